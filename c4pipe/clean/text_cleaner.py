@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import Any
 
 from c4pipe.clean.evaluate import RecipeEvaluator
-from c4pipe.clean.trace import PageVerdict, explain_page
+from c4pipe.clean.trace import SHOWN, PageVerdict, explain_page
 from c4pipe.errors import UsageError
 from c4pipe.filters.language import Language
 from c4pipe.filters.rule import PageRule
+from c4pipe.io.words import format_count, format_languages, html_table, short, short_repr
 from c4pipe.recipes.choose import ListedRecipe
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.page import Page
@@ -45,6 +46,14 @@ class TextVerdict:
     line_counts: Mapping[str, int]
     language: str | None
     language_probability: float | None
+
+    def __repr__(self) -> str:
+        language = [f"language {self.language} {self.language_probability:.2f}"] if self.language else []
+        decision = "kept" if self.kept else f"dropped by {self.reason}"
+        return short_repr(self, decision, *language, format_count(len(self.lines), "line"))
+
+    def _repr_html_(self) -> str:
+        return html_table(repr(self), ("line",), [(short(line, SHOWN),) for line in self.lines])
 
 
 class Cleaner:
@@ -131,7 +140,7 @@ class Cleaner:
         return {"_listed": self._listed}
 
     def __repr__(self) -> str:
-        return f"<Cleaner: recipe {self.recipe.name}, languages {','.join(self.recipe.languages)}>"
+        return short_repr(self, f"recipe {self.recipe.name}", format_languages(self.recipe.languages))
 
 
 def page_of_text(text: str, url: str, timestamp: str) -> Page:

@@ -19,7 +19,6 @@ class CleanCommandOptions(TerminalOptions, CleanOptions):
 def run(options: CleanCommandOptions) -> int:
     """Runs job 1, prints its funnel, and returns the exit status."""
     start_workers(options.workers, options.runner, options.input_names)
-    from c4pipe.clean import work_folder
     from c4pipe.cli.progress import make_progress
     from c4pipe.jobs.clean import clean, plan_clean
 
@@ -32,7 +31,7 @@ def run(options: CleanCommandOptions) -> int:
         console.print(funnel_table(plan.recipe, counts))
         say(console, f"work files: {options.folder} ({time.monotonic() - started:,.1f} s)")
     report_nothing_kept(options, plan.recipe, counts)  # no error: other work folders of the corpus may have pages
-    return report_missing(options, work_folder.missing_files([options.folder]), options.max_missing)
+    return report_missing(options, plan.missing(), options.max_missing)
 
 
 COMMAND = Command(CleanCommandOptions, run, examples=("c4pipe clean CC-MAIN-2019-18 --files 0:100 --work work",))

@@ -24,7 +24,7 @@ def run(options: DedupCommandOptions) -> int:
     manifest = dedup(plan_dedup(options), make_progress(options))
     if not options.quiet:
         print_corpus(options.folder, manifest, time.monotonic() - started)
-    return corpus_status(options, manifest, None)
+    return corpus_status(options, manifest, None, "clean it again, or delete its *.missing.json in the work folder")
 
 
 COMMAND = Command(DedupCommandOptions, run, examples=("c4pipe dedup work-april work-may --output corpus",))

@@ -28,17 +28,18 @@ def print_corpus(folder: "StoragePath", manifest: "Manifest", seconds: float) ->
     say(console, f"corpus: {folder} ({format_count(len(shards), 'file')}, {size}, {seconds:,.1f} s)")
 
 
-def corpus_status(options: TerminalOptions, manifest: "Manifest", allowed: int | None) -> int:
+def corpus_status(options: TerminalOptions, manifest: "Manifest", allowed: int | None, next_step: str = "") -> int:
     """Prints which files are missing and whether no page or language was kept, and returns the exit status.
 
     Args:
         options: of the command.
         manifest: of the corpus.
         allowed: the value of `--max-missing`, or None.
+        next_step: as in `report_missing`.
     """
     from c4pipe.recipes.recipe import Recipe
 
-    missing = report_missing(options, manifest["missing"], allowed)
+    missing = report_missing(options, manifest["missing"], allowed, next_step)
     return report_nothing_kept(options, Recipe.from_json(manifest["recipe"]), manifest["counts"]) or missing
 
 
@@ -46,7 +47,7 @@ def report_nothing_kept(options: TerminalOptions, recipe: "Recipe", counts: Mapp
     """Prints a warning where no page, or none of a wanted language, was kept, and returns the exit status: 4 where
     there are no pages, 0 where there are some.
     """
-    from c4pipe.report.funnel import empty_warning
+    from c4pipe.corpus.funnel import empty_warning
 
     warning = empty_warning(recipe, counts)
     if warning:
@@ -54,27 +55,30 @@ def report_nothing_kept(options: TerminalOptions, recipe: "Recipe", counts: Mapp
     return NOTHING_KEPT if warning and not counts.get("pages.kept", counts.get("pages.cleaned")) else 0
 
 
-def report_missing(options: TerminalOptions, missing: Sequence["Missing"], allowed: int | None) -> int:
+def report_missing(
+    options: TerminalOptions, missing: Sequence["Missing"], allowed: int | None, next_step: str = ""
+) -> int:
     """Prints the missing files, and returns the exit status: 3, or 0 if no file is missing or `--max-missing` is given.
 
     Args:
         options: of the command.
         missing: the missing files, each with its `error`.
         allowed: the value of `--max-missing`, or None.
+        next_step: how the missing files come into the corpus; "" for the same command.
     """
     for values in missing[:5]:
         note(f"missing: {values['error']}", options.json_progress)
     if not missing or allowed is not None:
         return 0
-    files = format_count(len(missing), "file")
-    them = "it" if len(missing) == 1 else "them"
-    note(f"complete except for {files}; the same command tries again to read {them}", options.json_progress)
+    files, them = format_count(len(missing), "file"), "it" if len(missing) == 1 else "them"
+    next_step = next_step or f"the same command tries again to read {them}"
+    note(f"complete except for {files}; {next_step}", options.json_progress)
     return MISSING
 
 
 def funnel_table(recipe: "Recipe", counts: Mapping[str, int]) -> "Table":
     """Returns the funnel as a table: records, pages, lines, sentences, bytes, damage (see `funnel_rows`)."""
-    from c4pipe.report.funnel import funnel_rows
+    from c4pipe.corpus.funnel import funnel_rows
 
     table = new_table()
     table.add_column("")

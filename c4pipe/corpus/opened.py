@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,8 +19,11 @@ from c4pipe.corpus.writer import FORMATS
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import StoragePath, file_sizes, read_file
 from c4pipe.io.streams import WebPath
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import error_reason, format_count, format_languages, html_table, short_repr
 from c4pipe.recipes.recipe import Recipe
+
+if TYPE_CHECKING:
+    from c4pipe.corpus.funnel import FunnelRow
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]+)*")
 _SHARD = re.compile(r"([^/]+)/c4-(train|validation)-(\d+)-of-(\d+)\..+")
@@ -60,6 +64,26 @@ class Corpus:
     def pages(self) -> int:
         """The number of pages of all languages."""
         return self.counts.get("pages.kept", 0)
+
+    @property
+    def funnel(self) -> "list[FunnelRow]":
+        """The numbers of pages, lines and bytes read, dropped by each rule, and kept. `pandas.DataFrame` takes them."""
+        from c4pipe.corpus.funnel import funnel_rows
+
+        return funnel_rows(self.recipe, self.counts)
+
+    def __repr__(self) -> str:
+        languages = format_languages(self.languages)
+        recipe = f"recipe {self.manifest['recipe']['name']}"
+        files = (format_count(len(self.shards()), "shard"), *self.formats)
+        lost = len(self.manifest["missing"])
+        missing = [f"{format_count(lost, 'input file')} missing"] if lost else []
+        return short_repr(self, self.path, recipe, languages, format_count(self.pages, "page"), *files, *missing)
+
+    def _repr_html_(self) -> str:
+        mark = {"read": "", "kept": ""}
+        rows = [(mark.get(row.kind, "- ") + row.label, row.signed, row.percent) for row in self.funnel]
+        return html_table(repr(self), ("", "number", "%"), rows)
 
     def shards(self, split: str | None = None, file_format: str | None = None) -> tuple[Shard, ...]:
         """Returns the shards of the opened languages, by language, split and index.

@@ -16,6 +16,7 @@ from c4pipe.filters.language import UNKNOWN, Detector, Guess, Language, make_det
 from c4pipe.filters.page_size import FewSentences, Incomplete, SentenceSplitter
 from c4pipe.filters.page_text import PageText
 from c4pipe.filters.rule import AnyRule, Rule
+from c4pipe.io.words import format_count, short_repr
 from c4pipe.native import lower, text_kernel
 from c4pipe.wet.page import Page, microseconds, text_order
 
@@ -142,6 +143,9 @@ class CheckedPage:
         self.units_left = units_left
         self.without_listed_word = without_listed_word
         self._lines = lines if isinstance(lines, list) else []
+
+    def __repr__(self) -> str:
+        return short_repr(self, self.page.url, format_count(len(self.lines), "line"))
 
     @property
     def lines(self) -> list[str]:

@@ -33,7 +33,7 @@ from c4pipe.io.json_files import parse_json
 from c4pipe.io.options import takes_options
 from c4pipe.io.parquet_footer import parquet_writer, sign_footer
 from c4pipe.io.paths import StoragePath, open_file
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import error_reason, format_count, short_repr
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
@@ -113,6 +113,10 @@ class Overlap:
     files: tuple[FileOverlap, ...]
     matches: tuple[Match, ...]
     common: Mapping[int, int]
+
+    def __repr__(self) -> str:
+        files = dict.fromkeys(each.file for each in self.files)
+        return short_repr(self, format_count(len(self.matches), "match", "matches"), *files)
 
     def top_pages(self, count: int) -> list[tuple[str, int]]:
         """Returns the pages that share n-grams with the most examples: the URL of each, and the number of examples."""

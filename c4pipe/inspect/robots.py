@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from c4pipe.clean.file_cleaner import CountedStream
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters import url_rules
 from c4pipe.filters.hashes import url_key
@@ -30,7 +31,9 @@ from c4pipe.io.words import error_reason, format_count
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
+from c4pipe.wet.damage import HAS_NO, describe_content
 from c4pipe.wet.inputs import InputFile, Selection, find_inputs
+from c4pipe.wet.records import has_record
 from c4pipe.wet.robots_records import RobotsRecord, read_robots
 
 _PARTS = "_robots"  # the folder of the parts until the list is complete
@@ -134,11 +137,15 @@ class ReadRobots(ScanStep[str, Path]):
         """Returns the part of a WARC file. Raises C4pipeError if the file can't be read."""
         try:
             with InputOpener(self._network).open(item) as stream:
-                return _encode_part(read_robots(stream), self._agents)
+                counted = CountedStream(stream)
+                part = _encode_part(read_robots(counted), self._agents)
         except OSError as error:
             raise C4pipeError(
                 f"{item} can't be read: {error_reason(error)}; the same command reads only what is missing"
             ) from error
+        if not has_record(counted.first):
+            raise C4pipeError(f"{item} {HAS_NO}: {describe_content(counted.first, {})}; copy it again, or leave it out")
+        return part
 
     def read(self, part: StoragePath, item: str) -> Path:
         """Returns the path of a part. Its name identifies the file and the request; `read_part` finds damage."""

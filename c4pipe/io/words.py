@@ -4,9 +4,10 @@ Text of web pages, URLs and file names can hold anything. A control character ca
 direction mark can turn a line around, a lone surrogate can't be written at all.
 """
 
+import html
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -15,6 +16,8 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """A control character, or half of a surrogate pair: what no name and no text of one line has."""
+
+_MOST_LANGUAGES = 8  # that are named
 
 JOINERS = "\u200c\u200d"
 """The zero-width joiners, which the spelling of some scripts needs."""
@@ -87,6 +90,26 @@ def excerpt(text: str, start: int = 0, end: int = 0) -> Excerpt:
 def short(text: str, size: int) -> str:
     """Returns at most `size` characters of a text; the last one is `…` where the text was cut."""
     return text if len(text) <= size else text[: size - 1] + "…"
+
+
+def short_repr(value: object, *facts: object) -> str:
+    """Returns the one line by which Python shows an object: `<Reader: corpus, 32 documents>`."""
+    return visible(f"<{type(value).__name__}: {', '.join(map(str, facts))}>")
+
+
+def format_languages(codes: Sequence[str]) -> str:
+    """Returns languages in a few words: `languages de,en`, or `101 languages`."""
+    return f"languages {','.join(codes)}" if len(codes) <= _MOST_LANGUAGES else f"{len(codes)} languages"
+
+
+def html_table(title: str, header: Sequence[str], rows: Iterable[Sequence[object]], most: int = 200) -> str:
+    """Returns a table in HTML, as notebooks show it, with the first `most` rows. Every text in it is escaped."""
+    rows = list(rows)
+    more = [[f"... and {len(rows) - most:,} more"]] if len(rows) > most else []
+    cells = [[html.escape(visible(str(cell))) for cell in row] for row in (*rows[:most], *more)]
+    body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in cells)
+    head = "".join(f"<th>{html.escape(each)}</th>" for each in header)
+    return f"<table><caption>{html.escape(visible(title))}</caption><tr>{head}</tr>{body}</table>"
 
 
 def format_number(value: float) -> str:

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from c4pipe.clean import work_folder
 from c4pipe.clean.text_cleaner import Cleaner
 from c4pipe.clean.trace import PageVerdict
 from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.io.options import PathArgument, comma_separated, takes_options
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import format_count, short_repr
 from c4pipe.jobs.build import build, plan_build
 from c4pipe.jobs.clean import clean, plan_clean
 from c4pipe.jobs.dedup import dedup, plan_dedup
@@ -31,6 +31,10 @@ class CleanResult:
     path: StoragePath
     counts: Mapping[str, int]
     missing: tuple[Missing, ...]
+
+    def __repr__(self) -> str:
+        pages, files = self.counts.get("pages.cleaned", 0), format_count(len(self.missing), "file")
+        return short_repr(self, self.path, f"{format_count(pages, 'page')} left for dedup", f"{files} missing")
 
 
 @takes_options(BuildOptions)
@@ -61,8 +65,9 @@ def clean_files(options: CleanOptions) -> CleanResult:
 
     The errors are those of `build_corpus`.
     """
-    counts = clean(plan_clean(options), Progress(options.progress))
-    return CleanResult(options.folder, counts, tuple(work_folder.missing_files([options.folder])))
+    plan = plan_clean(options)
+    counts = clean(plan, Progress(options.progress))
+    return CleanResult(options.folder, counts, tuple(plan.missing()))
 
 
 @takes_options(DedupOptions)

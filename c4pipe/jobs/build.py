@@ -63,5 +63,5 @@ def _check_work(plan: CleanPlan) -> None:
     if others:
         raise UsageError(
             f"{work} also holds work files of other inputs ({others[0]}, ...): "
-            "use them all with c4pipe dedup, or give build another --work folder"
+            "use them all with c4pipe dedup, delete the folder, or give build another --work"
         )

@@ -35,7 +35,7 @@ from c4pipe.runners.runner import check_runner, run_job
 from c4pipe.runners.worker import cpu_seconds
 from c4pipe.wet.damage import HAS_NO
 from c4pipe.wet.extraction import choose_extraction
-from c4pipe.wet.inputs import InputFile, find_inputs
+from c4pipe.wet.inputs import InputFile, Missing, find_inputs
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,11 @@ class CleanPlan:
     def target(self, file: InputFile) -> StoragePath:
         """Returns the path of a file's work file."""
         return work_path(self.work, file)
+
+    def missing(self) -> list[Missing]:
+        """Returns the notes of the files that are missing, in the order of their names. Raises DamagedFileError."""
+        names = {file.name for file in self.files}  # another run may have cleaned other files into the folder
+        return [note for note in work_folder.missing_files([self.work]) if note["name"] in names]
 
 
 def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: Progress | None = None) -> CleanPlan:
@@ -202,6 +207,8 @@ def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -
         before = cpu_seconds()
         if tasks:
             _run(plan, tasks, progress, workers)
+        elif isinstance(plan.options, CleanOptions):  # else job 2 follows
+            progress.note_complete(plan.work, "give another --work, or delete it")
         spent = cpu_seconds() - before
         counts = _verify(plan, progress)
         _finish_annotation(plan)
@@ -244,10 +251,8 @@ def _finish_annotation(plan: CleanPlan) -> None:
     """Writes the manifest of the annotated folder, now that all of its files are there."""
     annotate, state = plan.options.annotation, work_state(plan)
     if annotate:
-        names = {file.name for file in state.missing}
-        notes = [each for each in work_folder.missing_files([plan.work]) if each["name"] in names]
         sources = [file.name for file in state.done]
-        annotated_folder.write_manifest(annotate, plan.recipe, plan.fingerprint, sources, notes)
+        annotated_folder.write_manifest(annotate, plan.recipe, plan.fingerprint, sources, plan.missing())
 
 
 def _largest_first(files: Iterable[InputFile]) -> list[InputFile]:
@@ -293,8 +298,7 @@ def _verify(plan: CleanPlan, progress: Progress) -> dict[str, int]:
         raise LostDataError(
             f"the runner ended without cleaning {len(state.open)} of {count} files: {state.open[0].name}, ..."
         )
-    names = {file.name for file in state.missing}
-    errors = [note["error"] for note in work_folder.missing_files([plan.work]) if note["name"] in names]
+    errors = [note["error"] for note in plan.missing()]
     problems: list[str] = []
     counts = control_totals.add_reports(
         map(partial(_logged_counts, problems), read_headers_of(map(plan.target, state.done)))

@@ -12,6 +12,7 @@ from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.work_file import WorkHeader
 from c4pipe.clean.work_folder import check_complete, find_work_files, read_headers
 from c4pipe.corpus import manifest as manifest_file
+from c4pipe.corpus.funnel import empty_warning
 from c4pipe.corpus.layout import MAX_SHARDS, SHARD_BYTES, Layout
 from c4pipe.corpus.manifest import Manifest
 from c4pipe.corpus.writer import FORMATS, shard_files
@@ -35,7 +36,6 @@ from c4pipe.jobs.logs import LOG, key_values, log_cost
 from c4pipe.jobs.options import BuildOptions, DedupOptions, ImportOptions
 from c4pipe.recipes.choose import check_installed
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.report.funnel import empty_warning
 from c4pipe.runners import control_totals
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
@@ -237,6 +237,8 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) 
             manifest = _verify(plan)
             if plan.options.runner is None:  # it uses the processes of this machine
                 log_cost("dedup", cpu_seconds() - before, manifest["counts"].get("bytes.read", 0))
+        elif not manifest["missing"]:
+            progress.note_complete(plan.options.folder)
         LOG.info("dedup: %s", key_values(manifest["counts"]))
         if warning := empty_warning(plan.recipe, manifest["counts"]):
             LOG.warning(warning)

@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.words import short_repr
 from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import SHUFFLE, Assembler, Batch
 from c4pipe.objectives.rows import Features, Rng, Rows, Tokens, framed
@@ -84,6 +85,9 @@ class TextExamples:
 
     def __iter__(self) -> "TextExamples":
         return self
+
+    def __repr__(self) -> str:
+        return short_repr(self, self._objective.name, self._documents)
 
     def __next__(self) -> Features:
         """Returns the next examples, at least one.
@@ -249,6 +253,10 @@ class ExampleBatches:
 
     def __iter__(self) -> "ExampleBatches":
         return self
+
+    def __repr__(self) -> str:
+        shapes = (f"{name} {self._identity['size']} x {length}" for name, length in self._identity["lengths"].items())
+        return short_repr(self, self._source, *shapes)
 
     def __next__(self) -> Batch:
         """Returns the next batch. Raises C4pipeError where examples can't be read."""

@@ -9,6 +9,7 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from c4pipe.errors import UsageError
+from c4pipe.io.words import short_repr
 from c4pipe.objectives import denoise, masks
 from c4pipe.objectives.denoise import Ids, next_sentence_pairs
 from c4pipe.objectives.rows import Counts, Features, Mask, Rng, Rows, starts_of
@@ -99,6 +100,9 @@ class Objective:
             raise UsageError(
                 f"{self.name} in {dict(self.lengths)} tokens: there is no room for text; give a larger length"
             )
+
+    def __repr__(self) -> str:
+        return short_repr(self, self.name, *(f"{name} {length}" for name, length in self.lengths.items()))
 
     def cut(self, rows: Rows, rng: Rng) -> Rows:
         """Returns text divided into consecutive pieces, in their order.

@@ -14,6 +14,7 @@ import numpy as np
 
 from c4pipe import read
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.words import short_repr
 from c4pipe.objectives.batches import ExampleBatches, TextExamples
 from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import SHUFFLE, Example, examples_of, from_json, to_json
@@ -276,6 +277,9 @@ class ExampleMixture:
         Up to 32 examples are read ahead.
         """
         return {each.name: each.counts for each in self._parts}
+
+    def __repr__(self) -> str:
+        return short_repr(self, *(f"{rate:.1%} {name}" for name, rate in self.rates.items()), f"step {self.step:,}")
 
     def __iter__(self) -> "ExampleMixture":
         return self

@@ -18,7 +18,7 @@ from c4pipe.corpus.reader import UNREADABLE, CorpusPath, corpus_path, open_binar
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.streams import EndsDigest
 from c4pipe.io.text import open_content, parse_row
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import error_reason, short_repr
 from c4pipe.objectives.rows import Features, Rows, framed
 from c4pipe.objectives.tasks import Classification, Preprocessor, Record, TextPair, text
 from c4pipe.objectives.tokenizer import Tokenizer
@@ -247,6 +247,9 @@ class TaskReader:
         self.records, self.empty = 0, 0
         self._left: list[TextPair] = []  # examples of the last record that were not returned
 
+    def __repr__(self) -> str:
+        return short_repr(self, self._reader.source, self._identity["preprocess"], f"{self.records:,} records read")
+
     def __iter__(self) -> "TaskReader":
         return self
 
@@ -372,6 +375,9 @@ class TaskExamples:
         """The numbers of records that were read, of records without an example, and of trimmed examples."""
         trimmed = {f"trimmed_{name}": count for name, count in self.trimmed.items()}
         return {"records": self._reader.records, "empty_records": self._reader.empty, **trimmed}
+
+    def __repr__(self) -> str:
+        return short_repr(self, self._reader)
 
     def __iter__(self) -> "TaskExamples":
         return self

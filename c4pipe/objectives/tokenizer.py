@@ -8,6 +8,7 @@ import numpy as np
 
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import short_repr
 from c4pipe.objectives.denoise import Ids
 from c4pipe.objectives.rows import Mask, Rows, starts_of
 from c4pipe.vocab.model import load_model, sentinels_of
@@ -47,6 +48,9 @@ class Tokenizer:
         count = in_file or (sentinels_of(model) if sentinels is None else sentinels)
         size = self._model.size + (0 if in_file else count)
         self.ids = Ids(size, count, eos=self._model.eos_id, first=self._model.first_ordinary)
+
+    def __repr__(self) -> str:
+        return short_repr(self, f"{self.ids.size:,} ids", f"sha256 {self.sha256[:12]}")
 
     def encode(self, texts: Sequence[str]) -> Rows:
         """Returns the ids of texts, one row for each, without an end of sequence. It uses one core."""

@@ -12,6 +12,7 @@ import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 from c4pipe.errors import UsageError
+from c4pipe.io.words import short_repr
 from c4pipe.objectives.batches import Batches
 from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import SHUFFLE
@@ -69,6 +70,9 @@ class PackedBatches(IterableDataset):
     def _make(self, index: int, count: int) -> Batches:
         documents = self._documents.split(index, count)
         return Batches(documents, self._tokenizer, self._objective, **self._arguments)
+
+    def __repr__(self) -> str:
+        return short_repr(self, self._objective, self._documents)
 
     def __iter__(self) -> Iterator[dict[str, torch.Tensor]]:
         info = get_worker_info()

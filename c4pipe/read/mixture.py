@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from c4pipe.corpus.reader import Document
 from c4pipe.errors import UsageError
+from c4pipe.io.words import short_repr
 from c4pipe.read.order import WINDOW, Order, random_numbers
 from c4pipe.read.reader import (
     STATE_VERSION,
@@ -194,6 +195,10 @@ class Mixture:
 
     def __iter__(self) -> "Mixture":
         return self
+
+    def __repr__(self) -> str:
+        sources = zip(self._sources, self.rates, strict=True)
+        return short_repr(self, *(f"{rate:.1%} {source.path}" for source, rate in sources), f"step {self.step:,}")
 
     def __next__(self) -> Document:
         document = next(self._readers[self._source_of(self.step)])

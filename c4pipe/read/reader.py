@@ -15,6 +15,7 @@ from c4pipe.corpus.reader import Document, Documents
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.json_files import check_of
 from c4pipe.io.options import Option, shared_fields, takes_options
+from c4pipe.io.words import short_repr
 from c4pipe.read.order import WINDOW, Order, after
 from c4pipe.read.source import Source, find
 
@@ -85,6 +86,9 @@ class PartReader:
         self.position = 0
         self._stream: Documents | None = None
         self._verified: set[int] = set()  # files that need not be verified again
+
+    def __repr__(self) -> str:
+        return short_repr(self, self.source, f"position {self.position:,}")
 
     def _at(self, position: int) -> Part | None:
         """Returns the rest of the part that has the document of a position; None if there is no such part."""

@@ -14,7 +14,7 @@ from c4pipe.corpus.reader import TEXT_FORMAT, CorpusPath, Documents, Shard, corp
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import Versioned, check_sum, from_json, parse_json, shown, unchanged
 from c4pipe.io.paths import read_file
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import error_reason, format_count, format_languages, short_repr
 
 SUBSET_FORMAT, SUBSET_VERSION = "c4pipe token-budget subset", 1
 
@@ -53,6 +53,10 @@ class Source:
     shards: tuple[Shard, ...]
     verify: bool = False
     documents: tuple[int, ...] | None = None
+
+    def __repr__(self) -> str:
+        languages = [format_languages(self.languages)] if self.languages else []
+        return short_repr(self, self.path, self.split, *languages, format_count(sum(self.rows), "document"))
 
     @property
     def rows(self) -> list[int]:

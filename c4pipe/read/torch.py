@@ -7,6 +7,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from c4pipe.corpus.reader import Document
 from c4pipe.errors import UsageError
+from c4pipe.io.words import short_repr
 from c4pipe.read.mixture import AnyReader, Mixture
 
 
@@ -21,6 +22,9 @@ class Documents(IterableDataset):
         self._documents = documents.copy()
         self._given = [documents.position]  # the number of documents of each part that were returned
         self._turn = 0  # the part that the next batch is from
+
+    def __repr__(self) -> str:
+        return short_repr(self, self._documents)
 
     def __iter__(self) -> "WorkerReader":
         info = get_worker_info()

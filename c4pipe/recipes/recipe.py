@@ -13,7 +13,7 @@ from c4pipe.filters.language import UNKNOWN, Language
 from c4pipe.filters.page_size import Empty, FewSentences, FewSentencesLeft
 from c4pipe.filters.rule import AnyRule, Rule
 from c4pipe.filters.rules import RULES
-from c4pipe.io.words import suggestion
+from c4pipe.io.words import format_languages, html_table, short_repr, suggestion
 from c4pipe.recipes.own_rules import check_place, is_own, load_rule, origin_of
 from c4pipe.wet.extraction import is_text
 
@@ -66,6 +66,13 @@ class Recipe:
         for stage, rule in self.rules():
             if why := check_place(rule, stage) or rule.contradiction(self, stage):
                 raise UsageError(f"recipe {self.name}: {why}")
+
+    def __repr__(self) -> str:
+        return short_repr(self, self.name, f"{len(list(self.rules()))} rules", format_languages(self.languages))
+
+    def _repr_html_(self) -> str:
+        rows = [(stage, rule.name, rule.sentence, rule.source) for stage, rule in self.rules()]
+        return html_table(f"{self.name}: {self.description}", ("stage", "rule", "what it does", "source"), rows)
 
     def rules(self) -> Iterator[tuple[str, Rule]]:
         """Yields (stage, rule) in the order of evaluation."""

@@ -9,13 +9,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from c4pipe.corpus.funnel import empty_warning, funnel_rows
 from c4pipe.corpus.manifest import ListedShard, Manifest
 from c4pipe.corpus.writer import FORMATS, PROBABILITY, SCHEMA
 from c4pipe.filters.language import UNKNOWN, two_letter_code
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.card_limits import limits
 from c4pipe.report.data import OptOuts
-from c4pipe.report.funnel import empty_warning, funnel_rows
 from c4pipe.report.rendering import render
 from c4pipe.wet.extraction import describe_extraction
 

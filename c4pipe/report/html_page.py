@@ -8,13 +8,13 @@ from types import MappingProxyType
 from typing import Any
 
 from c4pipe.clean.examples import PASSED
+from c4pipe.corpus.funnel import FunnelRow, empty_languages, empty_warning, funnel_rows, percent, unit_name
 from c4pipe.corpus.manifest import Input, Manifest
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, StaleCapture
 from c4pipe.filters.language import UNKNOWN, Language
 from c4pipe.io.words import URL_SIZE, format_size, short, visible
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.data import TOGETHER, OptOuts, ReportData
-from c4pipe.report.funnel import FunnelRow, empty_languages, empty_warning, funnel_rows, percent, unit_name
 from c4pipe.report.profile import Profile, quantiles
 from c4pipe.report.rendering import (
     Bar,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from c4pipe.corpus.funnel import FunnelRow, percent
 from c4pipe.io.words import JOINERS, visible
-from c4pipe.report.funnel import FunnelRow, percent
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -11,7 +11,9 @@ import contextlib
 import logging
 import os
 import secrets
+import shutil
 import struct
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,6 +24,7 @@ from typing import Any, Literal, NamedTuple
 
 from c4pipe.io.json_files import read_intact_json, write_checked_json
 from c4pipe.io.paths import StoragePath, read_file
+from c4pipe.io.words import format_clock, visible
 
 LOG = logging.getLogger("c4pipe")
 
@@ -72,6 +75,20 @@ class ProgressEvent:
     runner_job_id: str | None = None
 
 
+ProgressCallback = Callable[[ProgressEvent], None] | bool | None
+"""What gets the events of a job: a function, True for a bar, or nothing."""
+
+
+def show_bar(event: ProgressEvent) -> None:
+    """Shows an event as a bar on a line of standard error, which a terminal or a notebook overwrites."""
+    done, left = round(20 * event.share), event.seconds_left
+    clock = f"{format_clock(event.seconds)}" if left is None or event.phase == "end" else f"{format_clock(left)} left"
+    line = f"{event.job:8} [{'#' * done:.<20}] {event.share:4.0%} {clock}, {visible(event.words)}"
+    width = shutil.get_terminal_size().columns - 1
+    end = "\n" if event.phase == "end" else ""
+    print(f"\r{line[:width]:{width}}", end=end, file=sys.stderr, flush=True)
+
+
 class Progress:
     """Watches jobs, one after the other: calls a function with the progress of each, and logs when it began and ended.
 
@@ -83,19 +100,19 @@ class Progress:
 
     def __init__(
         self,
-        callback: Callable[[ProgressEvent], None] | None = None,
+        callback: ProgressCallback = None,
         on_note: Callable[[str], None] | None = None,
         interval: float = 1.0,
     ) -> None:
         """Takes the functions to call.
 
         Args:
-            callback: gets the events of a job, in a thread beside the job. If it raises an exception, that is logged
-                as a warning and the job gets no more events; the job itself goes on.
+            callback: gets the events of a job, in a thread beside the job; True for `show_bar`. If it raises an
+                exception, that is logged as a warning and the job gets no more events; the job itself goes on.
             on_note: gets a sentence about the run that the user should know, in the thread of the job.
             interval: seconds between two events of a job; at least 10 where its files are in an object store.
         """
-        self._callback = callback
+        self._callback = show_bar if callback is True else callback or None
         self._on_note = on_note
         self._interval = interval
         self._runner_job_id: str | None = None
@@ -106,6 +123,10 @@ class Progress:
         LOG.warning(text)
         if self._on_note:
             self._on_note(text)
+
+    def note_complete(self, result: StoragePath, again: str = "give another --output, or delete it") -> None:
+        """Notes that a job did nothing, because its result was there; `again` says how to make it again."""
+        self.note(f"{result} is complete already, and nothing was done: to make it again, {again}")
 
     def runs_as(self, runner_job_id: str) -> None:
         """Takes the id by which the runner knows the job; the events have it from now on."""

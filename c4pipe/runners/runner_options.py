@@ -109,8 +109,12 @@ class ProgressOptions:
     """What is told of a job."""
 
     progress: Annotated[
-        "Callable[[ProgressEvent], None] | None",
-        Option("is called about once a second with a `ProgressEvent`, in a thread of its own", in_python=True),
+        "Callable[[ProgressEvent], None] | bool | None",
+        Option(
+            "True shows a bar in a terminal or notebook; a function is called about once a second with a "
+            "`ProgressEvent`, in a thread of its own",
+            in_python=True,
+        ),
     ] = None
 
 

@@ -20,7 +20,7 @@ from c4pipe.io.json_files import read_intact_json, shown, write_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
 from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
-from c4pipe.io.words import suggestion
+from c4pipe.io.words import format_count, short_repr, suggestion
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner import check_runner
 from c4pipe.runners.scan import IDENTITY, Scan, prepare_folder
@@ -88,7 +88,9 @@ def write(options: TokenFileOptions, progress: Progress) -> TokenManifest:
     job = _checked(options)
     with only_run(job.output):
         manifest = _finished(job)
-        if manifest is None:
+        if manifest:
+            progress.note_complete(job.output)
+        else:
             sets = _run(job, progress)
             manifest = _manifest(job, sets)
             for name, figures in sets.items():
@@ -224,6 +226,9 @@ class TokenFiles:
 
     path: Path
     manifest: TokenManifest
+
+    def __repr__(self) -> str:
+        return short_repr(self, self.path, self.manifest["layout"], format_count(len(self.manifest["files"]), "file"))
 
 
 @takes_options(TokenFileOptions)

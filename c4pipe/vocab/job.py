@@ -20,6 +20,7 @@ from c4pipe.io.json_files import read_checked_json, read_intact_json, read_json,
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
 from c4pipe.io.paths import StoragePath, file_sizes, list_names, read_file, remove_tree
+from c4pipe.io.words import short_repr
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.runner import check_runner, run_job, spill_folder
@@ -132,6 +133,9 @@ class TrainedVocabulary:
     path: StoragePath
     description: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        return short_repr(self, self.path)
+
     @property
     def model(self) -> StoragePath:
         """The file of the SentencePiece model."""
@@ -184,6 +188,7 @@ def vocab(plan: VocabPlan, progress: Progress) -> VocabDescription:
             for name in existing["files"]:
                 check_file(output / name)
             remove_tree(output / SAMPLE)  # left by a run that was stopped at its very end
+            progress.note_complete(output / MODEL, "give another --output, or delete its folder")
             return existing
         clear_abandoned(output)
         portions = _take_sample(plan, progress)

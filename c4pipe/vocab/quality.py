@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import short_repr
 from c4pipe.vocab.model import load_model
 from c4pipe.vocab.sources import Reading, read
 
@@ -111,6 +112,9 @@ class Vocabulary:
         """Takes a name, and the model's file. Raises UsageError where the file is no SentencePiece model."""
         self.name = name
         self._model = load_model(file)
+
+    def __repr__(self) -> str:
+        return short_repr(self, self.name, f"{self._model.size:,} pieces")
 
     def measure(self, source: str, texts: Sequence[str]) -> Figures:
         """Returns the figures on the held-out pages of a source, given its name and at least one text."""

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from c4pipe.cli import main
+from c4pipe.corpus.funnel import empty_warning
 from c4pipe.recipes.presets import C4, MC4, WEBTEXTLIKE
-from c4pipe.report.funnel import empty_warning
 from c4pipe.wet.page import Page
 from tests.helpers.crawls import CRAWL, LISTS, SAMPLES, made_crawl
 from tests.helpers.logs import log_records

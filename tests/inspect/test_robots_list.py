@@ -144,6 +144,16 @@ def test_no_file_refuses_anything(tmp_path: Path) -> None:
     assert made.refusal("https://example.com/", ("CCBot",)) is None
 
 
+def test_a_file_without_a_record_is_named(crawl: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (crawl / "first.warc.gz").write_bytes(b"<html><title>404 Not Found</title></html>")
+    command = ["lists", "robots", str(crawl), "--lists", str(tmp_path / "lists"), "--workers", "1", "--quiet"]
+    assert main.main(command) == 1
+    said = "first.warc.gz has no record: it is an HTML page (404 Not Found); copy it again, or leave it out\n"
+    assert capsys.readouterr().err.endswith(said)
+    (crawl / "first.warc.gz").unlink()
+    assert list_of(tmp_path / "lists", *crawl.iterdir()).size
+
+
 def test_pages_are_not_taken_for_robots_txt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "pages.warc.gz").write_bytes(response("https://example.com/robots", REFUSE))
     command = ["lists", "robots", str(tmp_path / "pages.warc.gz"), "--lists", str(tmp_path / "lists")]

@@ -105,3 +105,51 @@ def test_a_stopped_run_with_other_inputs_is_no_obstacle(left: str, tmp_path: Pat
     work.mkdir(parents=True)
     (work / left).write_text("{}")
     c4pipe.build_corpus(GOOD, output=tmp_path / "corpus", lists=LISTS, workers=1)
+
+
+def test_a_work_folder_keeps_nothing_of_a_wrong_input_of_another_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "typo.txt").write_text("hello")
+    work, output, lists = str(tmp_path / "work"), str(tmp_path / "corpus"), ["--lists", str(LISTS), "--workers", "1"]
+    assert main(["clean", str(GOOD), str(tmp_path / "typo.txt"), "--work", work, *lists]) == MISSING
+    assert main(["clean", str(GOOD), "--work", work, *lists]) == 0
+    capsys.readouterr()
+    assert main(["dedup", work, "--output", output, "--workers", "1"]) == MISSING
+    assert "complete except for 1 file; clean it again, or delete its *.missing.json in the" in capsys.readouterr().err
+    (tmp_path / "work" / "typo.txt.missing.json").unlink()
+    assert main(["dedup", work, "--output", output, "--workers", "1"]) == 0
+
+
+BAD_TEXT = {
+    "u16.jsonl": b"\xff\xfe{\0",
+    "a.parquet": b"PK",
+    "b.jsonl": b"no JSON\n",
+    "c.jsonl": b'{"other": 1}\n',
+    "d.txt": b"",
+}
+
+
+@pytest.mark.parametrize("name", BAD_TEXT)
+@pytest.mark.parametrize("command", ["vocab", "import", "overlap", "tokens"])
+def test_a_command_that_failed_leaves_nothing_in_the_way_of_the_next(name: str, command: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(BAD_TEXT[name])
+    (tmp_path / "good.jsonl").write_text(
+        "".join(f'{{"text": "Text {n} has {n * n} of some words."}}\n' for n in range(300))
+    )
+    corpus, output, workers = str(tmp_path / "corpus"), str(tmp_path / "output"), ["--workers", "1", "--quiet"]
+    if command in ("overlap", "tokens"):
+        assert main(["build", str(GOOD), "--lists", str(LISTS), "--output", corpus, *workers]) == 0
+    arguments = {
+        "vocab": ["vocab", "GIVEN", "--size", "100", "--output", output],
+        "import": ["import", "GIVEN", "--recipe", "as-is", "--output", output],
+        "overlap": ["overlap", corpus, "--against", "GIVEN", "--ngrams", "2", "--output", f"{output}.jsonl"],
+        "tokens": ["tokens", corpus, "--vocab", "GIVEN", "--format", "megatron", "--output", output],
+    }[command]
+    good = str(tmp_path / "good.jsonl")
+    if command == "tokens":
+        good = str(tmp_path / "vocab")
+        assert main(["vocab", f"{corpus}/en", "--size", "300", "--output", good, *workers]) == 0
+    given = [[each.replace("GIVEN", path) for each in arguments] for path in (str(tmp_path / name), good)]
+    assert main([*given[0], *workers]) in (1, 2)
+    assert main([*given[1], *workers]) == 0

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from c4pipe.corpus.funnel import FunnelRow, funnel_rows
 from c4pipe.recipes.presets import C4, RECIPES
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.report.funnel import FunnelRow, funnel_rows
 from tests.helpers.reports import manifest_of
 
 
