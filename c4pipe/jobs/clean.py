@@ -207,6 +207,8 @@ def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -
         before = cpu_seconds()
         if tasks:
             _run(plan, tasks, progress, workers)
+        elif isinstance(plan.options, CleanOptions):  # else job 2 follows
+            progress.note_complete(plan.work, "give another --work, or delete it")
         spent = cpu_seconds() - before
         counts = _verify(plan, progress)
         _finish_annotation(plan)

@@ -72,34 +72,37 @@ def _little_memory() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def replace(path: Path, kind: str) -> None:
+def replace(path: Path, kind: str, victim: Path = Path("/dev/zero")) -> None:
     if path.is_dir() and not path.is_symlink():
         path.rmdir()
     path.unlink(missing_ok=True)
     if kind == "pipe":
         os.mkfifo(path)
-    elif kind == "device":
-        path.symlink_to("/dev/zero")
-    else:
+    elif kind == "folder":
         path.mkdir()
+    else:
+        path.symlink_to(victim)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_little_memory")
-@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "link"])
 def test_every_command_ends(kind: str, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is written into the target of a link, which may be read."""
     files = [path.relative_to(made) for path in sorted(made.rglob("*")) if path.is_file()]
     assert len(files) > 30
-    folder = tmp_path / "theirs"
+    folder, victim = tmp_path / "theirs", tmp_path / "victim"
     for file in files:
         shutil.copytree(made, folder)
+        shutil.copy(made / file, victim)
         for command in COMMANDS:
-            replace(folder / file, kind)
+            replace(folder / file, kind, victim if kind == "link" else Path("/dev/zero"))
             signal.alarm(60)
             status = run(command, folder)
             error = capsys.readouterr().err
             assert status in (0, 1, 2), (file, command)
             assert (status == 0) or (error.startswith("c4pipe: ") and error.count("\n") == 1), (file, command, error)
+            assert victim.read_bytes() == (made / file).read_bytes(), (file, command)
         replace(folder / file, kind)
         with contextlib.suppress(C4pipeError):
             assert len(list(read.documents(folder / "corpus"))) > 10
