@@ -82,19 +82,17 @@ def _write_files(options: TokensOptions, file_options: TokenFileOptions) -> None
     refuse_job_file(options, "tokens --format has two")
 
     from c4pipe.cli.progress import make_progress
-    from c4pipe.corpus.manifest import MANIFEST
     from c4pipe.tokens import files
 
     started, output = time.monotonic(), Path(file_options.output)
-    complete = (output / MANIFEST).exists()
     manifest = files.write(file_options, make_progress(options))
     if options.quiet:
         return
     console = printer(sys.stdout)
     console.print(tokens_table(manifest))
     size = format_count(sum(each["bytes"] for each in manifest["files"]), "byte")
-    done = "is complete already" if complete else f"{time.monotonic() - started:,.1f} s"
-    say(console, f"token files: {output} ({format_count(len(manifest['files']), 'file')}, {size}, {done})")
+    files_written = format_count(len(manifest["files"]), "file")
+    say(console, f"token files: {output} ({files_written}, {size}, {time.monotonic() - started:,.1f} s)")
 
 
 def _find(folder: str, number: int) -> None:

@@ -125,9 +125,16 @@ def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
     if manifest:
         for name, value in identity.items():
             if not _matches(manifest, name, value):
+                advice = "give another --output, or delete that folder"
+                if name == "inputs":
+                    work = output / WORK_FOLDER if (output / WORK_FOLDER).is_dir() else "its work folder"
+                    advice += (
+                        "; to add files to it, run c4pipe clean on them with another --work folder, and c4pipe dedup "
+                        f"on {work} and that folder with another --output"
+                    )
                 raise UsageError(
                     f"{output} already holds another corpus ({name}: {difference(name, manifest.get(name), value)}): "
-                    "give another --output, or delete that folder"
+                    f"{advice}"
                 )
         return
     if manifest_file.read_manifest(

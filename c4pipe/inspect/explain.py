@@ -1,17 +1,18 @@
 """Explains why a page is in a finished corpus or not, by its manifest, its work files and one shard."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from c4pipe.clean.dropped_pages import DROPPED_FOLDER
 from c4pipe.clean.evaluate import RecipeEvaluator, RuleVerdict
 from c4pipe.clean.trace import explain_final
 from c4pipe.clean.work_folder import WORK_FOLDER, find_work_files, read_headers
 from c4pipe.corpus.opened import Corpus, open_corpus
-from c4pipe.corpus.reader import Shard, read_tables
+from c4pipe.corpus.reader import UNREADABLE, Shard, parquet_tables, read_tables
 from c4pipe.dedup import removals
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, StaleCapture, Validation
@@ -20,11 +21,13 @@ from c4pipe.filters.lists import find_lists
 from c4pipe.filters.rule import number_of
 from c4pipe.filters.spans import cut, remove_spans, units_of
 from c4pipe.inspect.lookup import WorkFiles
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.paths import StoragePath, list_names
+from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.wet.page import microseconds, text_order
 
 JOB_1 = "a rule of job 1"
-"""The reason of a page that has only a tombstone in its work file: a tombstone does not name the rule."""
+"""The reason of a page that has only a tombstone in its work file, which names no rule, and no dropped page."""
 
 
 @dataclass(frozen=True)
@@ -100,21 +103,25 @@ class CorpusExplainer:
         inside = folder / WORK_FOLDER
         self._work_folder = inside
         folders = tuple(work) or ((inside,) if inside.is_dir() else ())
-        self._by_work_files = _WorkExplainer(self._corpus, folder, folders) if folders else None
+        self._dropped = _DroppedPages(self._corpus, (folder, *folders))
+        self._by_work_files = _WorkExplainer(self._corpus, folder, folders, self._dropped) if folders else None
 
     def explain(self, url: str) -> list[CaptureVerdict]:
         """Returns a verdict for each capture of a URL, the newest first. URLs are normalised, as for deduplication.
 
-        Raises UsageError if nothing is known about the URL, C4pipeError if a shard can't be read.
+        Raises UsageError if nothing is known about the URL, C4pipeError if a shard or a file of dropped pages can't be
+        read.
         """
-        return self._by_work_files.explain(url) if self._by_work_files else [self._explain_by_shards(url)]
+        return self._by_work_files.explain(url) if self._by_work_files else self._explain_by_shards(url)
 
-    def _explain_by_shards(self, url: str) -> CaptureVerdict:
-        """Looks for a URL in the shards where its key belongs."""
+    def _explain_by_shards(self, url: str) -> list[CaptureVerdict]:
+        """Looks for a URL in the shards where its key belongs, then in the dropped pages."""
         shards, row = _find_page(self._corpus, url)
         if shards:
             note = f"What it lost is unknown, because there is no {self._work_folder}: give the folder with --work."
-            return CaptureVerdict(url, "", None, shards=shards, row=row, note=note)
+            return [CaptureVerdict(url, "", None, shards=shards, row=row, note=note)]
+        if dropped := list(self._dropped.find(url, [each["name"] for each in self._corpus.manifest["inputs"]])):
+            return dropped
         recipe = self._corpus.recipe
         other = "its text" if recipe.input_format == "text" else f"the {recipe.input_format} file that has the page"
         raise UsageError(
@@ -156,11 +163,45 @@ def _input_options(recipe: Recipe) -> str:
     return f" --from warc --extract {recipe.extraction.partition(':')[0]}" if recipe.input_format == "WARC" else ""
 
 
-class _WorkExplainer:
-    """Explains URLs by the work files of a corpus."""
+class _DroppedPages:
+    """The dropped pages that the jobs kept beside a corpus or its work files."""
 
-    def __init__(self, corpus: Corpus, folder: StoragePath, folders: Sequence[StoragePath]) -> None:
-        self._corpus, self._folder = corpus, folder
+    def __init__(self, corpus: Corpus, folders: Sequence[StoragePath]) -> None:
+        self._recipe = corpus.recipe
+        places = [folder / DROPPED_FOLDER for folder in folders]
+        self._files = {name: place / name for place in places for name in list_names(place)}
+
+    def find(
+        self, url: str, sources: Sequence[str], jobs: Sequence[str] = ("clean", "dedup")
+    ) -> Iterator[CaptureVerdict]:
+        """Yields a verdict for each dropped capture of a URL that was kept of these WET files (their names).
+
+        Raises C4pipeError if a file can't be read.
+        """
+        scheme = self._recipe.page_keys[0]
+        wanted, rules = normalise_url(url, scheme), list(self._recipe.applied_rules())
+        for source, job in ((source, job) for source in sources for job in jobs):
+            path = self._files.get(f"{source}.{job}.parquet")
+            stages = {rule.name: stage for stage, rule in (rules if job == "dedup" else reversed(rules))}
+            try:
+                for table in parquet_tables(path, ["url", "timestamp", "reason", "fact"]) if path else ():
+                    for page in table.to_pylist():
+                        if normalise_url(str(page["url"]), scheme) == wanted:
+                            rule = RuleVerdict(stages[page["reason"]], page["reason"], True, page["fact"])
+                            yield CaptureVerdict(page["url"], page["timestamp"], rule.rule, source, rules=(rule,))
+            except UNREADABLE as error:
+                raise C4pipeError(
+                    f"{path} can't be read: {error_reason(error)}; delete it to explain without these dropped pages"
+                ) from error
+
+
+class _WorkExplainer:
+    """Explains URLs by the work files of a corpus, and by its dropped pages."""
+
+    def __init__(
+        self, corpus: Corpus, folder: StoragePath, folders: Sequence[StoragePath], dropped: _DroppedPages
+    ) -> None:
+        self._corpus, self._folder, self._dropped = corpus, folder, dropped
         self._recipe = corpus.recipe
         self._from = _input_options(self._recipe)
         self._folders = folders
@@ -207,6 +248,8 @@ class _WorkExplainer:
         key = url_key(normalise_url(url, self._recipe.page_keys[0]))
         newest, stale = self._files.captures({key})
         if not len(newest):
+            if dropped := list(self._dropped.find(url, self._names, ["clean"])):
+                return dropped
             missing = len(self._corpus.manifest["missing"])
             rules = ", ".join(rule.name for rule in self._recipe.readable)  # pages that these rules drop have no row
             raise UsageError(
@@ -230,6 +273,9 @@ class _WorkExplainer:
         is_tombstone = page["page_key"] is None
         age = RuleVerdict("corpus", StaleCapture.name, not is_newest, fact, asked=not is_tombstone)
         if is_tombstone:
+            for dropped in self._dropped.find(url, [source], ["clean"]):
+                if capture["captured"] in (microseconds(dropped.timestamp), text_order(dropped.timestamp)):
+                    return replace(dropped, rules=(age, *dropped.rules))
             note = f"Its work file does not say which: {self._next_step(source)}."
             return CaptureVerdict(url, timestamp, JOB_1, source, rules=(age,), note=note)
         if not is_newest:

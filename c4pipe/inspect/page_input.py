@@ -1,6 +1,8 @@
 """Finds the pages that a user wants explained: in a text file, or in a WET or WARC file by their URL."""
 
+import errno
 import io
+import shlex
 import sys
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.gzip_members import Gap, inflate
 from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.io.text import other_kind
+from c4pipe.io.words import short
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS
 from c4pipe.wet.page import Page
@@ -21,6 +24,7 @@ STANDARD_INPUT = "-"
 _WARC, _GZIP = b"WARC/", b"\x1f\x8b"
 _START = 64 * 1024  # bytes that show what a file is
 _TRIES = 4  # few: a user is waiting
+_TYPED = 60  # characters of a text that a user types again
 
 
 def find_pages(path: str, url: str | None, scheme: str, extraction: str = "") -> list[Page]:
@@ -49,8 +53,8 @@ def find_pages(path: str, url: str | None, scheme: str, extraction: str = "") ->
 def _is_wet(path: str) -> bool:
     if is_url(path):
         return True
-    if not Path(path).exists():
-        raise UsageError(f"{path}: there is no such file; give a text, a WET file, a corpus, or - for standard input")
+    if not is_there(path):
+        raise UsageError(f"{short(path, 200)!r}: there is no such file; {_advice(path)}")
     if not Path(path).is_file():
         raise UsageError(f"{path} is no regular file: give the text on standard input, with - as the input")
     if path.endswith(WET_ENDINGS + WARC_ENDINGS):
@@ -58,6 +62,25 @@ def _is_wet(path: str) -> bool:
     with Path(path).open("rb") as file:
         start = file.read(_START)
     return start.startswith(_WARC) or (start.startswith(_GZIP) and _may_have_records(start))
+
+
+def is_there(path: str) -> bool:
+    """Tells whether a file or folder exists. The path may be a text, which can be too long for a path."""
+    try:
+        return path != "" and Path(path).exists()
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return False
+
+
+def _advice(text: str) -> str:
+    """Returns what to type in place of an input that is no file; it may be the text of a page."""
+    if not any(map(str.isspace, text)):
+        return "give a file with a text, a WET file, a corpus, or - for standard input"
+    if len(text) > _TYPED or not text.isprintable() or "\\" in text or text.startswith("-"):
+        return "to explain a text, write it to a file, and give the name of the file"
+    return f"to explain this text, run echo {shlex.quote(text)} | c4pipe explain -"
 
 
 def _may_have_records(start: bytes) -> bool:

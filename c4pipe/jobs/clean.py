@@ -207,6 +207,8 @@ def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -
         before = cpu_seconds()
         if tasks:
             _run(plan, tasks, progress, workers)
+        elif isinstance(plan.options, CleanOptions):  # else job 2 follows
+            progress.note_complete(plan.work, "give another --work, or delete it")
         spent = cpu_seconds() - before
         counts = _verify(plan, progress)
         _finish_annotation(plan)
@@ -354,7 +356,7 @@ def _why_no_page(header: WorkHeader) -> str:
     counts = {name.rpartition(".")[2]: number for name, number in header.counts.items()}
     found = ", ".join(f"{name} {number:,}" for name, number in counts.items())
     if kind == "text":
-        return f"it has no text that can be read ({found})"
+        return f"it has no text that can be read ({found})" if found else "it has no rows"
     advice = "; leave out --from warc if it is a WET file" if "other_type" in counts else ""
     return f"none of its records is an HTML response ({found}){advice}"
 

@@ -237,6 +237,8 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) 
             manifest = _verify(plan)
             if plan.options.runner is None:  # it uses the processes of this machine
                 log_cost("dedup", cpu_seconds() - before, manifest["counts"].get("bytes.read", 0))
+        elif not manifest["missing"]:
+            progress.note_complete(plan.options.folder)
         LOG.info("dedup: %s", key_values(manifest["counts"]))
         if warning := empty_warning(plan.recipe, manifest["counts"]):
             LOG.warning(warning)

@@ -124,6 +124,10 @@ class Progress:
         if self._on_note:
             self._on_note(text)
 
+    def note_complete(self, result: StoragePath, again: str = "give another --output, or delete it") -> None:
+        """Notes that a job did nothing, because its result was there; `again` says how to make it again."""
+        self.note(f"{result} is complete already, and nothing was done: to make it again, {again}")
+
     def runs_as(self, runner_job_id: str) -> None:
         """Takes the id by which the runner knows the job; the events have it from now on."""
         LOG.info("the runner's job id: %s", runner_job_id)

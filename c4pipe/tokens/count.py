@@ -82,6 +82,8 @@ def count(corpus: StoragePath, model: StoragePath, runner: RunnerOptions, progre
         if new:
             counted |= _count(folder, identity, new, model, runner, progress)
             write_json(folder / NAME, _content(identity, counted))
+        else:
+            progress.note_complete(folder / NAME, "move it away")
         remove_tree(folder / _COUNTS)
         return _content(identity, counted)
 

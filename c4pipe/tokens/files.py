@@ -88,7 +88,9 @@ def write(options: TokenFileOptions, progress: Progress) -> TokenManifest:
     job = _checked(options)
     with only_run(job.output):
         manifest = _finished(job)
-        if manifest is None:
+        if manifest:
+            progress.note_complete(job.output)
+        else:
             sets = _run(job, progress)
             manifest = _manifest(job, sets)
             for name, figures in sets.items():

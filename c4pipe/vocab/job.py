@@ -188,6 +188,7 @@ def vocab(plan: VocabPlan, progress: Progress) -> VocabDescription:
             for name in existing["files"]:
                 check_file(output / name)
             remove_tree(output / SAMPLE)  # left by a run that was stopped at its very end
+            progress.note_complete(output / MODEL, "give another --output, or delete its folder")
             return existing
         clear_abandoned(output)
         portions = _take_sample(plan, progress)

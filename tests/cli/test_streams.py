@@ -19,9 +19,8 @@ EXPLAIN = f"explain --lists {LISTS} {PAGE}"
 
 def shell(line: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Runs a line of Bash in which a pipeline has the status of its first command that fails."""
-    return subprocess.run(
-        ["bash", "-o", "pipefail", "-c", line], cwd=folder, capture_output=True, text=True, check=False
-    )
+    command = ["bash", "-o", "pipefail", "-c", line]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
 
 
 @pytest.mark.parametrize("closed", CLOSED)

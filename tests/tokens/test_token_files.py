@@ -198,9 +198,9 @@ def test_a_second_run_changes_nothing(
     more = ["--vocab", str(model), "--format", "megatron", "--output", str(folder), "--workers", "1"]
     assert main.main(["tokens", str(small_corpus), *more]) == 0
     assert before == {path: path.stat().st_mtime_ns for path in folder.iterdir()}
-    printed = capsys.readouterr().out
-    assert f"token files: {folder} (" in printed
-    assert "is complete already" in printed
+    printed = capsys.readouterr()
+    assert f"token files: {folder} (" in printed.out
+    assert f"{folder} is complete already, and nothing was done: " in printed.err
 
 
 def test_parts_that_are_done_are_not_done_again(
