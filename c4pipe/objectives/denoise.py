@@ -260,9 +260,13 @@ def segment_cuts(rows: Rows, word_starts: Mask, sentence_starts: Mask, rng: Rng)
 def masked_words(rows: Rows, word_starts: Mask, rng: Rng, rate: float = RATE, longest: int = LONGEST) -> Mask:
     """Returns a mask of the tokens of masked n-grams, of shape [tokens].
 
-    Tokens before the first word start of a row count as a word. `rate` and `longest` are those of `whole_ngrams`.
+    Tokens before the first word start of a row count as a word. Where all words of a row are too long to be masked, its
+    tokens count as words. `rate` and `longest` are those of `whole_ngrams`.
     """
     begins = word_starts | (rows.place == 0)
+    word_rows, room = rows.row[begins], np.maximum(1, np.rint(rate * rows.sizes))
+    fits = np.diff(np.append(np.flatnonzero(begins), len(begins))) <= room[word_rows]
+    begins |= np.bincount(word_rows[fits], minlength=len(rows))[rows.row] == 0
     sizes = np.diff(np.append(np.flatnonzero(begins), len(begins)))
     words = Rows(sizes.astype(np.int32), rows.keep(begins).starts)
     return np.repeat(whole_ngrams(words, rng, rate, longest), sizes)

@@ -1,6 +1,7 @@
 """Text to token ids, by a SentencePiece model."""
 
 import itertools
+import re
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -14,6 +15,12 @@ from c4pipe.objectives.rows import Mask, Rows, starts_of
 from c4pipe.vocab.model import load_model, sentinels_of
 
 _CLOSING = "\"')]”’»"
+_WORD_START = re.compile(
+    "[▁\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U0003ffff]"
+)
+"""The first character of a piece that begins a word: a blank, or a letter of Thai, Lao, Tibetan, Burmese, Khmer,
+Japanese or Chinese, which have no blanks between words. BERT's tokenizer puts blanks around Chinese letters."""
 
 
 class Tokenizer:
@@ -59,8 +66,8 @@ class Tokenizer:
 
     @cached_property
     def word_starts(self) -> Mask:
-        """Whether each id begins a word, of shape [ids]."""
-        return np.array([piece.startswith("▁") for piece in self._pieces])
+        """Whether each id begins a word, of shape [ids]. In scripts without blanks, each piece is a word."""
+        return np.array([_WORD_START.match(piece) is not None for piece in self._pieces])
 
     @cached_property
     def sentence_ends(self) -> Mask:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import IterableDataset, get_worker_info
+from torch.utils.data import get_worker_info
 
 from c4pipe.errors import UsageError
 from c4pipe.io.words import short_repr
@@ -18,11 +18,13 @@ from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import SHUFFLE
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read import mixture
+from c4pipe.read.reader import checked
+from c4pipe.read.torch import EpochDataset
 
 _STATES = "c4pipe_states"
 
 
-class PackedBatches(IterableDataset):
+class PackedBatches(EpochDataset):
     """Rows of packed examples, or batches of them, made of the documents of a reader or mixture.
 
     The workers of a DataLoader divide the documents among themselves. Each has its own buffer and its own batches.
@@ -54,7 +56,8 @@ class PackedBatches(IterableDataset):
         Raises UsageError for documents of which some were returned, and for the sizes that `Batches` refuses.
         """
         documents.split(0, 1)  # raises UsageError where documents were read
-        self._documents, self._tokenizer, self._objective = documents.copy(), tokenizer, objective
+        super().__init__(documents)
+        self._tokenizer, self._objective = tokenizer, objective
         self._arguments: dict[str, Any] = {
             "size": 1 if size is None else size,
             "seed": seed,
@@ -65,19 +68,18 @@ class PackedBatches(IterableDataset):
         self._states: list[dict[str, Any]] = []  # states of the earlier processes, for the next iterator
         self._running: Batches | None = None  # the batches of the last iterator in this process
         self._in_workers = torch.zeros(()).share_memory_()  # becomes 1 where a worker iterates
-        self._make(0, 1)
+        self._make(0, 1, int(self._epochs[0]))
 
-    def _make(self, index: int, count: int) -> Batches:
-        documents = self._documents.split(index, count)
+    def _make(self, index: int, count: int, epoch: int) -> Batches:
+        documents = self._documents.at_epoch(epoch).split(index, count)
         return Batches(documents, self._tokenizer, self._objective, **self._arguments)
 
     def __repr__(self) -> str:
         return short_repr(self, self._objective, self._documents)
 
     def __iter__(self) -> Iterator[dict[str, torch.Tensor]]:
-        info = get_worker_info()
-        batches = self._make(info.id, info.num_workers) if info else self._make(0, 1)
-        if info:
+        batches = self._make(*self._begin())
+        if get_worker_info():
             self._in_workers.fill_(1)
         if len(self._states) == 1 and self._states[0].get("stream") == batches.state()["stream"]:
             batches.restore(self._states[0])  # a loader gives each worker only its own state
@@ -109,7 +111,7 @@ class PackedBatches(IterableDataset):
                 "workers make the batches, and only they know how far they are: use torchdata's StatefulDataLoader, "
                 "and save its state_dict, or num_workers=0"
             )
-        return {_STATES: self._states or [self._make(0, 1).state()]}
+        return {_STATES: self._states or [self._make(0, 1, int(self._epochs[0])).state()]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next iterator continues where the iterators of this state were.
@@ -123,6 +125,9 @@ class PackedBatches(IterableDataset):
         if not isinstance(states, list) or not all(isinstance(each, Mapping) for each in states):
             raise UsageError("the state has no batches: give what state_dict of PackedBatches returned, or merged")
         self._states = list(states)
+        streams = [checked(each, {"stream": [0]}, "stream") for each in states]
+        info = get_worker_info()
+        self._epochs[info.id if info else slice(None)] = max((stream[0] for stream in streams if stream), default=0)
         self._running = None
         self._in_workers.fill_(0)
 

@@ -57,7 +57,7 @@ class Endless(PartReader):
         self._total = sum(source.rows)
         self._shared = self._total >= order.num_shards
         self._left: list[Part] = []
-        self._first_epoch = 0
+        self._first_epoch = order.epoch
 
     def _regular(self, number: int) -> Part:
         """Returns a part of the regular epochs, by its number from 0."""
@@ -265,6 +265,12 @@ class Mixture:
         mixture = Mixture(self._sources, self._order, self._limit, self._temperature)
         mixture.restore(self.state())
         return mixture
+
+    def at_epoch(self, epoch: int) -> "Mixture":
+        """Returns a copy, or for another epoch than its own, a new mixture that begins with that epoch."""
+        if epoch == self._order.epoch:
+            return self.copy()
+        return Mixture(self._sources, replace(self._order, epoch=epoch), self._limit, self._temperature)
 
     def split(self, index: int, count: int) -> "Mixture":
         """Returns the mixture of one of `count` processes that together read what this mixture reads.

@@ -287,6 +287,34 @@ class Reader(PartReader):
             reader._read(divided(self._parts, index, count))
         return reader
 
+    def at_epoch(self, epoch: int) -> "Reader":
+        """Returns a copy, or for another epoch than its own, a new reader of the documents in that epoch's order."""
+        return self.copy() if epoch == self.order.epoch else Reader(self.source, replace(self.order, epoch=epoch))
+
+    def equal(self, how: str) -> "Reader":
+        """Returns a reader of as many documents as each other process reads, given `drop` or `repeat`.
+
+        Where the documents can't be divided equally, `drop` leaves out the last document of the processes that have one
+        more than the others; with `repeat`, the others read their first one again.
+
+        Raises UsageError for another word, for fewer documents than processes, and where documents were returned or are
+        what other processes have left.
+        """
+        total, count = sum(self.source.rows), self.order.num_shards
+        whole = whole_part(self.order, total)
+        if how not in ("drop", "repeat"):
+            raise UsageError(f"equal_steps={how!r}: give 'drop' or 'repeat', or None for all documents once")
+        if self.position or self._parts != [whole]:
+            raise UsageError("equal_steps needs a reader of a whole epoch: some of its documents were read")
+        if total < count:
+            raise UsageError(f"{total:,} documents are fewer than the {count:,} processes and workers that read them")
+        reader, least = self.copy(), total // count
+        if how == "drop":
+            reader._read([whole.between(0, least)])
+        elif total % count and whole.size == least:
+            reader._read([whole, whole.between(0, 1)])
+        return reader
+
     def state(self) -> dict[str, Any]:
         """Returns the state for `restore`, as JSON values: the source, the order, the parts and the position."""
         return {

@@ -71,6 +71,27 @@ def test_each_piece_once_in_each_epoch(file: Path, tokenizer: Tokenizer, workers
         assert sorted(pieces(loader)) == expected(file, tokenizer)
 
 
+@pytest.mark.parametrize(("workers", "stays"), [(0, False), (2, False), (2, True)])
+def test_each_epoch_has_another_order(file: Path, tokenizer: Tokenizer, workers: int, stays: bool) -> None:
+    data = dataset(file, tokenizer)
+    loader = torch_data.DataLoader(data, batch_size=4, num_workers=workers, persistent_workers=stays)
+    epochs = [list(pieces(loader)) for _ in range(3)]
+    assert len({str(epoch) for epoch in epochs}) == 3
+    assert all(sorted(epoch) == expected(file, tokenizer) for epoch in epochs)
+    data.set_epoch(1)
+    assert list(pieces(loader)) == epochs[1]
+
+
+def test_a_state_of_a_later_epoch(file: Path, tokenizer: Tokenizer) -> None:
+    data, again = dataset(file, tokenizer), dataset(file, tokenizer)
+    epochs = [lists(data) for _ in range(3)]
+    data.set_epoch(1)
+    assert lists(islice(data, 3)) == epochs[1][:3]
+    again.load_state_dict(json.loads(json.dumps(data.state_dict())))
+    assert lists(again) == epochs[1][3:]
+    assert lists(again) == epochs[2]
+
+
 def test_a_state_of_the_dataset(file: Path, tokenizer: Tokenizer) -> None:
     unbroken = lists(torch_data.DataLoader(dataset(file, tokenizer, size=4), batch_size=None))
     state = json.dumps(dataset(file, tokenizer, size=4).state_dict())
@@ -82,6 +103,7 @@ def test_a_state_of_the_dataset(file: Path, tokenizer: Tokenizer) -> None:
         found += lists(islice(iter(torch_data.DataLoader(data, batch_size=None)), stop))
         state = json.dumps(data.state_dict())
     assert found == unbroken
+    data.set_epoch(0)
     assert lists(pickle.loads(pickle.dumps(data))) == unbroken  # as a worker that is spawned gets it: from the start
 
 

@@ -261,3 +261,46 @@ print([name for name in large if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert done.stdout.splitlines() == ["[]", "['pyarrow', 'numpy']"]
+
+
+# Epochs and equal parts
+
+
+@pytest.mark.parametrize("how", ["drop", "repeat"])
+@pytest.mark.parametrize("count", [1, 2, 5, 9, 16])
+def test_equal_parts(small_corpus: Path, how: str, count: int) -> None:
+    whole = urls(read.documents(small_corpus, seed=1))
+    equal = [read.documents(small_corpus, seed=1, shard_index=n, num_shards=count).equal(how) for n in range(count)]
+    states = [each.state() for each in equal]
+    parts = [urls(each) for each in equal]
+    size = len(whole) // count + (how == "repeat" and len(whole) % count > 0)
+    assert [len(part) for part in parts] == [len(each) for each in equal] == [size] * count
+    read_once = {url for part in parts for url in part}
+    assert len(read_once) == (len(whole) if how == "repeat" else size * count)
+    again = read.documents(small_corpus, seed=1, shard_index=0, num_shards=count)
+    again.restore(json.loads(json.dumps(states[0])))
+    assert urls(again) == parts[0]
+
+
+def test_parts_that_can_not_be_equal(small_corpus: Path) -> None:
+    total = len(read.documents(small_corpus))
+    with pytest.raises(UsageError, match="equal_steps='same': give 'drop' or 'repeat', or None"):
+        read.documents(small_corpus).equal("same")
+    with pytest.raises(UsageError, match=f"{total} documents are fewer than the {total + 1} processes"):
+        read.documents(small_corpus, num_shards=total + 1).equal("repeat")
+    begun = read.documents(small_corpus)
+    begun.skip(1)
+    with pytest.raises(UsageError, match="equal_steps needs a reader of a whole epoch"):
+        begun.equal("drop")
+
+
+def test_other_epochs(small_corpus: Path) -> None:
+    documents = read.documents(small_corpus, seed=1, shard_index=1, num_shards=3)
+    documents.skip(4)
+    assert documents.at_epoch(0).state() == documents.state()
+    later = read.documents(small_corpus, seed=1, epoch=2, shard_index=1, num_shards=3)
+    assert documents.at_epoch(2).state() == later.state()
+    mixture = read.mix([small_corpus], seed=1)
+    assert (
+        urls(islice(mixture.at_epoch(1), 9)) != urls(islice(mixture.copy(), 9)) == urls(islice(mixture.at_epoch(0), 9))
+    )

@@ -160,6 +160,89 @@ def test_torch_needs_as_many_workers_as_before(small_corpus: Path, torch_data: A
 
 
 @pytest.mark.torch
+@pytest.mark.parametrize(("workers", "stays"), [(0, False), (2, False), (2, True)])
+def test_torch_reads_each_epoch_in_another_order(
+    small_corpus: Path, torch_data: Any, every_url: Urls, workers: int, stays: bool
+) -> None:
+    from c4pipe.read.torch import Documents
+
+    def loader(dataset: Any) -> Any:
+        return torch_data.DataLoader(dataset, batch_size=4, num_workers=workers, persistent_workers=stays)
+
+    dataset = Documents(read.documents(small_corpus, seed=1))
+    assert len(dataset) == len(every_url)
+    one = loader(dataset)
+    epochs = [batches(one) for _ in range(3)]
+    assert len({str(epoch) for epoch in epochs}) == 3
+    assert all(sorted(url for batch in epoch for url in batch) == every_url for epoch in epochs)
+    dataset.set_epoch(1)
+    assert [batches(one), batches(one)] == epochs[1:]
+    assert batches(loader(Documents(read.documents(small_corpus, seed=1, epoch=2)))) == epochs[2]
+    resumed = Documents(read.documents(small_corpus, seed=1))
+    resumed.set_epoch(1)
+    resumed.resume(3, 4, workers)
+    one = loader(resumed)
+    assert [batches(one), batches(one)] == [epochs[1][3:], epochs[2]]
+    same = loader(Documents(read.documents(small_corpus)))
+    assert batches(same) == batches(same)
+
+
+@pytest.mark.torch
+def test_a_torch_state_of_a_later_epoch(small_corpus: Path, torch_data: Any) -> None:
+    stateful = pytest.importorskip("torchdata.stateful_dataloader")
+    from c4pipe.read.torch import Documents
+
+    def loader() -> Any:
+        dataset = Documents(read.documents(small_corpus, seed=1))
+        return stateful.StatefulDataLoader(dataset, batch_size=4, num_workers=2)
+
+    stopped, again = loader(), loader()
+    epochs = [batches(stopped) for _ in range(3)]
+    assert len({str(epoch) for epoch in epochs}) == 3
+    stopped = loader()
+    batches(stopped)
+    list(islice(stopped, 5))
+    again.load_state_dict(stopped.state_dict())
+    assert batches(again) == epochs[1][5:]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("hosts", [2, 5])
+@pytest.mark.parametrize("how", ["drop", "repeat"])
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_torch_hosts_have_equal_steps(
+    small_corpus: Path, torch_data: Any, every_url: Urls, workers: int, hosts: int, how: Any, drop_last: bool
+) -> None:
+    from c4pipe.read.torch import Documents
+
+    steps, found = [], Urls()
+    for host in range(hosts):
+        dataset = Documents(read.documents(small_corpus, seed=1, shard_index=host, num_shards=hosts), how)
+        made = batches(torch_data.DataLoader(dataset, batch_size=3, num_workers=workers, drop_last=drop_last))
+        steps.append(len(made))
+        found += [url for batch in made for url in batch]
+    assert len(set(steps)) == 1
+    if how == "repeat" and not drop_last:
+        assert set(found) == set(every_url)
+    if how == "drop":
+        assert len(set(found)) == len(found)
+
+
+@pytest.mark.torch
+@pytest.mark.usefixtures("torch_data")
+def test_torch_steps_that_can_not_be_equal(small_corpus: Path) -> None:
+    from c4pipe.read.torch import Documents
+
+    with pytest.raises(UsageError, match="a mixture has no end, and so equal steps: leave equal_steps out"):
+        Documents(read.mix([small_corpus], seed=1), "drop")
+    with pytest.raises(UsageError, match="epoch=-1: epochs count from 0"):
+        Documents(read.documents(small_corpus)).set_epoch(-1)
+    with pytest.raises(TypeError):
+        len(Documents(read.mix([small_corpus], seed=1)))
+
+
+@pytest.mark.torch
 def test_torch_reads_by_number(small_corpus: Path, torch_data: Any, every_url: Urls) -> None:
     loader = torch_data.DataLoader(read.random_access(small_corpus), batch_size=7, shuffle=True, num_workers=2)
     assert sorted(url for batch in loader for url in batch["url"]) == every_url
