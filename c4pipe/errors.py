@@ -13,8 +13,9 @@ corpus without a page: exit status 4.
 import re
 
 _SECRETS = re.compile(
-    r"(?<=://)[^/?#\s'\"]*(?=@)|(?<=[?&])([\w.-]*(?:signature|credential|token|secret|password|passwd|accesskeyid)[\w.-]*="
-    r"|(?:[\w.-]*[._-])?(?:api)?key=|(?:sig|policy|key-pair-id|auth|authorization|jwt|pwd)=)[^&#\s'\"]*",
+    r"(?<=://)[^/?#\s'\"]*(?=@)|(?<=[?&])([\w.-]{0,40}(?:signature|credential|token|secret|password|passwd|accesskeyid)[\w.-]{0,40}="
+    r"|(?:[\w.-]{0,40}[._-])?(?:api)?key=|(?:sig|policy|key-pair-id|auth|authorization|jwt|pwd)=)[^&#\s'\"]*?"
+    r"(?=[:;,.)]*(?:[&#\s'\"]|$))",
     re.IGNORECASE,
 )
 

@@ -182,7 +182,7 @@ def _download(url: str, sha256: str, report: Callable[[str], None]) -> bytes:
             return data
         cause = f"SHA-256 of its {len(data):,} bytes is {got[:12]}…, pinned {sha256[:12]}…"
     except OSError as error:
-        cause = error_reason(error).removeprefix(f"{url}: ")
+        cause = error_reason(error).removeprefix(f"{hide_secrets(url)}: ")
     raise C4pipeError(
         f"Can't fetch {url} ({cause}): check the network, name a mirror with `--source URL`, "
         "or use a copy you have with `--lists DIR`."

@@ -26,6 +26,7 @@ from tests.helpers.web import serve
         ("http://h/a?GoogleAccessId=x&Signature=y", "http://h/a?GoogleAccessId=x&Signature=***"),
         ("http://h/a?Policy=x&Key-Pair-Id=y&api_key=z", "http://h/a?Policy=***&Key-Pair-Id=***&api_key=***"),
         ("http://h/a?download=true&monkey=1&design=2", "http://h/a?download=true&monkey=1&design=2"),
+        ("http://h/a?sig=a:b: no, http://h/?sig=c; no", "http://h/a?sig=***: no, http://h/?sig=***; no"),
         ("http://h/@me/a?u=b@c", "http://h/@me/a?u=b@c"),
         ("me:pass@h is no address", "me:pass@h is no address"),
     ],
