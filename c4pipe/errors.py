@@ -13,9 +13,10 @@ corpus without a page: exit status 4.
 import re
 
 _SECRETS = re.compile(
-    r"(?<=://)[^/?#\s'\"]*(?=@)|(?<=[?&])([\w.-]{0,40}(?:signature|credential|token|secret|password|passwd|accesskeyid)[\w.-]{0,40}="
-    r"|(?:[\w.-]{0,40}[._-])?(?:api)?key=|(?:sig|policy|key-pair-id|auth|authorization|jwt|pwd)=)[^&#\s'\"]*?"
-    r"(?=[:;,.)]*(?:[&#\s'\"]|$))",
+    r"(?<=://)[^/?#\s'\"]*(?=@)"
+    r"|(?<=[?&])([\w.-]{0,40}(?:signature|credential|token|secret|password|passwd|accesskeyid)[\w.-]{0,40}="
+    r"|(?:[\w.-]{0,40}[._-])?(?:api)?key=|(?:sig|policy|key-pair-id|auth|authorization|jwt|pwd)=)"
+    r"(?:[^&#\s'\"]*[^&#\s'\":;,.)])?",
     re.IGNORECASE,
 )
 
