@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 REQUIREMENTS = HERE.parent / "requirements"
-SHARED = HERE.parent.parent / "shared"
+DATA = HERE.parent / "tests" / "data"
+"""The pages and lists of every clone."""
 
 # Users have compiled bytecode. With this variable, whatever is measured would compile its modules at each start.
 ENVIRON = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -143,16 +144,41 @@ def _sizes(folder: Path) -> Iterator[int]:
             continue
 
 
-def made_crawl(folder: Path, files: int, pages: int) -> list[str]:
-    """Writes synthetic WET files of real pages, and returns their paths."""
-    tool = SHARED / "tools" / "make_crawl.py"
-    if not tool.exists():
-        sys.exit(
-            f"{tool} does not exist: give WET files and lists, as --crawl tests/data/pages --lists tests/data/lists"
-        )
-    arguments = [str(folder), "--files", str(files), "--pages", str(pages)]
-    subprocess.run([sys.executable, str(tool), *arguments], check=True, stdout=subprocess.DEVNULL)
+def made_crawl(folder: Path, files: int, pages: int, data: Path) -> list[str]:
+    """Writes synthetic WET files of the pages in a folder such as `DATA`, and returns their paths."""
+    run(str(HERE / "make_crawl.py"), str(folder), "--files", str(files), "--pages", str(pages), "--data", str(data))
     return sorted(map(str, folder.glob("*.wet.gz")))
+
+
+def of_data(data: Path) -> str:
+    """Returns a folder of pages in words, for results.md."""
+    return "tests/data" if data == DATA else "another folder"
+
+
+def made_corpus(folder: Path, pages: int, pieces: int, data: Path) -> tuple[Path, Path]:
+    """Builds a corpus of synthetic WET files, and a vocabulary of it.
+
+    Args:
+        folder: an empty folder.
+        pages: the number of pages in each of four files.
+        pieces: the size of the vocabulary.
+        data: the folder of pages and lists, such as `DATA`.
+
+    Returns:
+        the folder of the corpus, with Parquet and TFRecord shards of English, and that of the vocabulary.
+    """
+    files = made_crawl(folder / "crawl", 4, pages, data)
+    corpus, vocabulary = folder / "corpus", folder / "vocabulary"
+    source = [*files, "--lists", str(data / "lists"), "--output", str(corpus), "--format", "parquet,tfrecord"]
+    run("-m", "c4pipe", "build", *source, "--quiet")
+    run("-m", "c4pipe", "vocab", str(corpus / "en"), "--size", str(pieces), "--output", str(vocabulary), "--quiet")
+    return corpus, vocabulary
+
+
+def run(*arguments: str) -> None:
+    """Runs Python with these arguments. Ends this process where it fails, after its own words."""
+    if status := subprocess.run([sys.executable, *arguments], env=ENVIRON, check=False).returncode:
+        sys.exit(f"{' '.join(arguments[:3])} ended with status {status}")
 
 
 def compile_clone() -> None:

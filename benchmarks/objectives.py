@@ -1,16 +1,19 @@
 """How fast text becomes pretraining batches: tokenised, corrupted, packed, and all of it, in million tokens a second.
 
-    python benchmarks/objectives.py TEXTS VOCABULARY
+    python benchmarks/objectives.py [TEXTS VOCABULARY] [--pages 5000] [--pieces 16000]
 
-TEXTS is what `c4pipe.read.documents` reads, a corpus or a file of text; it is held in memory. One core, CPU time, the
-best of three.
+TEXTS is what `c4pipe.read.documents` reads, a corpus or a file of text; it is held in memory. Without it, a corpus and
+a vocabulary of --pieces are made of 4 WET files with --pages pages of tests/data. One core, CPU time, best of three.
 """
 
 import argparse
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
+
+from measuring import DATA, made_corpus
 
 from c4pipe import read
 from c4pipe.objectives import objective
@@ -81,13 +84,24 @@ def composed(texts: str, tokenizer: Tokenizer, chosen: Objective) -> int:
 
 
 def main() -> None:
-    """Prints the figures."""
+    """Measures the texts that are given, or makes some."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("texts", help="a corpus, or a file of text")
-    parser.add_argument("vocabulary", type=Path, help="folder of a vocabulary")
+    parser.add_argument("texts", nargs="?", help="a corpus, or a file of text")
+    parser.add_argument("vocabulary", type=Path, nargs="?", help="folder of a vocabulary")
+    parser.add_argument("--pages", type=int, default=5000, help="of each synthetic WET file, without TEXTS")
+    parser.add_argument("--pieces", type=int, default=16_000, help="of the vocabulary, without VOCABULARY")
     options = parser.parse_args()
-    tokenizer = Tokenizer(options.vocabulary / "spm.model")
-    texts = [document["text"] for document in read.documents(options.texts)]
+    with tempfile.TemporaryDirectory() as folder:
+        if options.vocabulary is None:
+            corpus, options.vocabulary = made_corpus(Path(folder), options.pages, options.pieces, DATA)
+            options.texts = options.texts or str(corpus)
+        measure(options.texts, options.vocabulary)
+
+
+def measure(given: str, vocabulary: Path) -> None:
+    """Prints the figures of texts with a vocabulary."""
+    tokenizer = Tokenizer(vocabulary / "spm.model")
+    texts = [document["text"] for document in read.documents(given)]
 
     def tokenised() -> list[Rows]:
         return [tokenizer.encode(texts[start : start + AT_ONCE]) for start in range(0, len(texts), AT_ONCE)]
@@ -101,7 +115,7 @@ def main() -> None:
         pieces = [chosen.cut(some, Rng(1)) for some in whole_texts]
         examples, corrupt = best(corrupted, pieces, chosen)
         bins, pack = best(packed, examples, chosen)
-        _, whole = best(composed, options.texts, tokenizer, chosen)
+        _, whole = best(composed, given, tokenizer, chosen)
         name, length = next(iter(chosen.lengths.items()))
         filled = sum(len(each[name].values) for each in examples) / (bins * length)
         rate = f"{tokens / corrupt:9.2f}" if corrupt > 1e-3 else f"{'-':>9}"  # a language model corrupts nothing

@@ -1,8 +1,9 @@
 """What c4pipe takes beside decoding alone, TensorFlow Datasets, datatrove and Dolma, on the same WET files.
 
     python benchmarks/peers.py [--sections build,large,recipes] [--pages N] [--rounds N] [--only NAME,...]
-        [--crawl DIR] [--lists DIR] [--write]
+        [--data DIR | --crawl DIR --lists DIR] [--write]
 
+The WET files are made of the pages and lists of a folder: of tests/data, or of a larger one of the same form (--data).
 Whole processes one after the other, start-up and children included. c4pipe runs five times, in turn with the others;
 a peer that takes minutes runs once, in the first round. A peer that is not installed here gets an environment of its
 own in the user's cache, with locked packages; none downloads anything while it is measured. The exit status is 1 where
@@ -20,7 +21,7 @@ from pathlib import Path
 
 # c4pipe is imported where it is used: the process that measures imports this too, and its memory counts as a floor.
 from contenders import PEERS
-from measuring import SHARED, compile_clone, machine, made_crawl, required
+from measuring import DATA, compile_clone, machine, made_crawl, of_data, required
 from results import check, spread, write_section, written_by
 from rounds import Measured, Row, measured, ratio
 from sections import ALL, SECTIONS, Section, goals
@@ -73,14 +74,16 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--sections", default=",".join(SECTIONS), help="some of: %(default)s")
     parser.add_argument("--pages", type=int, help="pages in each file, instead of each section's number")
     parser.add_argument("--rounds", type=int, help="runs of c4pipe, instead of each section's number")
+    parser.add_argument("--data", type=Path, default=DATA, help="pages and lists of which synthetic files are made")
     parser.add_argument("--crawl", type=Path, help="a folder of WET files, *.wet.gz, instead of synthetic ones")
-    parser.add_argument("--lists", type=Path, default=SHARED / "data" / "lists")
+    parser.add_argument("--lists", type=Path, help="the folder of the lists, instead of that in --data")
     parser.add_argument("--only", default=",".join(PEERS), help="some of: %(default)s")
     parser.add_argument("--write", action="store_true", help="also write benchmarks/results.md")
     options = parser.parse_args()
     for option, known in (("sections", SECTIONS), ("only", PEERS)):
         if unknown := [name for name in getattr(options, option).split(",") if name not in known]:
             parser.error(f"--{option} has {unknown[0]!r}: the names are {', '.join(known)}")
+    options.lists = options.lists or options.data / "lists"
     if not options.lists.is_dir():
         parser.error(f"{options.lists} does not exist: name the folder of the lists with --lists")
     if options.crawl and not wet_files(options.crawl):
@@ -105,11 +108,10 @@ def measure_section(section: Section, options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as name:
         crawl = options.crawl.resolve() if options.crawl else Path(name) / "crawl"
         pages = options.pages or section.pages
-        files = wet_files(crawl) if options.crawl else made_crawl(crawl, section.files, pages)
+        files = wet_files(crawl) if options.crawl else made_crawl(crawl, section.files, pages, options.data)
         size = sum(Path(file).stat().st_size for file in files)
-        title += (
-            f"; {len(files)} files{'' if options.crawl else f' of {pages:,} pages'}, {size / 1e6:,.1f} MB compressed"
-        )
+        made = "" if options.crawl else f" of {pages:,} pages made of {of_data(options.data)}"
+        title += f"; {len(files)} files{made}, {size / 1e6:,.1f} MB compressed"
         rows = measured(peers, files, options.lists.resolve(), Path(name), rounds)
     found, lines = goals(section, rows)
     notes = [*text_cost(rows), *ALL.strip().splitlines(), *section.notes.strip().splitlines(), versions(rows)]

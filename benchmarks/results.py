@@ -11,6 +11,10 @@ from typing import NamedTuple
 FILE = Path(__file__).resolve().parent / "results.md"
 
 
+TOLERANCE = 0.15
+"""The share by which a goal may be missed: other machines, and other work on this one, change ratios as much."""
+
+
 class Goal(NamedTuple):
     """A goal: what it is of, its value (None where that could not be measured), and its bound."""
 
@@ -20,21 +24,23 @@ class Goal(NamedTuple):
     bound: float
 
     @property
-    def is_met(self) -> bool:
-        """Whether the value is known and on the right side of the bound."""
-        if self.value is None:
-            return False
-        return self.value >= self.bound if self.side == "at least" else self.value <= self.bound
+    def reached(self) -> float:
+        """The value over the bound, or the bound over the value where that may not be above: met from 1 on."""
+        if not self.value:
+            return 0.0
+        return self.value / self.bound if self.side == "at least" else self.bound / self.value
 
     def line(self) -> str:
         """Returns the goal as a line of Markdown."""
-        found = "not known" if self.value is None else f"{'met' if self.is_met else 'NOT met'}, it is {self.value:.2f}"
-        return f"- {self.what}, {self.side} {self.bound:g}: {found}"
+        if self.value is None:
+            return f"- {self.what}, {self.side} {self.bound:g}: not known"
+        found = "met" if self.reached >= 1 else "missed" if self.reached >= 1 - TOLERANCE else "NOT met"
+        return f"- {self.what}, {self.side} {self.bound:g}: {found}, it is {self.value:.2f} ({self.reached:.0%})"
 
 
 def check(goals: Iterable[Goal]) -> int:
-    """Returns the exit status: 1 where a goal is not met or not known."""
-    return int(not all(goal.is_met for goal in goals))
+    """Returns the exit status: 1 where a goal is missed by more than `TOLERANCE` or is not known."""
+    return int(any(goal.reached < 1 - TOLERANCE for goal in goals))
 
 
 def spread(values: Sequence[float], digits: int = 1) -> str:

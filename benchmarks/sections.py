@@ -60,7 +60,7 @@ SECTIONS = {
     "build": Section(
         "Build and clean",
         files=4,
-        pages=5000,
+        pages=10_000,
         rounds=5,
         names=("decode", "build-tfds", "build-tfds-2", "build-c4", "clean-tfds", "clean-c4", "tfds", "datatrove"),
         goals=(
@@ -86,7 +86,7 @@ SECTIONS = {
     "recipes": Section(
         "Recipes of other corpora",
         files=2,
-        pages=3000,
+        pages=6000,
         rounds=5,
         names=tuple(name for other in OTHERS for name in (f"clean-{other}", other)),
         goals=(

@@ -1,7 +1,9 @@
 """What Megatron's token files of a corpus take: c4pipe beside the logic of Megatron-LM's `tools/preprocess_data.py`.
 
-    python benchmarks/token_files.py CORPUS VOCABULARY [--language en] [--rounds 5] [--write]
+    python benchmarks/token_files.py [CORPUS VOCABULARY] [--pages 5000] [--pieces 16000] [--language en] [--rounds 5]
+        [--write]
 
+Without CORPUS, a corpus and a vocabulary of --pieces are made of 4 WET files with --pages pages of tests/data.
 VOCABULARY is a folder that `c4pipe vocab` wrote; it has the SentencePiece model for c4pipe, and the same vocabulary as
 tokenizer.json for the fast tokenizer of Hugging Face, which `preprocess_data.py` calls with
 `--tokenizer-type HuggingFaceTokenizer`. The other side reads the same documents as JSON Lines, one worker each.
@@ -17,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 # Other packages are imported where they are used: the memory of the process that measures counts as a floor.
-from measuring import Cost, compile_clone, machine, measure
+from measuring import DATA, Cost, compile_clone, machine, made_corpus, measure
 from results import Goal, check, spread, write_section, written_by
 
 HEAD = "Token files"
@@ -95,8 +97,10 @@ def row(name: str, costs: list[Cost], tokens: int, first: float) -> str:
 def main() -> int:
     """Prints the figures of both, and returns the exit status: 1 where the goal is not met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", type=Path)
-    parser.add_argument("vocabulary", type=Path)
+    parser.add_argument("corpus", type=Path, nargs="?")
+    parser.add_argument("vocabulary", type=Path, nargs="?")
+    parser.add_argument("--pages", type=int, default=5000, help="of each synthetic WET file, without CORPUS")
+    parser.add_argument("--pieces", type=int, default=16_000, help="of the vocabulary, without VOCABULARY")
     parser.add_argument("--language", default="en")
     parser.add_argument("--rounds", type=int, default=5, help="runs of c4pipe; the other side runs once")
     parser.add_argument("--write", action="store_true", help="also write benchmarks/results.md")
@@ -105,6 +109,9 @@ def main() -> int:
     title, ours = machine(), list[Cost]()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        if options.vocabulary is None:
+            corpus, options.vocabulary = made_corpus(folder, options.pages, options.pieces, DATA)
+            options.corpus = options.corpus or corpus
         documents = export(options.corpus, options.language, folder / "pages.jsonl")
         source = [str(options.corpus / options.language), "--vocab", str(options.vocabulary)]
         command = [sys.executable, "-m", "c4pipe", "tokens", *source, "--format", "megatron", "--workers", "1"]

@@ -1,19 +1,18 @@
 """How fast a corpus becomes batches for training, beside seqio with t5, Transformers, datasets and tf.data.
 
-    python benchmarks/training_peers.py [--corpus DIR --vocabulary DIR] [--rounds 5] [--epochs 1] [--only NAME,...]
-        [--write]
+    python benchmarks/training_peers.py [--corpus DIR --vocabulary DIR | --pages 5000 --pieces 16000 --data DIR]
+        [--rounds 5] [--epochs 1] [--only NAME,...] [--write]
 
-CORPUS is the folder of a language, with Parquet and TFRecord shards; without it, one is built of synthetic WET files,
-with a vocabulary. Each trial is a process of its own, which counts from its first call to the last batch, after its
-imports. c4pipe's trials are in turn with the others; a peer has one, in the first round. Peers get an environment of
-their own, as in peers.py. The exit status is 1 where one was not measured. `--write` also puts the table into
-results.md. Measure on an idle machine.
+CORPUS is the folder of a language, with Parquet and TFRecord shards. Without it, a corpus is built of 4 synthetic WET
+files with --pages pages each, made of those in --data (tests/data), and a vocabulary of --pieces. Each trial is a
+process of its own, which counts from its first call to the last batch, after its imports. c4pipe's trials are in turn
+with the others; a peer has one, in the first round. Peers get an environment of their own, as in peers.py. The exit
+status is 1 where one was not measured. `--write` also puts the table into results.md. Measure on an idle machine.
 """
 
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -21,7 +20,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 # c4pipe is imported where it is used: the process that measures counts as a floor of memory.
-from measuring import SHARED, NotMeasured, compile_clone, environment, last_line, machine, made_crawl, measure, required
+from measuring import (
+    DATA,
+    NotMeasured,
+    compile_clone,
+    environment,
+    last_line,
+    machine,
+    made_corpus,
+    measure,
+    of_data,
+    required,
+)
 from results import spread, write_section, written_by
 from trainers import PAIRS, PEERS, START, Trainer
 
@@ -104,19 +114,6 @@ def figures(name: str, row: list[Figures], rows: dict[str, Row], documents: int)
     return [*rates, ratio, share, f"{max(peak):,.0f}"]
 
 
-def made_corpus(folder: Path) -> tuple[Path, Path]:
-    """Builds a corpus of synthetic WET files and a vocabulary, and returns their folders."""
-    files = made_crawl(folder / "crawl", 4, 5000)
-    corpus, vocabulary = folder / "corpus", folder / "vocabulary"
-    c4pipe = [sys.executable, "-m", "c4pipe"]
-    lists = str(SHARED / "data" / "lists")
-    build = [*c4pipe, "build", *files, "--lists", lists, "--output", str(corpus), "--format", "parquet,tfrecord"]
-    subprocess.run([*build, "--quiet"], check=True)
-    train = [*c4pipe, "vocab", str(corpus / "en"), "--size", "16000", "--output", str(vocabulary), "--quiet"]
-    subprocess.run(train, check=True)
-    return corpus / "en", vocabulary
-
-
 def versions(rows: dict[str, Row]) -> str:
     """Returns what ran."""
     line = f"- Python {sys.version.split()[0]}"
@@ -129,6 +126,9 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--corpus", type=Path, help="folder of a language, with Parquet and TFRecord shards")
     parser.add_argument("--vocabulary", type=Path, help="folder of a vocabulary, with its tokenizer.json")
+    parser.add_argument("--pages", type=int, default=5000, help="of each of four synthetic WET files")
+    parser.add_argument("--pieces", type=int, default=16_000, help="of the vocabulary of their corpus")
+    parser.add_argument("--data", type=Path, default=DATA, help="pages and lists of which the files are made")
     parser.add_argument("--rounds", type=int, default=5, help="trials of c4pipe; peers have one")
     parser.add_argument("--epochs", type=int, default=1, help="how often a trial reads the corpus")
     parser.add_argument("--only", default=",".join(PEERS), help="some of: %(default)s")
@@ -151,7 +151,11 @@ def main() -> int:
     options, title = parse(), machine()
     compile_clone()
     with tempfile.TemporaryDirectory() as name:
-        corpus, vocabulary = (options.corpus, options.vocabulary) if options.corpus else made_corpus(Path(name))
+        corpus, vocabulary = options.corpus, options.vocabulary
+        if not corpus:
+            folder, vocabulary = made_corpus(Path(name), options.pages, options.pieces, options.data)
+            corpus = folder / "en"
+            title += f"; pages of {of_data(options.data)}"
         count = len(read.documents(str(corpus))) * options.epochs
         rows = measured(options.only.split(","), corpus.resolve(), vocabulary.resolve(), options)
     title += f"; {count:,} documents in {format_count(options.epochs, 'epoch')}"

@@ -305,8 +305,11 @@ _RECORDS = ("pages.read", "records.", "damage.no_text", "damage.record_too_large
 
 
 def check_records(first: bytes, counts: Mapping[str, int]) -> None:
-    """Raises NoRecordError for a file without any record, given its first FIRST_PIECE bytes and its counts."""
-    if not any(name.startswith(_RECORDS) for name in counts) and not has_record(first):
+    """Raises NoRecordError for a file without any record, given its first FIRST_PIECE bytes and its counts.
+
+    A file without any count is whole: it has records of other types, or it is a Parquet file of no rows.
+    """
+    if counts and not any(name.startswith(_RECORDS) for name in counts) and not has_record(first):
         damage = {name.removeprefix("damage."): number for name, number in counts.items()}
         raise NoRecordError(f"{HAS_NO}: {describe_content(first, damage)}")
 

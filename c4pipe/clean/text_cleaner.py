@@ -99,7 +99,7 @@ class Cleaner:
             timestamp: the time of capture, such as `2019-04-18T10:12:43Z`; a page whose timestamp has another form is
                 `incomplete`.
 
-        Raises UsageError if the recipe needs a URL and `url` is not given.
+        Raises UsageError if the recipe needs a URL and `url` is not given, and for an argument that is no `str`.
         """
         verdict, page = self._evaluator.clean(self._page(text, url, timestamp))
         reason = verdict.reason or verdict.final
@@ -122,6 +122,9 @@ class Cleaner:
         return explain_page(self._evaluator, self._page(text, url, timestamp))
 
     def _page(self, text: str, url: str | None, timestamp: str | None) -> Page:
+        for name, value in (("text", text), ("url", url or ""), ("timestamp", timestamp or "")):
+            if not isinstance(value, str):
+                raise UsageError(f"{name} is of type {type(value).__name__}: give a str")
         if url is None:
             rules = (rule for _, rule in self.recipe.rules() if isinstance(rule, PageRule) and rule.looks_at_url)
             if rule := next(rules, None):

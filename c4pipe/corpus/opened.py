@@ -1,6 +1,7 @@
 """The one way to open a finished corpus: its manifest and the sizes of its shards are checked first."""
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -143,7 +144,7 @@ def open_corpus(path: str | Path | CorpusPath, languages: Sequence[str] | None =
 
 
 def open_language(path: str | Path | CorpusPath, languages: Sequence[str] | None = None) -> Corpus:
-    """Opens a finished corpus by its own folder, or one language of it by the folder of that language.
+    """Opens a finished corpus by its own folder, or one language of it by the folder of that language, or a link to it.
 
     Arguments and errors are those of `open_corpus`.
     """
@@ -151,12 +152,13 @@ def open_language(path: str | Path | CorpusPath, languages: Sequence[str] | None
     try:
         data = read_file(folder / manifest_file.MANIFEST)
     except OSError as error:
-        inside = folder.absolute() if isinstance(folder, Path) and not folder.name else folder  # "." has no name
-        is_language = languages is None and _LANGUAGE.fullmatch(inside.name)
-        manifest_above = _bytes_or_none(inside.parent / manifest_file.MANIFEST) if is_language else None
-        if manifest_above is None:
-            raise _no_manifest(folder, error) from error
-        return _opened(inside.parent, manifest_above, [inside.name])
+        real = [Path(os.path.realpath(folder))] if isinstance(folder, Path) else []  # of ".", or of a link
+        for inside in (folder, *real):
+            is_language = languages is None and _LANGUAGE.fullmatch(inside.name)
+            manifest_above = _bytes_or_none(inside.parent / manifest_file.MANIFEST) if is_language else None
+            if manifest_above is not None:
+                return _opened(inside.parent, manifest_above, [inside.name])
+        raise _no_manifest(folder, error) from error
     return _opened(folder, data, languages)
 
 

@@ -26,6 +26,7 @@ from c4pipe.io.json_files import parse_json
 from c4pipe.io.parquet_footer import open_parquet
 from c4pipe.io.paths import StoragePath, open_file, storage_path
 from c4pipe.io.streams import WebPath
+from c4pipe.io.text import open_content
 from c4pipe.io.words import error_reason
 
 CorpusPath = StoragePath | WebPath
@@ -260,7 +261,7 @@ def _in_order(values: dict[str, Any]) -> Document:
 
 
 def _of_text(file: CorpusPath, first: int) -> Documents:
-    with open_binary(file) as stream:
+    with open_content(open_binary(file), file.name) as stream:
         for line in islice(filter(None, map(bytes.strip, stream)), first, None):
             yield Document(url="", text=line.decode(), timestamp="", language="", language_probability=0.0)
 

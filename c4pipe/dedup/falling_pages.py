@@ -248,10 +248,10 @@ class BidForSpans(_JudgeStep):
         chosen = partial(have_spans, hashes=hashes)
         for page in self._pages(tables if len(hashes) else (), occurrences, chosen):
             offered = page.first_of(offers)
-            if any((0, page.key) < best.get(each, (9,)) for each in offered):
-                if wish := page.wish(offers):
-                    for each, unit in offered.items():
-                        best[each] = min(best.get(each, (2**32,)), (wish[0], page.key, unit, len(offered)))
+            can_be_best = any((0, page.key) < best.get(each, (_WHOLE,)) for each in offered)
+            if can_be_best and (wish := page.wish(offers)):
+                for each, unit in offered.items():
+                    best[each] = min(best.get(each, (2**32,)), (wish[0], page.key, unit, len(offered)))
         bids = ((each, page, unit, received.key, cost, number) for each, (cost, page, unit, number) in best.items())
         yield self._to_buckets(BIDS, bids)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.rule import PAPER, TFDS, PageRule, Share, Texts
+from c4pipe.filters.rule import MC4, PAPER, TFDS, PageRule, Share, Texts
 from c4pipe.io.words import suggestion
 from c4pipe.native import langdetect_kernel
 
@@ -241,7 +241,7 @@ class Language(PageRule):
         "keeps a page whose best guess by {detector} is one of {languages} with a probability of at least "
         "{min_probability}"
     )
-    source = PAPER + "; seed 0: " + TFDS
+    source = f"{PAPER}; seed 0: {TFDS}; CLD3: {MC4}; its limit and und: {TFDS}"
     detector: Literal["langdetect", "cld3", "fasttext"] = "langdetect"
     languages: Texts = ("en",)
     min_probability: Share = 0.99

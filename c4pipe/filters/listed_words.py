@@ -8,6 +8,7 @@ from functools import cache
 from itertools import chain
 from typing import Any, Literal
 
+from c4pipe.errors import UsageError
 from c4pipe.filters import pinned_lists
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.hashes import url_md5
@@ -47,7 +48,7 @@ class BadWords(PageRule):
         "share of these pages that is dropped: {drop_fraction}; entries keep their capitals: {keep_case}; "
         "regional lists: {regional_lists}; exempt entries: {exempt})"
     )
-    source = PAPER + "; list: LDNOOBW at the commit that " + TFDS + " pins"
+    source = f"{PAPER}; list (LDNOOBW), share and exempt entries: {TFDS}"
     needs = ("bad_words",)
     searched_text: Literal["crawled", "cleaned"] = "crawled"
     marks_in_words: bool = True
@@ -55,6 +56,12 @@ class BadWords(PageRule):
     keep_case: bool = False
     regional_lists: bool = False
     exempt: Texts = _TFDS_EXEMPT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if wrong := [entry for entry in self.exempt if not all(entry.partition(":"))]:
+            example = _TFDS_EXEMPT[0]
+            raise UsageError(f"[{self.name}] exempt: {wrong[0]!r} names no language: write it as in {example!r}")
 
     def value(self, page: CheckedPage) -> str | None:
         """Returns a listed word of the page's language for which the page is dropped, or None."""

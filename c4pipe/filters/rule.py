@@ -304,6 +304,8 @@ def _texts(rule: Rule, name: str, value: Any, entry: str, lower: bool) -> tuple[
     if not isinstance(value, (list, tuple)) or not all(isinstance(each, str) and each for each in value):
         default: Any = next(each.default for each in fields(cast(Any, rule)) if each.name == name)
         raise UsageError(f"{entry}: give a list of texts, such as {list(default)!r}")
+    if any("\ud800" <= character <= "\udfff" for each in value for character in each):
+        raise UsageError(f"{entry}: a text has half of a surrogate pair, which no page can have")
     if lower and any(each != each.lower() for each in value):
         raise UsageError(f"{entry}: the search ignores case, so write it in lower case")
     return tuple(value)

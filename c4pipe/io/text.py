@@ -154,10 +154,16 @@ def decompress(stream: ByteStream, name: str) -> Iterator[bytes]:
             if piece.kind == "other_format":
                 raise _other_format(piece.first)
             raise ValueError(f"{_FAULTS[piece.kind]} after {size:,} bytes of content")
-        if not size and other_kind(piece, len(piece) // 16):
-            raise _other_format(piece)
+        if not size:
+            check_text(piece)
         size += len(piece)
         yield piece
+
+
+def check_text(start: bytes) -> None:
+    """Raises ValueError for a file that is no text in UTF-8, given its first bytes."""
+    if other_kind(start, len(start) // 16):
+        raise _other_format(start)
 
 
 def _other_format(start: bytes) -> ValueError:

@@ -356,7 +356,7 @@ def _why_no_page(header: WorkHeader) -> str:
     counts = {name.rpartition(".")[2]: number for name, number in header.counts.items()}
     found = ", ".join(f"{name} {number:,}" for name, number in counts.items())
     if kind == "text":
-        return f"it has no text that can be read ({found})"
+        return f"it has no text that can be read ({found})" if found else "it has no rows"
     advice = "; leave out --from warc if it is a WET file" if "other_type" in counts else ""
     return f"none of its records is an HTML response ({found}){advice}"
 

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, cast
 from c4pipe.corpus.reader import UNREADABLE, CorpusPath, corpus_path, open_binary, parquet_file
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.streams import EndsDigest
-from c4pipe.io.text import open_content, parse_row
+from c4pipe.io.text import check_text, open_content, parse_row
 from c4pipe.io.words import error_reason, short_repr
 from c4pipe.objectives.rows import Features, Rows, framed
 from c4pipe.objectives.tasks import Classification, Preprocessor, Record, TextPair, text
@@ -159,6 +159,8 @@ def _lines(file: CorpusPath, first: int = 0) -> Iterator[BinaryIO]:
     """Opens a file of lines at a position, after decompression."""
     with contextlib.closing(open_binary(file)) as raw:
         if not file.name.endswith((".gz", ".zst")):
+            if not first:
+                check_text(raw.read(_END_BYTES))
             raw.seek(first)
             yield raw
             return

@@ -1,6 +1,7 @@
 """The source of documents: shards of a corpus, a token-budget subset of them, or a file of plain text."""
 
 import hashlib
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,8 +145,8 @@ def _text(file: CorpusPath, verify: bool) -> Source:
         with open_binary(file) as lines:
             for line in lines:
                 digest.update(line)
+                rows += bool(line.removeprefix(b"" if size else BOM_UTF8).strip())
                 size += len(line)
-                rows += not line.isspace()
     except OSError as error:
         raise UsageError(f"{file} can't be read: {error_reason(error)}") from error
     shard = Shard(file, TEXT_FORMAT, ShardId("", "train", 0, 1), rows, size, digest.hexdigest())

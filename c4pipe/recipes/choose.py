@@ -12,6 +12,7 @@ from c4pipe.filters.language import Language, check_detector
 from c4pipe.filters.language_model import find_model
 from c4pipe.filters.lists import ListFolder, Lists, link_keys
 from c4pipe.filters.url_rules import UrlNotListed
+from c4pipe.io.options import comma_separated
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.recipes.recipe import Recipe
 
@@ -40,10 +41,12 @@ def choose_recipe(
             )
         chosen = chosen.change(Language.name, detector="fasttext")
     if languages:
+        codes = comma_separated(languages) if isinstance(languages, str) else languages
         try:
-            chosen = chosen.with_languages(languages)
+            chosen = chosen.with_languages(codes)
         except UsageError as error:
-            raise UsageError(f"--languages {','.join(languages)}: {error}") from None
+            named = ",".join(map(str, codes)) if isinstance(codes, Sequence) else codes
+            raise UsageError(f"--languages {named}: {error}") from None
     check_installed(chosen)
     return chosen
 

@@ -13,7 +13,7 @@ from c4pipe.filters.language import UNKNOWN, Language
 from c4pipe.filters.page_size import Empty, FewSentences, FewSentencesLeft
 from c4pipe.filters.rule import AnyRule, Rule
 from c4pipe.filters.rules import RULES
-from c4pipe.io.words import format_languages, html_table, short_repr, suggestion
+from c4pipe.io.words import CONTROL, format_languages, html_table, short_repr, suggestion
 from c4pipe.recipes.own_rules import check_place, is_own, load_rule, origin_of
 from c4pipe.wet.extraction import is_text
 
@@ -42,7 +42,8 @@ class Recipe:
         extraction: how the text of pages is made from HTML (see `wet.find_extraction`), or where documents lie in text
             files (`wet.TextLayout.extraction`); "" for the text of WET files.
 
-    Raises UsageError where its rules contradict each other, or a rule stands twice in a stage.
+    Raises UsageError where a name or description is no line of text, a stage has something else than rules, the rules
+    contradict each other, or a rule stands twice in a stage.
     """
 
     name: str
@@ -57,8 +58,16 @@ class Recipe:
     extraction: str = ""
 
     def __post_init__(self) -> None:
+        for field in ("name", "description"):
+            value = getattr(self, field)
+            if not isinstance(value, str) or CONTROL.search(value) or not value.strip():
+                raise UsageError(f"{field} = {value!r}: give a text of one line, without control characters")
         for stage in STAGES:
-            rules = [each.name for each in getattr(self, stage)]
+            given = getattr(self, stage)
+            if not isinstance(given, (list, tuple)) or not all(isinstance(each, Rule) for each in given):
+                raise UsageError(f"recipe {self.name}: {stage} = {given!r}: give rules, such as (c4pipe.Language(),)")
+            object.__setattr__(self, stage, tuple(given))
+            rules = [each.name for each in given]
             twice = next((each for each in rules if rules.count(each) > 1), None)
             if twice:  # counts and parameters could not tell the two rules apart
                 where = f"stands twice in the stage {stage}"
@@ -115,7 +124,7 @@ class Recipe:
 
     def rule(self, name: str) -> Rule:
         """Returns the first rule of a name. Raises UsageError, with the nearest name, where the recipe has none."""
-        if name not in self._by_name:
+        if not isinstance(name, str) or name not in self._by_name:
             known = list(self._by_name)
             raise UsageError(
                 f"recipe {self.name} has no rule {name!r}; it has {', '.join(known)}" + suggestion(str(name), known)
@@ -151,9 +160,9 @@ class Recipe:
         """
         if not self.find(Language):
             raise UsageError(f"recipe {self.name} has no rule language, so it can't select languages: leave them out")
-        if "" in languages:
+        if isinstance(languages, (list, tuple)) and "" in languages:
             raise UsageError("no language is named: give one or more codes, such as en,de")
-        return self.change(Language.name, languages=tuple(languages))
+        return self.change(Language.name, languages=languages)
 
     def with_extraction(self, extraction: str) -> "Recipe":
         """Returns the recipe for another extraction: text from HTML, text files, or the text of WET files ("")."""
@@ -180,6 +189,8 @@ class Recipe:
 
         Raises UsageError for a rule or stage that does not exist, and for a place that the rule can't have.
         """
+        if not isinstance(rule, Rule):
+            raise UsageError(f"{rule!r} is no rule: give an object of a rule's class, such as MyRule()")
         beside = before or after
         if beside is None:
             stage = stage or rule.stage or "cleaned"

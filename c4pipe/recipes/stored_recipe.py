@@ -9,7 +9,6 @@ from c4pipe.filters.corpus_rules import NormalisedUrl
 from c4pipe.filters.rule import check_parameter, parameter_names
 from c4pipe.filters.rules import RULES
 from c4pipe.io.json_files import from_json, shown, text
-from c4pipe.io.words import CONTROL
 from c4pipe.recipes.own_rules import load_rule
 from c4pipe.recipes.recipe import STAGES, Recipe
 
@@ -48,9 +47,6 @@ def check_recipe(value: Any, place: str) -> Recipe:
     """Returns a recipe, given as JSON values. Raises ValueError for one that `Recipe.to_json` would not return."""
     from_json(_StoredRecipe, value, place)
     try:
-        for name in ("name", "description"):
-            if CONTROL.search(value[name]) or not value[name].strip():
-                raise ValueError(f"{name} = {shown(value[name])}: give a text of one line, without control characters")
         for stage in STAGES:
             if len(value[stage]) > _MOST_RULES:
                 raise ValueError(f"the stage {stage} has {len(value[stage]):,} rules")

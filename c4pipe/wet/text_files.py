@@ -149,8 +149,6 @@ def read_parquet_pages(
                 damage = Damage("parquet_corrupt", seen + done + 1, 0, f"{rows - done} rows".encode())
                 yield damage, seen / file.metadata.num_rows
             seen += rows
-    if not seen:
-        yield Damage("empty_file", 0), 1.0
 
 
 def _batch_rows(file: Any, group: int, layout: TextLayout) -> int:

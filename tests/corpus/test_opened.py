@@ -76,6 +76,16 @@ def test_languages_that_are_asked_for(small_corpus: Path, monkeypatch: pytest.Mo
     assert open_language(".").shards("train")[0].file.name == german.shards("train")[0].file.name
 
 
+def test_a_link_to_a_language_is_that_language(small_corpus: Path, tmp_path: Path) -> None:
+    for name in ("link-de", "en", "Sprache 1"):
+        (tmp_path / name).symlink_to(small_corpus / "de")
+        assert open_language(tmp_path / name).languages == ("de",)
+        assert open_language(tmp_path / name).shards() == open_language(small_corpus.resolve() / "de").shards()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(UsageError, match=r"loop can't be opened as a corpus|loop has no manifest"):
+        open_language(tmp_path / "loop")
+
+
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_a_page_is_in_the_shards_that_it_belongs_to(small_corpus: Path, file_format: str) -> None:
     corpus = open_corpus(small_corpus)

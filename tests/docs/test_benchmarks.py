@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,14 +33,19 @@ def test_a_section_is_replaced_and_the_others_stay(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "side", "said", "status"),
     [
-        (28.0, "at least", "met, it is 28.00", 0),
-        (27.99, "at least", "NOT met, it is 27.99", 1),
-        (28.0, "at most", "met, it is 28.00", 0),
-        (28.01, "at most", "NOT met, it is 28.01", 1),
+        (28.0, "at least", "met, it is 28.00 (100%)", 0),
+        (27.4, "at least", "missed, it is 27.40 (98%)", 0),
+        (23.5, "at least", "NOT met, it is 23.50 (84%)", 1),
+        (0.0, "at most", "NOT met, it is 0.00 (0%)", 1),
+        (14.0, "at most", "met, it is 14.00 (200%)", 0),
+        (29.0, "at most", "missed, it is 29.00 (97%)", 0),
+        (34.0, "at most", "NOT met, it is 34.00 (82%)", 1),
         (None, "at least", "not known", 1),
     ],
 )
-def test_a_goal_that_is_not_met_or_not_known_fails(value: float | None, side: str, said: str, status: int) -> None:
+def test_a_goal_that_is_missed_by_far_or_not_known_fails(
+    value: float | None, side: str, said: str, status: int
+) -> None:
     goal = Goal("cpu of a / b", value, side, 28)
     assert goal.line() == f"- cpu of a / b, {side} 28: {said}"
     assert results.check([Goal("other", 1.0, "at most", 2), goal]) == status
@@ -78,7 +84,7 @@ def test_a_peer_without_a_release_for_this_python(monkeypatch: pytest.MonkeyPatc
     [
         ((0, 0), 25, 0, ""),
         ((1, 0), 25, 1, ""),
-        ((0, 0), 0, 1, "that is too long: they may take 0 minutes on two idle cores\n"),
+        ((0, 0), 0, 1, "that is more than 15% too long\n"),
     ],
 )
 def test_all_benchmarks_run_and_their_time_is_limited(
@@ -93,7 +99,10 @@ def test_all_benchmarks_run_and_their_time_is_limited(
     (tmp_path / "one.py").write_text("import sys; print('ran'); sys.exit(int(sys.argv[1]))")
     monkeypatch.setattr(bench, "HERE", tmp_path)
     assert bench.run([("one.py", str(code)) for code in codes], minutes) == status
-    assert capfd.readouterr() == ("ran\nran\nthe benchmarks took 0.0 minutes\n", said)
+    assert capfd.readouterr() == (
+        f"ran\nran\nthe benchmarks took 0.0 minutes; on two idle cores, they may take {minutes}\n",
+        said,
+    )
 
 
 def test_results_have_the_goals_of_today() -> None:
@@ -105,3 +114,44 @@ def test_results_have_the_goals_of_today() -> None:
         for each in section.goals:
             bound = f", {each.side} {each.bound:g}" if each.side else ""
             assert f"- {each.figure} of {each.above} / {each.below}{bound}: " in body[1]
+
+
+SMALL = {
+    "bench.py": "--help",
+    "peers.py": "--pages 15 --rounds 1 --only decode,build-tfds,build-tfds-2,build-c4,clean-tfds,clean-c4,clean-gopher",
+    "training_peers.py": "--pages 15 --pieces 400 --rounds 1 --only c4pipe-spans,c4pipe-masked,c4pipe-read",
+    "near_peers.py": "--pages 200 --words 30 --rounds 1 --only c4pipe",
+    "near_scale.py": "--files 2 --pages 20",
+    "scale.py": "--files 2 --spans 500",
+    "objectives.py": "--pages 15 --pieces 400",
+    "token_files.py": "--pages 15 --pieces 400 --rounds 1",
+}
+"""The benchmarks with small data. Their figures mean nothing, so goals may be missed: peers take no part."""
+
+
+@pytest.fixture(scope="session")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone alone, with what is built in it."""
+    clone = tmp_path_factory.mktemp("alone") / "clone"
+    for name in ("benchmarks", "c4pipe", "parity", "requirements", "samples", "tests/data", "tests/helpers"):
+        shutil.copytree(ROOT / name, clone / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (clone / "tests" / "__init__.py").touch()
+    return clone
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", [pytest.param(name, id=name) for name in SMALL])
+def test_each_benchmark_runs_in_a_clone_alone(clone: Path, script: str) -> None:
+    if script == "token_files.py":
+        pytest.importorskip("transformers")
+    command = [sys.executable, str(clone / "benchmarks" / script), *SMALL[script].split()]
+    environ = {**os.environ, "PYTHONPATH": str(clone)}
+    done = subprocess.run(command, cwd=clone, env=environ, capture_output=True, text=True, check=False, timeout=300)
+    missed = re.findall("^- .*: NOT met", done.stdout, re.MULTILINE)
+    assert done.returncode == (1 if missed else 0), done.stdout + done.stderr
+    assert "not measured" not in done.stdout
+
+
+def test_every_benchmark_is_tried() -> None:
+    scripts = {path.name for path in (ROOT / "benchmarks").glob("*.py") if "__main__" in path.read_text()}
+    assert scripts == {*SMALL, "make_crawl.py", "measuring.py"}

@@ -130,6 +130,18 @@ def test_text_in_a_store_and_behind_a_web_server(
     assert documents(tmp_path / "b") == {url: text for url, text in expected.items() if "rest" in url}
 
 
+def test_a_parquet_file_of_no_rows_is_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Such as a shard of a small corpus: of its own, it is an error; beside others, it is named."""
+    pq.write_table(pa.table({"text": pa.array([], pa.string())}), tmp_path / "none.parquet")
+    (tmp_path / "a.jsonl").write_text('{"text": "One."}\n')
+    inputs = (tmp_path / "a.jsonl", tmp_path / "none.parquet")
+    assert run("import", *inputs, "--output", tmp_path / "out", "--workers", 1) == 0
+    assert "c4pipe: no page is in none.parquet: it has no rows\n" in capsys.readouterr().err
+    assert c4pipe.open_corpus(tmp_path / "out").manifest["missing"] == []
+    assert run("import", inputs[1], "--output", tmp_path / "no", "--workers", 1) == 1
+    assert "no page was found in the input file: none.parquet: it has no rows; give text" in capsys.readouterr().err
+
+
 def test_damage_is_told_with_file_and_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "One."}\nno JSON\n{"text": null}\n{"text": " "}\n')
     (tmp_path / "b.txt").write_bytes(b"")

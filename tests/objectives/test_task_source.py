@@ -205,6 +205,10 @@ def test_a_file_that_became_shorter(tmp_path: Path) -> None:
         ("a.tsv", b"in\xffputs\ttargets\n", "it is not UTF-8"),
         ("a.parquet", b"PAR1", "can't be read"),
         ("a.tsv.gz", b"inputs", "can't be read"),
+        ("a.jsonl", '{"a": 1}\n'.encode("utf-16"), "it is text in UTF-16, not text in UTF-8"),
+        ("a.tsv", "a\tb\n1\t2\n".encode("utf-16-le"), "text in UTF-16, not text in UTF-8"),
+        ("a.jsonl", gzip.compress(b'{"a": 1}\n'), "it is compressed by gzip, not text in UTF-8"),
+        ("a.jsonl.gz", gzip.compress('{"a": 1}\n'.encode("utf-16")), "it is text in UTF-16, not text in UTF-8"),
     ],
 )
 def test_files_that_are_none(name: str, content: bytes | None, message: str, tmp_path: Path) -> None:

@@ -71,6 +71,13 @@ def test_a_file_of_text_has_a_document_a_line(tmp_path: Path) -> None:
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9\n")
     with pytest.raises(C4pipeError, match=r"latin\.txt can't be read: it is not UTF-8 \(byte 3\)"):
         list(read.documents(tmp_path / "latin.txt"))
+    (tmp_path / "mark.txt").write_bytes("\ufeffOne.\nTwo.".encode())
+    assert [document["text"] for document in read.documents(tmp_path / "mark.txt")] == ["One.", "Two."]
+    (tmp_path / "mark.txt").write_bytes("\ufeff\r\nOne.".encode())
+    assert [document["text"] for document in read.documents(tmp_path / "mark.txt", verify=True)] == ["One."]
+    (tmp_path / "wide.txt").write_bytes("One.\nTwo.".encode("utf-16-le"))
+    with pytest.raises(C4pipeError, match=r"wide\.txt can't be read: it is a binary file, or text in UTF-16"):
+        list(read.documents(tmp_path / "wide.txt"))
     with pytest.raises(UsageError, match=r"none\.txt can't be read"):
         read.documents(tmp_path / "none.txt")
 

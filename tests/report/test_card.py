@@ -136,6 +136,21 @@ def test_datasets_loads_every_configuration(formats: str, corpus_in: Callable[[s
     assert ("`datasets` reads the field `timestamp` of JSON Lines as a time" in text) == (formats == "json")
 
 
+def test_a_language_is_loaded_by_its_name_and_not_by_its_folder(
+    corpus_in: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    datasets = pytest.importorskip("datasets", reason="datasets isn't installed: c4pipe[consumers]")
+    folder = corpus_in("parquet")
+    pages = pages_of(manifest_of(folder))
+    empty = next(language for language in LANGUAGES if not pages[language]["validation"])
+    loaded = datasets.load_dataset(str(folder), empty, cache_dir=str(tmp_path))
+    assert {split: len(rows) for split, rows in loaded.items()} == {"train": pages[empty]["train"]}
+    with pytest.raises(ValueError, match="validation"):
+        datasets.load_dataset(str(folder / empty), cache_dir=str(tmp_path))
+    assert "Give the name of a language, not its folder" in (folder / NAME).read_text()
+
+
 @pytest.mark.parametrize("formats", ["parquet", "json"])
 def test_the_code_that_is_shown_works(formats: str, corpus_in: Callable[[str], Path]) -> None:
     folder = corpus_in(formats)
