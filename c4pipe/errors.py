@@ -10,11 +10,29 @@ A corpus that lacks WET files which could not be downloaded, or have no record, 
 corpus without a page: exit status 4.
 """
 
+import re
+
+_SECRETS = re.compile(
+    r"(?<=://)[^/?#\s'\"]*(?=@)"
+    r"|(?<=[?&])([\w.-]{0,40}(?:signature|credential|token|secret|password|passwd|accesskeyid)[\w.-]{0,40}="
+    r"|(?:[\w.-]{0,40}[._-])?(?:api)?key=|(?:sig|policy|key-pair-id|auth|authorization|jwt|pwd)=)"
+    r"(?:[^&#\s'\"]*[^&#\s'\":;,.)])?",
+    re.IGNORECASE,
+)
+
+
+def hide_secrets(text: str) -> str:
+    """Returns a text with `***` in place of user and password, signatures, keys and tokens in its URLs."""
+    return _SECRETS.sub(r"\1***", text) if "://" in text else text
+
 
 class C4pipeError(Exception):
-    """The run can't go on. The message is a sentence for the user."""
+    """The run can't go on. The message is a sentence for the user, and has no secrets of URLs."""
 
     exit_status = 1
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(hide_secrets(str(message)))
 
 
 class LostDataError(C4pipeError):

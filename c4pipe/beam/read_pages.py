@@ -11,7 +11,7 @@ from apache_beam.metrics import Metrics
 from c4pipe.beam.page_schema import Page
 from c4pipe.beam.stage_reports import CountingFn, PageTransform
 from c4pipe.clean import file_cleaner
-from c4pipe.errors import C4pipeError
+from c4pipe.errors import C4pipeError, hide_secrets
 from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.streams import InputOpener
 from c4pipe.jobs.logs import LOG
@@ -127,4 +127,4 @@ class _ReadFile(CountingFn):
     def _add_missing(self, file: InputFile, error: str) -> None:
         LOG.warning("missing: %s", error)
         Metrics.counter("c4pipe", "files_missing").inc()
-        self._reports.append({"missing": [{"name": file.name, "path": file.path, "error": error}]})
+        self._reports.append({"missing": [{"name": file.name, "path": hide_secrets(file.path), "error": error}]})

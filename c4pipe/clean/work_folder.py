@@ -6,7 +6,7 @@ from pathlib import Path
 
 from c4pipe.clean.examples import EXAMPLES_ENDING, examples_file
 from c4pipe.clean.work_file import WorkHeader, read_header
-from c4pipe.errors import UsageError
+from c4pipe.errors import UsageError, hide_secrets
 from c4pipe.io.json_files import read_checked_json, write_checked_json
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.recipes.recipe import Recipe
@@ -19,7 +19,7 @@ MISSING_ENDING = ".missing.json"
 
 def note_missing(target: StoragePath, path: str, error: str) -> None:
     """Writes the note that the WET file of the work file `target` is missing, given its path or URL and the error."""
-    values: Missing = {"name": target.name.removesuffix(".parquet"), "path": path, "error": error}
+    values: Missing = {"name": target.name.removesuffix(".parquet"), "path": hide_secrets(path), "error": error}
     write_checked_json(missing_note(target), values)
 
 

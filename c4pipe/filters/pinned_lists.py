@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.errors import C4pipeError, UsageError, hide_secrets
 from c4pipe.io.atomic import make_folder, write_bytes
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.json_files import parse_json
@@ -177,12 +177,12 @@ def _download(url: str, sha256: str, report: Callable[[str], None]) -> bytes:
     except ValueError:
         raise UsageError(f"{url[:100]} is no address: give `--source` one like {SOURCE}.") from None
     try:
-        data = InputOpener(_NETWORK, lambda wait: report(f"trying {url} again ({wait})")).read(url)
+        data = InputOpener(_NETWORK, lambda wait: report(f"trying {hide_secrets(url)} again ({wait})")).read(url)
         if (got := hashlib.sha256(data).hexdigest()) == sha256:
             return data
         cause = f"SHA-256 of its {len(data):,} bytes is {got[:12]}…, pinned {sha256[:12]}…"
     except OSError as error:
-        cause = error_reason(error).removeprefix(f"{url}: ")
+        cause = error_reason(error).removeprefix(f"{hide_secrets(url)}: ")
     raise C4pipeError(
         f"Can't fetch {url} ({cause}): check the network, name a mirror with `--source URL`, "
         "or use a copy you have with `--lists DIR`."

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from c4pipe.errors import hide_secrets
 from c4pipe.io.words import visible
 
 LOG = logging.getLogger("c4pipe")
@@ -20,7 +21,7 @@ class DownloadError(OSError):
     """A file could not be downloaded. The message gives the reason; words of the server in it are safe to show."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(visible(message))
+        super().__init__(visible(hide_secrets(message)))
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ OnWait = Callable[[Wait], None]
 
 
 def _log_wait(wait: Wait) -> None:
-    LOG.info("waits: %s: %s", wait.url, wait)
+    LOG.info("waits: %s: %s", hide_secrets(wait.url), wait)
 
 
 class RetryPolicy:

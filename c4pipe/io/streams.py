@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from c4pipe.errors import hide_secrets
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.downloads import ByteStream, DownloadStream, NetworkOptions, OnWait, RangedFile
 from c4pipe.io.lock import file_lock
@@ -137,12 +138,12 @@ def cached(folder: Path, url: str, download: Callable[[], AbstractContextManager
 
     Args:
         folder: the cache.
-        url: the URL, which gives the file its place in the cache.
+        url: the URL, which gives the file its place in the cache, without its secrets.
         download: opens the download.
 
     Raises the errors of the download, and OSError if the cache can't be written.
     """
-    names = [_file_name(part) for part in url.replace("://", "/", 1).split("/")]
+    names = [_file_name(part) for part in hide_secrets(url).replace("://", "/", 1).split("/")]
     check_inner(folder, "/".join(names[:-1]))
     path = folder.joinpath(*names)
     digest = path.with_name(f"{path.name}.sha256")

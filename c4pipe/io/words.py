@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from c4pipe.errors import hide_secrets
+
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 """Stands for a character that can't be shown."""
 
@@ -94,7 +96,7 @@ def short(text: str, size: int) -> str:
 
 def short_repr(value: object, *facts: object) -> str:
     """Returns the one line by which Python shows an object: `<Reader: corpus, 32 documents>`."""
-    return visible(f"<{type(value).__name__}: {', '.join(map(str, facts))}>")
+    return visible(hide_secrets(f"<{type(value).__name__}: {', '.join(map(str, facts))}>"))
 
 
 def format_languages(codes: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from c4pipe.errors import JobWritten, UsageError
+from c4pipe.errors import JobWritten, UsageError, hide_secrets
 from c4pipe.io.words import error_reason, format_cost, visible
 
 LOG = logging.getLogger("c4pipe")
@@ -77,11 +77,11 @@ class _LogFile(logging.FileHandler):
 
 
 class _SafeFormatter(logging.Formatter):
-    """Writes a record without control characters: a terminal that shows the log obeys none."""
+    """Writes a record without control characters, which a terminal would obey, and without secrets of URLs."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Returns the lines of a record."""
-        return visible(super().format(record), keep="\n")
+        return hide_secrets(visible(super().format(record), keep="\n"))
 
 
 def key_values(values: Mapping[str, object]) -> str:

@@ -474,7 +474,7 @@ def _quantiles(report: _Report) -> Iterator[Table]:
         found = [f"{length:,}" for length in quantiles(counts, list(_SHARES.values()))]
         rows.append(Row(language, (format_size(size), *found), total=language == "together"))
     if rows:
-        caption = "Bytes of text, and characters of a page: so many or fewer have 5 %, 25 %, ... of the pages (± 3 %)"
+        caption = "Bytes of text, and characters of a page: 5 %, 25 %, ... of the pages have at most that many (± 3 %)"
         yield Table(caption, ("language", "text", *_SHARES), rows)
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+from c4pipe.errors import hide_secrets
 from c4pipe.io.json_files import read_intact_json, write_checked_json
 from c4pipe.io.paths import StoragePath, read_file
 from c4pipe.io.words import format_clock, visible
@@ -120,6 +121,7 @@ class Progress:
 
     def note(self, text: str) -> None:
         """Logs a sentence about the run that the user should know, and passes it on."""
+        text = hide_secrets(text)
         LOG.warning(text)
         if self._on_note:
             self._on_note(text)

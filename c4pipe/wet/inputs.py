@@ -10,7 +10,7 @@ from glob import has_magic
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
-from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.errors import C4pipeError, UsageError, hide_secrets
 from c4pipe.io.downloads import NetworkOptions, OnWait
 from c4pipe.io.json_files import FileName
 from c4pipe.io.object_store import SCHEMES, list_objects
@@ -369,7 +369,7 @@ def _crawl_paths(listing: str, endings: tuple[str, ...], network: NetworkOptions
         with InputOpener(limits, on_wait).open(listing) as stream:
             text = decode_text(read_content(stream, listing, _LISTING_CAP))
     except (OSError, ValueError) as error:
-        reason = error_reason(error, with_path=True).removeprefix(f"{listing}: ")
+        reason = error_reason(error, with_path=True).removeprefix(f"{hide_secrets(listing)}: ")
         if "HTTP status 404" in reason or isinstance(error, FileNotFoundError):
             raise UsageError(
                 f"there is no such crawl as {listing.split('/')[-2]}: {listing} does not exist; "

@@ -102,6 +102,12 @@ SEARCH = """(async () => {
 })()"""
 
 
+WIDE = r"""[...document.querySelectorAll("pre > code:not(:has(span))")]
+  .filter(each => Math.max(...each.textContent.split("\n").map(line => line.length)) <= 70)
+  .filter(each => each.scrollWidth > each.clientWidth).map(each => each.textContent)"""
+"""Outputs of up to 70 columns that are wider than the screen: their last columns, the numbers, are not seen."""
+
+
 @pytest.mark.docs
 @pytest.mark.browser
 @pytest.mark.slow
@@ -118,6 +124,7 @@ def test_the_site_works_from_disk(site: Path, tmp_path: Path) -> None:
             assert [url for url in tab.requests if not url.startswith(("file://", "data:"))] == [], each
             assert tab.errors == [], each
             assert tab.tell("document.documentElement.scrollWidth") <= width, each
+            assert tab.tell(WIDE) == [], each
         for name in ("index.html", "project/ARCHITECTURE.html"):
             tab.open(site / name)
             found = tab.tell(SEARCH)

@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -110,6 +111,11 @@ class Tab:
         values = {"key": key, "code": key, "windowsVirtualKeyCode": code}
         self.send("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", text=text, **values)
         self.send("Input.dispatchKeyEvent", type="keyUp", **values)
+
+    def printed_pages(self) -> int:
+        """Returns the number of pages of paper (A4) that the page takes."""
+        data = self.send("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)["data"]
+        return len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(data)))
 
     def picture(self, path: Path, whole: bool = False) -> None:
         """Writes a picture of the window, or of the whole page, as PNG."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.errors import hide_secrets
 from c4pipe.filters import urls
 from c4pipe.filters.body_lines import BodyLines, cut, resplit
 from c4pipe.filters.english_words import english_words
@@ -80,6 +81,11 @@ def test_cutting_a_body_takes_linear_time(unit: str, line_separators: str) -> No
 def test_normalising_a_url_takes_linear_time(scheme: str) -> None:
     for unit in ("a", "/", "?", "?re", "?ref", "?utm_\n", "?\n", "http://", "https://www.", "www.", "http", "\n"):
         assert_linear(lambda url: normalise_url(url, scheme), repeated(unit), 2**18)
+
+
+@pytest.mark.parametrize("unit", ["?sig=;", ";", "?token", "&key=", "://a:", "a@", "-"])
+def test_hiding_secrets_takes_linear_time(unit: str) -> None:
+    assert_linear(hide_secrets, lambda size: "http://h?sig=" + unit * size, 10_000)
 
 
 def test_a_timestamp_takes_linear_time() -> None:

@@ -83,6 +83,10 @@ def test_what_is_printed_has_the_examples(opened: Tab) -> None:
     opened.show(800, medium="print")
     assert opened.tell("document.querySelector('#examples-bad_words article').getBoundingClientRect().height") > 20
     assert opened.tell("document.querySelector('nav').checkVisibility()") is False
+    assert opened.tell("document.documentElement.scrollWidth") <= 800
+    articles = opened.tell("document.querySelectorAll('article').length")
+    assert articles > 20
+    assert opened.printed_pages() < 8 + articles / 10  # with the style of the screen, it takes over twice as many
 
 
 @pytest.fixture(scope="module")
