@@ -185,7 +185,7 @@ def test_recipes_shows_every_rule_and_its_source(capsys: pytest.CaptureFixture[s
             assert rule.source.split()[0] in shown
     assert main.main(["recipes", "c4"]) == 0
     shown = capsys.readouterr().out
-    assert "[citation needed]" in shown
+    assert "[edit]" in shown
     assert "190,000" in shown
 
 

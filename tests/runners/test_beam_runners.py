@@ -155,7 +155,7 @@ def test_a_failure_is_one_sentence(runner: str) -> None:
     def graph(flow: Flow) -> None:
         flow.map("Fail", flow.create("One", ["a.wet"]), Fail())
 
-    with pytest.raises(C4pipeError, match=r"^no such file: a\.wet \(OSError\)$"):
+    with pytest.raises(C4pipeError, match=r"^no such file: a\.wet$"):
         run_job(graph, RunnerOptions(runner=runner), tasks=1)
 
 
