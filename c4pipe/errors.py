@@ -13,7 +13,7 @@ corpus without a page: exit status 4.
 import re
 
 _SECRETS = re.compile(
-    r"(?<=://)[^/?#\s'\"]*(?=@)"
+    r"(?:(?<=://)|(?<=\w\w:/)(?!/))[^/?#\s'\"]*(?=@)"  # a `Path` of a URL has one slash
     r"|(?<=[?&])([\w.-]{0,40}(?:signature|credential|token|secret|password|passwd|accesskeyid)[\w.-]{0,40}="
     r"|(?:[\w.-]{0,40}[._-])?(?:api)?key=|(?:sig|policy|key-pair-id|auth|authorization|jwt|pwd)=)"
     r"(?:[^&#\s'\"]*[^&#\s'\":;,.)])?",
@@ -23,7 +23,7 @@ _SECRETS = re.compile(
 
 def hide_secrets(text: str) -> str:
     """Returns a text with `***` in place of user and password, signatures, keys and tokens in its URLs."""
-    return _SECRETS.sub(r"\1***", text) if "://" in text else text
+    return _SECRETS.sub(r"\1***", text) if ":/" in text else text
 
 
 class C4pipeError(Exception):

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from pyarrow import ArrowInvalid, fs
 
+from c4pipe.errors import UsageError
 from c4pipe.io.downloads import DownloadError, DownloadStream, NetworkOptions, RetryPolicy
 
 T = TypeVar("T")
@@ -168,6 +169,11 @@ def _store(scheme: str, bucket: str, seconds: float, tries: int) -> fs.FileSyste
 
 def _parts(url: str) -> tuple[str, str, str]:
     parts = urlsplit(url, allow_fragments=False)
+    if "@" in parts.netloc and parts.scheme != "hdfs":
+        raise UsageError(
+            f"{url}: the address of a store has no user and password; give them in the environment or the profile, as "
+            "for the store's own tools"
+        )
     return parts.scheme, parts.netloc, parts.path + (f"?{parts.query}" if parts.query else "")
 
 

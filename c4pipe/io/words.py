@@ -178,7 +178,8 @@ def error_reason(error: BaseException, with_path: bool = False) -> str:
     """Returns why something failed, in a few words: `no such file or directory`, `it is not UTF-8 (byte 12)`.
 
     Args:
-        error: an error of the system, of Arrow, or of a decoder. For any other error, its own words are returned.
+        error: an error of the system, of Arrow, or of a decoder. For any other error, its own words are returned,
+            without secrets of URLs.
         with_path: whether to show the file that an error of the system names, because the sentence names another file.
     """
     if isinstance(error, UnicodeDecodeError):
@@ -187,8 +188,8 @@ def error_reason(error: BaseException, with_path: bool = False) -> str:
         return f"it is no JSON (line {error.lineno:,}, column {error.colno:,})"
     if isinstance(error, OSError) and error.strerror:
         path = error.filename2 or error.filename
-        return f"{path}: {_lower(error.strerror)}" if with_path and path else _lower(error.strerror)
-    message = str(error).partition("\n")[0]
+        return hide_secrets(f"{path}: {_lower(error.strerror)}") if with_path and path else _lower(error.strerror)
+    message = hide_secrets(str(error).partition("\n")[0])
     if re.search("magic bytes|Parquet file size is", message):
         return "it is no Parquet file, or it is cut off"
     if re.search("(?i)thrift|Unexpected end of stream|corrupt|Couldn't deserialize|ZSTD", message):

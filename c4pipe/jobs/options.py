@@ -6,6 +6,7 @@ commands have is a class of its own; the help shows the groups of a record from 
 """
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -107,9 +108,11 @@ class CrawlOptions:
 
     @cached_property
     def network(self) -> "NetworkOptions":
-        """How files are downloaded. Raises UsageError for a bandwidth that is not above 0."""
+        """How files are downloaded. Raises UsageError for a bandwidth that is not above 0, or a URL as the cache."""
         from c4pipe.io.downloads import NetworkOptions
 
+        if re.match(r"\w\w+:/", str(self.cache)):
+            raise UsageError(f"--cache {self.cache}: downloads are kept on this machine; give a folder")
         if self.bandwidth is not None and not self.bandwidth > 0:
             raise UsageError(f"--bandwidth {self.bandwidth}: give megabytes a second, more than 0")
         processes = getattr(self, "workers", 1) or os.cpu_count() or 1  # they share it

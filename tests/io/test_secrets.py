@@ -29,11 +29,36 @@ from tests.helpers.web import serve
         ("http://h/a?sig=a:b: no, http://h/?sig=c; no", "http://h/a?sig=***: no, http://h/?sig=***; no"),
         ("http://h/@me/a?u=b@c", "http://h/@me/a?u=b@c"),
         ("me:pass@h is no address", "me:pass@h is no address"),
+        (f"{Path('https://me:pass@h/x?token=a')} is no folder", "https:/***@h/x?token=*** is no folder"),
+        ("C:/me@home/a and s3:/b/a@c", "C:/me@home/a and s3:/b/a@c"),
     ],
 )
 def test_secrets_are_hidden(text: str, shown: str) -> None:
     assert hide_secrets(text) == shown
     assert str(C4pipeError(text)) == shown
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--output", "--work", "--cache", "--lists", "--links", "--recipe", "--language-model", "--log", "--annotate"],
+)
+@pytest.mark.parametrize("address", ["https://me:verysecret@127.0.0.1:9/x", "s3://me:verysecret@bucket/x"])
+def test_secrets_in_the_address_of_an_option(
+    option: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    build = ["build", str(SAMPLES[0]), "--lists", str(LISTS), "--output", "corpus", "--workers", "1"]
+    assert main.main([*build, option, address]) in (1, 2)
+    printed = capsys.readouterr()
+    assert "***@" in printed.err
+    assert "verysecret" not in printed.out + printed.err
+    assert list(tmp_path.rglob("*verysecret*")) == []
+
+
+def test_a_store_has_no_user_and_password(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for url in ("s3://me:verysecret@bucket/a.warc.wet.gz", "gs://me:verysecret@bucket/folder/"):
+        assert main.main(["build", url, "--lists", str(LISTS), "--output", str(tmp_path / "corpus")]) == 2
+        assert "the address of a store has no user and password; give them in " in capsys.readouterr().err
 
 
 def test_secrets_are_sent_and_stand_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
