@@ -311,9 +311,10 @@ def link_keys(paths: Sequence[Path], scheme: str) -> U64:
 
 
 def _urls(paths: Iterable[Path]) -> Iterator[str]:
+    """Yields the lines of lists of links. They have no comments: TensorFlow Datasets takes each line for a URL."""
     for path in paths:
         try:
-            yield from entries(lines_of(path))
+            yield from filter(None, map(str.strip, lines_of(path)))
         except (OSError, ValueError) as error:
             raise UsageError(
                 f"--links {path} can't be read: {error_reason(error)}; give a text file with one URL a line"

@@ -15,8 +15,8 @@ from c4pipe.clean.text_cleaner import Cleaner
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
-from c4pipe.filters.hashes import url_key
-from c4pipe.filters.lists import Lists, find_lists, has_key
+from c4pipe.filters.hashes import normalise_url, url_key
+from c4pipe.filters.lists import Lists, find_lists, has_key, link_keys
 from c4pipe.filters.urls import PublicSuffixes, host_of, suffix_rules
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
@@ -205,3 +205,10 @@ def test_a_cleaner_needs_the_url(lists: Path, recipe: Path) -> None:
 def test_capitals_of_a_host_count_where_a_recipe_says_so(lists: Path, recipe: Path) -> None:
     recipe.write_text(recipe.read_text() + "any_case = true\n")
     assert Cleaner(recipe, lists=lists)("Some text.", url="https://EXAMPLE.net/").reason == "blocked_domain"
+
+
+def test_links_have_no_comments(tmp_path: Path) -> None:
+    urls = ["http://a.example/ #top", "#u@b.example", "http://c.example/"]
+    (tmp_path / "links.txt").write_text("".join(f"  {url}\n\n" for url in urls))
+    keys = link_keys([tmp_path / "links.txt"], "start")
+    assert keys.tolist() == sorted(url_key(normalise_url(url)) for url in urls)
