@@ -198,9 +198,11 @@ def _check_sizes(folder: StoragePath, shards: Sequence[Shard]) -> None:
 
 def _listed(folder: CorpusPath, manifest: Manifest) -> Iterator[Shard]:
     """Yields the files of a corpus that its manifest lists."""
+    columns = tuple(manifest["recipe"].get("columns", ()))
     for entry in manifest["shards"]:
         match = _SHARD.fullmatch(entry["path"])
         assert match  # the manifest was checked
         shard_id = ShardId(match[1], match[2], int(match[3]), int(match[4]))
         file = folder / entry["path"]
-        yield Shard(file, format_of(file.name), shard_id, entry["rows"], entry["bytes"], entry["sha256"])
+        size = entry["rows"], entry["bytes"], entry["sha256"]
+        yield Shard(file, format_of(file.name), shard_id, *size, columns)

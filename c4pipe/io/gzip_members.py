@@ -1,6 +1,7 @@
 """Inflates a gzipped file member by member, and continues after damage. A file that is not gzipped passes unchanged."""
 
 import zlib
+from collections import deque
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
@@ -19,6 +20,7 @@ FIRST_BYTES = 64
 
 _KEPT = 256 * 1024  # compressed bytes kept of the current member, to search for the next one after damage
 _AGAIN = 256  # bytes that may be inflated or searched again, in members that fail, for each byte of the file
+_MOST_MEMBERS = 4096  # that may wait: a record of Common Crawl is a member, and a batch of records has fewer
 _RESCUED = 2 * INFLATE  # inflated bytes to rescue: isal drops one piece, and the content of its own buffer (64 KiB)
 _MAGIC = b"\x1f\x8b\x08"
 _VERSIONS = (b"WARC/1.", b"WARC/0.")  # the start of a record, in capitals; a file can have the name in any case
@@ -43,25 +45,60 @@ class Gap(NamedTuple):
     first: bytes = b""
 
 
-def inflate(stream: ByteStream, is_gzip: bool = False) -> Iterator[bytes | Gap]:
+class Members:
+    """The gzip members of a file while it is inflated: where each begins in the inflated bytes, and its place in the
+    file. Members whose bytes have been asked for are forgotten.
+
+    Attributes:
+        is_gzip: whether the file has a member.
+        is_open: whether the member that began last has not ended yet.
+    """
+
+    def __init__(self) -> None:
+        self.is_gzip = self.is_open = False
+        self._found: deque[list[int]] = deque(maxlen=_MOST_MEMBERS)  # offset inflated and in the file, end there or 0
+
+    def begin(self, inflated: int, start: int) -> None:
+        """Notes that a member begins, by its offset in the inflated bytes and in the file."""
+        if self._found and self._found[-1][0] == inflated:  # an empty member
+            self._found.pop()
+        self._found.append([inflated, start, 0])
+        self.is_gzip = self.is_open = True
+
+    def end(self, end: int) -> None:
+        """Notes the end in the file of the member that began last; 0 where the member is damaged."""
+        self._found[-1][2] = end
+        self.is_open = False
+
+    def place(self, inflated: int) -> tuple[int, int] | None:
+        """Returns offset and length in the file of the whole member that begins at an offset in the inflated bytes; None
+        where none begins there. Later calls must have larger offsets.
+        """
+        while self._found and self._found[0][0] < inflated and len(self._found) > 1:
+            self._found.popleft()
+        begin, start, end = self._found[0] if self._found else (-1, 0, 0)
+        return (start, end - start) if begin == inflated and end else None
+
+
+def inflate(stream: ByteStream, is_gzip: bool = False, members: Members | None = None) -> Iterator[bytes | Gap]:
     """Yields the inflated bytes of `stream` in pieces of at most INFLATE bytes, and a Gap for each damaged place.
 
     A file that starts with a gzip member is inflated, member by member; any other passes unchanged. If the start is
     damaged, the next member or record decides: a member means that the file is gzipped. With `is_gzip`, it is gzipped
-    in any case. After a damaged member, reading continues at the next member that inflates. It may start in the last
+    in any case. `members` learns the place of each member. After a damaged member, reading continues at the next member that inflates. It may start in the last
     _KEPT bytes of the damaged one, unless so many starts have failed there that the rest of these bytes is skipped.
     Raises what `stream.read` raises (OSError), nothing else.
     """
     raw, plain = _Raw(stream), False
     data = raw.read()
     if is_gzip:
-        yield from _members(raw, data)
+        yield from _members(raw, data, members)
         return
     while data:
         member = -1 if plain else _find_member(data, 0)
         plain = plain or _last_record(data[: member if member >= 0 else None]) >= 0
         if member >= 0 and not plain:
-            yield from _members(raw, data)
+            yield from _members(raw, data, members)
             return
         yield data
         data = raw.read()
@@ -77,6 +114,7 @@ class _Raw:
     def __init__(self, stream: ByteStream) -> None:
         self.stream = stream
         self.budget = _AGAIN * _KEPT
+        self.size = 0
 
     def read(self) -> bytes:
         """Reads READ bytes, or the rest of the file. The stream may return fewer bytes at a time than requested."""
@@ -85,6 +123,7 @@ class _Raw:
             pieces.append(data)
             size += len(data)
         self.budget += _AGAIN * size
+        self.size += size
         return b"".join(pieces)
 
     def pay(self, cost: int) -> bool:
@@ -94,8 +133,9 @@ class _Raw:
         return is_enough
 
 
-def _members(raw: _Raw, data: bytes) -> Iterator[bytes | Gap]:
+def _members(raw: _Raw, data: bytes, members: Members | None) -> Iterator[bytes | Gap]:
     at, lost = 0, False  # where the search continues; whether there was damage since the last whole member
+    members, size = members or Members(), 0
     while True:
         data, at, junk = _next_member(raw, data, at)
         if junk and not lost:
@@ -105,9 +145,14 @@ def _members(raw: _Raw, data: bytes) -> Iterator[bytes | Gap]:
             return
         member = _Member(raw, data, at)
         inflated = False
+        members.begin(size, raw.size - len(data) + at)
         for piece in member.read(rescue=not lost):
             inflated = True
+            size += len(piece)
+            if member.end:
+                members.end(member.end)
             yield piece
+        members.end(member.end)
         # A false start of a member that gave bytes is a gap of its own, so that they don't run into the next.
         if member.gap and (inflated or not lost):
             yield member.gap
@@ -125,6 +170,7 @@ class _Member:
         at: where this search begins in `rest`.
         gap: the damage, if the member has any.
         cost: the number of bytes, read before, that were inflated or searched, perhaps repeatedly.
+        end: where the member ends in the file, as soon as it is known; 0 before.
     """
 
     def __init__(self, raw: _Raw, data: bytes, at: int) -> None:
@@ -133,6 +179,7 @@ class _Member:
         # Everything read since the member began: the next one is searched here if this one fails.
         self.rest, self.at = data, at
         self.gap: Gap | None = None
+        self.end = 0
 
     def read(self, rescue: bool) -> Iterator[bytes]:
         """Yields the member's inflated bytes; with `rescue`, also the bytes between the last piece and the damage."""
@@ -150,6 +197,8 @@ class _Member:
                     for start in range(0, len(piece), INFLATE):
                         yield piece[start : start + INFLATE]
                 return
+            if inflater.eof:
+                self.end = self.raw.size - len(inflater.unused_data)
             if piece:
                 size += len(piece)
                 self.cost += len(piece) if old else 0
