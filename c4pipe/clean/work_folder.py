@@ -145,6 +145,8 @@ def describe(header: WorkHeader) -> str:
 
 def _describe(recipe: Recipe, fingerprint: str) -> str:
     text = f"; text by {recipe.extraction.removeprefix('text: ')}" if recipe.extraction else ""
+    if recipe.columns:
+        text += f"; columns {', '.join(recipe.columns)}"
     return f"{recipe.name} ({','.join(recipe.languages)}{text}; {fingerprint})"
 
 

@@ -20,7 +20,7 @@ from isal import igzip, isal_zlib
 
 from c4pipe.corpus import tfrecord
 from c4pipe.corpus.layout import ShardId
-from c4pipe.corpus.writer import FORMATS, SCHEMA, shard_schema
+from c4pipe.corpus.writer import FORMATS, shard_schema
 from c4pipe.errors import C4pipeError
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.parquet_footer import open_parquet

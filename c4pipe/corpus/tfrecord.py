@@ -40,7 +40,7 @@ def records(data: BinaryIO) -> Iterator[bytes]:
 
 
 def decode(record: bytes, lists: Collection[str] = ()) -> dict[str, Any]:
-    """Returns the values of a record's bytes by name: strings, whole numbers and floats; for the names `lists`, lists."""
+    """Returns the values of a record's bytes by name: strings, whole numbers, floats, and a list for each of `lists`."""
     values: dict[str, Any] = {}
     ((_, features),) = _fields(record)
     for _, pair in _fields(features):
@@ -72,7 +72,7 @@ def _check_crc(data: bytes, checksum: bytes) -> None:
         raise ValueError("a record is damaged: its CRC-32C differs")
 
 
-def _example(strings: Mapping[str, bytes], float_name: str, value: float, more: Mapping[str, Any]) -> bytes:
+def _example(strings: Mapping[str, bytes], float_name: str, value: float, more: Mapping[str, Any] = _NONE) -> bytes:
     """Returns a tf.train.Example with its map sorted by key (protobuf itself promises no order)."""
     # field numbers: features 1, feature 1 (map: key 1, value 2); bytes_list 1, float_list 2, int64_list 3, each with
     # value 1 (numbers packed)

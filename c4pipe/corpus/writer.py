@@ -180,7 +180,7 @@ class ShardFormat:
 
     name: str
     extension: str
-    writer: Callable[[Path, pa.Schema], TableWriter]
+    writer: Callable[..., TableWriter]
 
 
 FORMATS: dict[str, ShardFormat] = {

@@ -39,25 +39,32 @@ _INT64 = 2**63
 _GREATEST = sys.float_info.max
 
 
+ALL_COLUMNS = "all"
+"""Instead of names: all columns."""
+
+
 class Column(NamedTuple):
     """A column: its name, and its type, a key of TYPES."""
 
     name: str
     type: str
 
+    def __str__(self) -> str:
+        return f"{self.name}:{self.type}"
 
-def parse_columns(columns: Sequence[str]) -> tuple[Column, ...]:
-    """Returns columns, given as `name:type`, such as `score:float`.
 
-    Raises UsageError for a name that no column can have, an unknown type, and a name that occurs twice.
+def split_columns(columns: Sequence[str]) -> tuple[Column, ...]:
+    """Returns columns, given as `name:type`, or as `name`: the type is then empty.
+
+    Raises UsageError for an unknown type, a name that no column can have, and a name that occurs twice.
     """
     parsed: list[Column] = []
     for each in columns:
-        name, _, kind = each.rpartition(":")
-        if kind not in TYPES:
+        name, _, kind = each.rpartition(":") if ":" in each else (each, "", "")
+        if kind not in TYPES and ":" in each:
             raise UsageError(
-                f"column {each!r}: its type is none of {', '.join(TYPES)}: give a type, such as "
-                f"{(name or each)}:string" + suggestion(kind, TYPES)
+                f"column {each}: {kind} is no type of columns: give {name}:string, or another of {', '.join(TYPES)}"
+                + suggestion(kind, TYPES)
             )
         if not name.strip() or CONTROL.search(name) or len(name) > _LONGEST_NAME:
             raise UsageError(f"column {each!r}: give a name of 1 to {_LONGEST_NAME} characters of one line")
@@ -67,6 +74,16 @@ def parse_columns(columns: Sequence[str]) -> tuple[Column, ...]:
     if len(parsed) > _MOST_COLUMNS:
         raise UsageError(f"{len(parsed):,} columns: give at most {_MOST_COLUMNS:,}")
     return tuple(parsed)
+
+
+def parse_columns(columns: Sequence[str]) -> tuple[Column, ...]:
+    """Returns columns, given as `name:type`, such as `score:float`. Raises UsageError as `split_columns`, and for a
+    column without a type.
+    """
+    parsed = split_columns(columns)
+    if untyped := [each.name for each in parsed if not each.type]:
+        raise UsageError(f"column {untyped[0]}: give its type, such as {untyped[0]}:string")
+    return parsed
 
 
 def extra_fields(columns: Sequence[str]) -> "list[pa.Field[Any]]":

@@ -76,10 +76,7 @@ class Provenance:
         if self._crawl is None:
             self._crawl = _crawl_of(fields, body)
         is_conversion = fields.get("warc-type", "").lower() == "conversion"
-        place = self.members.place(offset)
-        if place is None and not self.members.is_gzip:
-            place = offset, None
-        start, length = place or (None, None)
+        start, length = self.members.place(offset) or (None if self.members.is_gzip else offset, None)
         return {
             "crawl": self._crawl or None,
             "warc_file": self._source,
@@ -103,12 +100,12 @@ def read_pages(stream: ByteStream, source: str = "") -> Iterator[Page | Damage]:
     """
     position = 0
     provenance = Provenance(source) if source else None
-    for item in read_records(stream, provenance and provenance.members):
+    for item in read_records(stream, provenance.members if provenance else None):
         if isinstance(item, Damage):
             yield item
             continue
         fields, body, offset = item
-        extra = provenance and provenance.of(fields, body, offset)
+        extra = provenance.of(fields, body, offset) if provenance else None
         if fields.get("warc-type", "").lower() != "conversion":
             continue
         text, encoded = _decoded(body)

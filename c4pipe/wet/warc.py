@@ -237,12 +237,12 @@ def read_warc_pages(
     """
     position = 0
     provenance = Provenance(source) if source else None
-    for item in read_records(stream, provenance and provenance.members):
+    for item in read_records(stream, provenance.members if provenance else None):
         if isinstance(item, Damage):
             yield item
             continue
         fields, record, offset = item
-        extra = provenance and provenance.of(fields, record, offset)
+        extra = provenance.of(fields, record, offset) if provenance else None
         head = _classified(fields, record)
         if isinstance(head, str):
             if head == "damaged":
