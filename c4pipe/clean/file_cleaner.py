@@ -136,7 +136,7 @@ class ParquetSource:
         file_bytes: int,
         ends_sha256: str,
     ) -> None:
-        """Takes the file, its name, how documents lie in it, its further columns, its bytes, and the digest of its ends."""
+        """Takes the file, its name, how documents lie in it, their columns, its bytes, and the digest of its ends."""
         self.name = name
         self.size = 0
         self._path, self._layout, self._columns = path, layout, columns

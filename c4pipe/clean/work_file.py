@@ -30,7 +30,7 @@ from c4pipe.io.parquet_footer import open_parquet, parquet_writer, read_footer, 
 from c4pipe.io.paths import StoragePath, open_file
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.stored_recipe import check_recipe
-from c4pipe.wet.columns import EXTRA, value_size, with_extra
+from c4pipe.wet.columns import EXTRA, with_extra
 
 VERSION = 4
 """The version of this format. Reading a work file of another version is an error."""
@@ -294,7 +294,8 @@ class RowGroup:
         else:
             self._small.append(_small_values(page))
             self._extra.append(page.extra)
-            self.extra_bytes += value_size(page.extra)
+            if page.extra:
+                self.extra_bytes += sum(map(_size, page.extra.values()))
             self._minima.append(bytes(page.minima))
             self._characters.append(len(page.text))
             self.text += page.encoded
@@ -332,6 +333,11 @@ class RowGroup:
         if EXTRA in schema.names:
             columns[EXTRA] = pa.array(self._extra, schema.field(EXTRA).type)
         return pa.table([columns[name] for name in schema.names], schema)
+
+
+def _size(value: Any) -> int:
+    """Returns about how many bytes of memory a value takes."""
+    return len(value) if isinstance(value, str) else 8 * len(str(value))
 
 
 def _column(values: "array[int]", each: pa.DataType) -> pa.Array:

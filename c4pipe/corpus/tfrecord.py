@@ -40,7 +40,7 @@ def records(data: BinaryIO) -> Iterator[bytes]:
 
 
 def decode(record: bytes, lists: Collection[str] = ()) -> dict[str, Any]:
-    """Returns the values of a record's bytes by name: strings, whole numbers, floats, and a list for each of `lists`."""
+    """Returns the values of a record's bytes by name: strings, whole numbers, floats; a list for each of `lists`."""
     values: dict[str, Any] = {}
     ((_, features),) = _fields(record)
     for _, pair in _fields(features):

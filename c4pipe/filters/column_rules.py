@@ -18,7 +18,7 @@ class ColumnBelow(PageRule):
 
     name = "column_below"
     does = "drops a page whose number in the column {column} is below {minimum}; a page without a value stays"
-    source = "for text that brings scores, such as those of FineWeb-Edu (Penedo et al. 2024), 4"
+    source = "as FineWeb-Edu (Penedo et al. 2024) keeps pages by the score of a classifier"
     stage = "crawled"
     counts = "float"
     column: str = "score"

@@ -71,8 +71,9 @@ class Members:
         self.is_open = False
 
     def place(self, inflated: int) -> tuple[int, int] | None:
-        """Returns offset and length in the file of the whole member that begins at an offset in the inflated bytes; None
-        where none begins there. Later calls must have larger offsets.
+        """Returns offset and length in the file of the whole member that begins at an offset in the inflated bytes.
+
+        None where no whole member begins there. Later calls must have larger offsets.
         """
         while self._found and self._found[0][0] < inflated and len(self._found) > 1:
             self._found.popleft()
@@ -85,8 +86,9 @@ def inflate(stream: ByteStream, is_gzip: bool = False, members: Members | None =
 
     A file that starts with a gzip member is inflated, member by member; any other passes unchanged. If the start is
     damaged, the next member or record decides: a member means that the file is gzipped. With `is_gzip`, it is gzipped
-    in any case. `members` learns the place of each member. After a damaged member, reading continues at the next member that inflates. It may start in the last
+    in any case. After a damaged member, reading continues at the next member that inflates. It may start in the last
     _KEPT bytes of the damaged one, unless so many starts have failed there that the rest of these bytes is skipped.
+    `members` learns the place of each member.
     Raises what `stream.read` raises (OSError), nothing else.
     """
     raw, plain = _Raw(stream), False

@@ -34,6 +34,7 @@ _KINDS = {
 }
 _DATE = re.compile("date|timestamp")  # types of Parquet whose values can be strings
 _JSON_KINDS = {str: "string", bool: "bool", int: "int", float: "float", list: "strings"}
+_AND = " and "  # between several types of one column
 _CORPUS_MANIFEST = "manifest.json"
 _FILES_AT_ONCE = 16
 _FIRST_LINES = 20  # of a file: one row in them must have the column of the text
@@ -99,10 +100,13 @@ def _typed(column: Column, found: Mapping[str, Kinds]) -> Column:
     first = ""
     for path, kinds in found.items():
         of_file = kinds.get(name, "")
-        if not of_file:
+        if not of_file or (kind and _AND in of_file):  # a declared type: each value that does not fit is damage
             continue
         if of_file not in TYPES and not (kind == "string" and _DATE.match(of_file)):
-            raise UsageError(f"{path} has {of_file} in its column {name}, which a corpus can't have: leave it out")
+            raise UsageError(
+                f"{path} has {of_file} in its column {name}: "
+                + (f"give {name}:string in --columns" if _AND in of_file else "a corpus can't have it, so leave it out")
+            )
         if kind and of_file != kind and kind != "string" and (of_file, kind) != ("int", "float"):
             has = f", and {first} has {kind}" if first else f", and --columns says {kind}"
             wide = "float" if {of_file, kind} == {"int", "float"} else "string"
@@ -183,7 +187,7 @@ def _kind_of_value(values: Sequence[Any]) -> str:
         kinds.add("a list of other values than strings")
     if kinds == {"int", "float"}:
         return "float"
-    return min(kinds, default="") if len(kinds) < 2 else " and ".join(sorted(kinds))
+    return min(kinds, default="") if len(kinds) < 2 else _AND.join(sorted(kinds))
 
 
 def _no_addresses(path: str, column: str, kind: str) -> UsageError:

@@ -6,7 +6,7 @@ them in one Arrow struct, `EXTRA`; shards have them behind the columns that each
 
 import datetime
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from c4pipe.errors import UsageError
@@ -110,11 +110,6 @@ def flat(pages: "pa.Table", names: Sequence[str]) -> "pa.Table":
     extra = pages[EXTRA].combine_chunks()
     arrays = [*(pages[name] for name in names), *extra.flatten()]
     return pa.table(arrays, names=[*names, *(field.name for field in extra.type)])
-
-
-def value_size(values: Mapping[str, Any]) -> int:
-    """Returns about how many bytes of memory values take."""
-    return sum(len(each) if isinstance(each, str) else 8 * len(str(each)) for each in values.values())
 
 
 class BadValueError(ValueError):
