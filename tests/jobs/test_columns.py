@@ -208,7 +208,7 @@ def test_provenance_leads_to_the_record_of_each_page(tmp_path: Path, capsys: pyt
         if page["warc_file"] == ONE_MEMBER:
             assert start is length is None
             start, length = 0, len(data)
-        record = gzip.decompress(data[start : start + length]).decode()
+        record = gzip.decompress(data[start : start + length]).decode("utf-8", "replace")
         assert f"WARC-Target-URI: {page['url']}\r\n" in record
         assert f"WARC-Refers-To: {page['warc_record_id']}\r\n" in record
         assert f"-Digest: {page['digest']}\r\n" in record
