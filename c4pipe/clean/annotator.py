@@ -67,7 +67,7 @@ class Annotator:
             "lines_read": counts.read,
             **{lines_column(rule): changed for rule, changed in counts.changed.items()},
             **self._row,
-            EXTRA: page.extra,
+            **({EXTRA: page.extra} if page.extra else {}),
         }
 
     def saw(self, operation: Operation, value: Any, dropped: bool, counts: LineCounts) -> bool:
