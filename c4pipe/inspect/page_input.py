@@ -12,7 +12,7 @@ from c4pipe.filters.hashes import normalise_url
 from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.gzip_members import Gap, inflate
 from c4pipe.io.streams import InputOpener, is_url
-from c4pipe.io.text import other_kind
+from c4pipe.io.file_kinds import other_kind
 from c4pipe.io.words import short
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS

@@ -289,7 +289,7 @@ class Line(NamedTuple):
 def _pieces(stream: ByteStream, name: str) -> Iterator[bytes | Damage]:
     """Yields the pieces of `read_pieces`, and damage between them."""
     for piece in read_pieces(stream, name):
-        yield Damage(piece.kind, 0, piece.length, piece.first) if isinstance(piece, Gap) else piece
+        yield Damage(piece.kind, 0, piece.length, piece.first[:FIRST_BYTES]) if isinstance(piece, Gap) else piece
 
 
 def read_lines(stream: ByteStream, name: str) -> Iterator[Line | Damage]:
