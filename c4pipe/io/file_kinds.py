@@ -36,7 +36,9 @@ _ADVICE = {
     "UTF-16": "convert it to UTF-8",
     "not UTF-8": "convert it to UTF-8",
 }
-_PAGE = re.compile(r"(?:<!--(?:(?!-->).)*-->\s*)*(?:<!doctype html\b|<(?:html|head|body)\b[^>]*>.*?<[!/a-z])", re.I | re.S)
+_PAGE = re.compile(
+    r"(?:<!--(?:(?!-->).)*-->\s*)*(?:<!doctype html\b|<(?:html|head|body)\b[^>]*>.*?<[!/a-z])", re.I | re.S
+)
 _HTML = re.compile(r"<!doctype html|<html|<head|<body", re.I)
 _TITLE = re.compile(r"<title[^>]*>([^<]*)|<h1[^>]*>([^<]*)", re.I)
 _CODE = re.compile(r"<Code>([^<]*)</Code>")
@@ -73,7 +75,7 @@ def no_document(start: bytes, most_nuls: int = 16) -> str:
 
 
 def describe_start(start: bytes) -> str:
-    """Returns what any file is, given its first bytes: `empty`, `a zip archive: unpack it first`, `plain text (...)`."""
+    """Returns what any file is, given its first bytes: `empty`, `a zip archive: unpack it first`, `plain text (a)`."""
     if not start.strip(b"\0 \t\r\n"):
         return "a file of zeros" if b"\0" in start else "a file of blank lines" if start else "empty"
     if kind := other_kind(start, len(start) // 16):

@@ -71,7 +71,9 @@ def read_footer(file: Any) -> tuple[pq.FileMetaData, bool]:
     if tail[-4:] not in (_LETTERS, b"PARE"):
         file.seek(0)
         start = file.read(START)
-        raise ValueError("it is cut off" if start.startswith(_LETTERS) else f"it is {describe_start(start)}, not Parquet")
+        raise ValueError(
+            "it is cut off" if start.startswith(_LETTERS) else f"it is {describe_start(start)}, not Parquet"
+        )
     footer_bytes = int.from_bytes(tail[-_END_BYTES:-4], "little") + _END_BYTES
     if len(tail) < footer_bytes + _SIGN_BYTES <= size:
         file.seek(size - footer_bytes - _SIGN_BYTES)
@@ -112,8 +114,12 @@ def check_columns(schema: pa.Schema, columns: Sequence[str]) -> None:
     for name in columns:
         number = schema.names.count(name)
         if number != 1:
-            why = f"{number} columns {name}" if number else f"no column {name}, but {', '.join(schema.names) or 'none'}"
-            raise LookupError(f"it has {why}")
+            others = ", ".join(schema.names) or "none"
+            raise LookupError(
+                f"it has {number} columns named {name}: rename one"
+                if number
+                else f"it has no column {name}, but {others}"
+            )
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -127,8 +133,6 @@ def texts_of(column: pa.Array) -> list[bytes | None]:
     """Returns the texts of a column (see `is_text`), which may be no valid UTF-8; None for a null."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if pa.types.is_string_view(column.type):  # Arrow can't cast this type directly
-        column = column.cast(pa.string())
     texts: list[bytes | None] = column.cast(pa.large_binary()).to_pylist()
     return texts
 

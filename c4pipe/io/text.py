@@ -244,14 +244,30 @@ def entries(lines: Iterable[str]) -> Iterator[str]:
             yield entry
 
 
+def lines_in(content: BinaryIO) -> Iterator[bytes]:
+    """Yields the lines of an open file. Raises ValueError for a line of more than LINE_BYTES."""
+    number = 0
+    while line := content.readline(LINE_BYTES + 1):
+        number += 1
+        if len(line) > LINE_BYTES:
+            raise ValueError(f"its line {number:,} has more than {LINE_BYTES:,} bytes")
+        yield line
+
+
 def parse_row(line: bytes) -> dict[str, Any] | None:
     """Returns the object of a line of JSON Lines; None for another line. Half of a surrogate pair becomes U+FFFD.
 
-    Raises UnicodeDecodeError where the line is not UTF-8.
+    Whole numbers are floats where one has more digits than Python converts. Raises UnicodeDecodeError where the line is
+    not UTF-8.
     """
     text = line.decode()
     try:
-        row = parse_json(text)
+        try:
+            row = parse_json(text)
+        except json.JSONDecodeError:
+            return None
+        except ValueError:
+            row = _LONG_NUMBERS.decode(text)
         if _SURROGATE.search(line):
             whole = json.dumps(row, ensure_ascii=False).encode("utf-16", "surrogatepass")
             row = parse_json(whole.decode("utf-16", "replace"))

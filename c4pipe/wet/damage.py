@@ -45,7 +45,7 @@ DAMAGE = {
     "html_too_hard": "the text of a page can't be extracted within the limits of time and memory; the page is lost",
     "bad_charset": "a page has bytes that are not of its character encoding; they are read as U+FFFD",
     "zstd_corrupt": "a Zstandard file can't be decompressed, or is cut off; what follows is lost",
-    "other_format": "a file is no text in UTF-8 but an HTML page, an archive, text in UTF-16 or the like; it is not read",
+    "other_format": "a file is no text in UTF-8 but an HTML page, an archive, text in UTF-16 or such; it is not read",
     "parquet_corrupt": "rows of a Parquet file can't be read; they are lost",
     "bad_json": "a line of JSON Lines is no JSON object, or one of too many levels; it is skipped",
     "no_text": "a row has no text in its column or key for it; it is skipped",
@@ -79,6 +79,7 @@ class NoRecordError(C4pipeError):
 
 HAS_NO = "has no record"
 """Words in the error of an input without any record; the error of a file that can't be downloaded has them not."""
+
 
 def describe_content(first: bytes, damage: Mapping[str, int]) -> str:
     """Returns what a file without any record is, as the end of a sentence: `it is an HTML page (404 Not Found)`.
