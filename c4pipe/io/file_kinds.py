@@ -34,7 +34,7 @@ _ADVICE = {
     "Parquet": "c4pipe import reads Parquet, where a name ends in .parquet",
     "Git LFS": "fetch the file with git lfs pull",
     "UTF-16": "convert it to UTF-8",
-    "not UTF-8": "convert it to UTF-8",
+    "encoding": "convert it to UTF-8",
 }
 _PAGE = re.compile(
     r"(?:<!--(?:(?!-->).)*-->\s*)*(?:<!doctype html\b|<(?:html|head|body)\b[^>]*>.*?<[!/a-z])", re.I | re.S
@@ -58,7 +58,7 @@ def other_kind(start: bytes, most_nuls: int = 0) -> str:
     if start.count(0) > most_nuls:
         return "a binary file, or text in UTF-16"
     others = len(start) - len(start.translate(None, _CONTROLS).decode("utf-8", "ignore").encode())
-    return "binary data, or text that is not UTF-8" if len(start) >= _LEAST and others * 4 >= len(start) else ""
+    return "binary data, or text in another encoding" if len(start) >= _LEAST and others * 4 >= len(start) else ""
 
 
 def no_document(start: bytes, most_nuls: int = 16) -> str:

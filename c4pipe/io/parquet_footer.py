@@ -71,9 +71,8 @@ def read_footer(file: Any) -> tuple[pq.FileMetaData, bool]:
     if tail[-4:] not in (_LETTERS, b"PARE"):
         file.seek(0)
         start = file.read(START)
-        raise ValueError(
-            "it is cut off" if start.startswith(_LETTERS) else f"it is {describe_start(start)}, not Parquet"
-        )
+        is_cut = start.startswith(_LETTERS)
+        raise ValueError("it is cut off" if is_cut else f"it is no Parquet file, but {describe_start(start)}")
     footer_bytes = int.from_bytes(tail[-_END_BYTES:-4], "little") + _END_BYTES
     if len(tail) < footer_bytes + _SIGN_BYTES <= size:
         file.seek(size - footer_bytes - _SIGN_BYTES)

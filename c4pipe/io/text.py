@@ -32,7 +32,8 @@ _FAULTS = {
     "gzip_junk": "bytes that are no gzip follow",
     "zstd_corrupt": "its Zstandard data are damaged or cut off, or other bytes follow",
 }
-_LONG_NUMBERS = json.JSONDecoder(parse_int=float)
+_DIGITS = 4000  # of the longest number that is exact: Python converts 4,300 (CVE-2020-10735)
+_LONG_NUMBERS = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) <= _DIGITS else float(digits))
 
 LINE_BYTES = 6 * 16 * 1024 * 1024
 """Bytes of the longest line that is read: JSON can write a byte of text as six (`\\u0009`), and a text has 16 MiB."""
@@ -131,8 +132,11 @@ def _of_zstd(stream: _Again) -> Iterator[bytes | Gap]:
         yield data
 
 
-def decompress(stream: ByteStream, name: str) -> Iterator[bytes]:
-    """Yields the pieces of `read_pieces`. Raises ValueError at damage, with the place; OSError as `read_pieces`."""
+def decompress(stream: ByteStream, name: str, most_nuls: int = 0) -> Iterator[bytes]:
+    """Yields the pieces of `read_pieces`. Raises ValueError at damage, with the place; OSError as `read_pieces`.
+
+    A list has at most `most_nuls` NULs in its first bytes, or one in sixteen bytes.
+    """
     size = 0
     for piece in read_pieces(stream, name):
         if isinstance(piece, Gap):
@@ -142,14 +146,14 @@ def decompress(stream: ByteStream, name: str) -> Iterator[bytes]:
                 raise ValueError(f"it is {describe_start(piece.first)}, and not compressed as its name says")
             raise ValueError(f"{_FAULTS[piece.kind]} after {size:,} bytes of content")
         if not size:
-            check_text(piece)
+            check_text(piece, most_nuls)
         size += len(piece)
         yield piece
 
 
-def check_text(start: bytes) -> None:
+def check_text(start: bytes, most_nuls: int = 0) -> None:
     """Raises ValueError for a file that is no text, given its first bytes (see `no_document`)."""
-    if no_document(start[:START], 0):
+    if no_document(start[:START], most_nuls):
         raise _other_format(start)
 
 
@@ -189,9 +193,9 @@ def read_text(path: Path, most: int) -> str:
 class _Content(io.RawIOBase):
     """The content of a file, as a stream."""
 
-    def __init__(self, file: BinaryIO, name: str) -> None:
+    def __init__(self, file: BinaryIO, name: str, most_nuls: int) -> None:
         self._file = file
-        self._pieces = decompress(file, name)
+        self._pieces = decompress(file, name, most_nuls)
         self._left = memoryview(b"")
 
     def readable(self) -> bool:
@@ -209,16 +213,17 @@ class _Content(io.RawIOBase):
         super().close()
 
 
-def open_content(file: BinaryIO, name: str) -> BinaryIO:
+def open_content(file: BinaryIO, name: str, most_nuls: int = 0) -> BinaryIO:
     """Returns the content of a text file that a user wrote: decompressed, without a byte order mark.
 
     Args:
         file: the file, open at its start; the content closes it.
         name: its name (see `read_pieces`).
+        most_nuls: see `decompress`; 16 for documents, which `read_pieces` allows.
 
     Reading raises OSError, and ValueError at damage and where the file is no text in UTF-8.
     """
-    return io.BufferedReader(_Content(file, name), _READ)
+    return io.BufferedReader(_Content(file, name, most_nuls), _READ)
 
 
 def lines_of(path: Path) -> Iterator[str]:
@@ -257,8 +262,7 @@ def lines_in(content: BinaryIO) -> Iterator[bytes]:
 def parse_row(line: bytes) -> dict[str, Any] | None:
     """Returns the object of a line of JSON Lines; None for another line. Half of a surrogate pair becomes U+FFFD.
 
-    Whole numbers are floats where one has more digits than Python converts. Raises UnicodeDecodeError where the line is
-    not UTF-8.
+    A number of more digits than Python converts becomes a float. Raises UnicodeDecodeError where the line is not UTF-8.
     """
     text = line.decode()
     try:

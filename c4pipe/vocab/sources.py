@@ -270,7 +270,7 @@ def _of_parquet(file: CorpusPath, lost: Counter[str]) -> Iterator[list[str]]:
 
 
 def _lines(file: CorpusPath) -> Iterator[bytes]:
-    with open_content(open_binary(file), file.name) as content:
+    with open_content(open_binary(file), file.name, most_nuls=16) as content:
         yield from lines_in(content)
 
 

@@ -47,7 +47,7 @@ DAMAGE = {
     "zstd_corrupt": "a Zstandard file can't be decompressed, or is cut off; what follows is lost",
     "other_format": "a file is no text in UTF-8 but an HTML page, an archive, text in UTF-16 or such; it is not read",
     "parquet_corrupt": "rows of a Parquet file can't be read; they are lost",
-    "bad_json": "a line of JSON Lines is no JSON object, or one of too many levels; it is skipped",
+    "bad_json": "a line of JSON Lines is no JSON object; it is skipped",
     "no_text": "a row has no text in its column or key for it; it is skipped",
     "bad_timestamp": "the timestamp of a row is no date; the row is read as one without a timestamp",
 }
