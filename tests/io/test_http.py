@@ -102,6 +102,7 @@ def test_files_that_a_bucket_of_common_crawl_refuses(
     urls = [f"http://{start}/{number}.warc.wet.gz" for number in range(20)]
     with serve(dict.fromkeys(urls, b""), lambda path, number: "403 AccessDenied") as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
         started = time.monotonic()
         build = ["build", *urls, "--lists", str(LISTS), "--workers", "1", "--quiet", "--output", str(tmp_path / "c")]
         assert main.main(build) == 1
@@ -109,7 +110,9 @@ def test_files_that_a_bucket_of_common_crawl_refuses(
         assert set(proxy.asked.values()) == {1}
     said = capsys.readouterr().err
     assert "20 of 20 files could not be downloaded" in said
-    assert "0.warc.wet.gz: HTTP status 403 AccessDenied; everyone can read Common Crawl's files at https://data." in said
+    assert (
+        "0.warc.wet.gz: HTTP status 403 AccessDenied; everyone can read Common Crawl's files at https://data." in said
+    )
 
 
 def test_another_file_than_before_is_no_rest_of_it() -> None:
