@@ -132,7 +132,7 @@ def _check_files(output: StoragePath, manifest: Manifest) -> None:
     if moves_survivors(Recipe.from_json(manifest["recipe"]).find(RepeatedSpan)):
         removals.read_moved(output, np.empty(0, np.uint64))
     present = file_sizes(output, "*")
-    if absent := [each for each in (card.NAME, DEDUP_DATA, REPORT_DATA, html_page.NAME) if each not in present]:
+    if absent := [each for each in (DEDUP_DATA, REPORT_DATA, html_page.NAME) if each not in present]:
         advice = " (c4pipe report makes it)" if absent[0] in (REPORT_DATA, html_page.NAME) else ""
         raise C4pipeError(f"{output / absent[0]} does not exist{advice}")
 

@@ -131,7 +131,6 @@ CHANGES: dict[str, tuple[str, tuple[Callable[[Path], None], ...]]] = {
     "report.json": ("corpus", (*_ABSENT, _flip)),
     "moved_spans.parquet": ("corpus", (*_ABSENT, _flip)),
     "report.html": ("corpus", (_remove, _pipe, _folder)),
-    "README.md": ("corpus", (_remove, _pipe, _folder)),
     f"_dropped/{SAMPLES[0].name}.dedup.parquet": ("corpus", (_cut, _pipe, _folder)),
     f"_dropped/{SAMPLES[0].name}.clean.parquet": ("corpus", (_cut, _pipe, _folder)),
     "spm.model": ("vocabulary", (*_ABSENT, _flip)),
