@@ -52,7 +52,8 @@ def read_moved(folder: StoragePath, hashes: U64) -> Rows:
     Raises as `reading`, also where the file has another digest than `dedup.json` says.
     """
     path = folder / MOVED_SPANS
-    digest = (read_dedup_data(folder) or {}).get("moved_spans")
+    found = read_dedup_data(folder)
+    digest = found.get("moved_spans") if found else None
     with reading(path, "can't be read", "copy the corpus again"), open_parquet(path)[0] as file:
         if digest not in (None, sha256(read_file(path, sys.maxsize)).hexdigest()):
             raise ValueError(f"it was changed after c4pipe wrote it, as its digest in {DEDUP_DATA} shows")
