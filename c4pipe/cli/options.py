@@ -66,7 +66,7 @@ def start_workers(workers: int | None, runner: str | None, inputs: Sequence[str]
     Does nothing where the command starts no worker: with another runner, for one worker, or for one file.
     """
     is_one_file = len(inputs) == 1 and Path(inputs[0]).is_file()
-    if runner is None and not is_one_file and (workers or allowed_workers().count) > 1:
+    if runner is None and not is_one_file and (workers or allowed_workers().most) > 1:
         from c4pipe.runners.worker_pool import start_server
 
         start_server("c4pipe.jobs.worker_imports")

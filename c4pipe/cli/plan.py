@@ -31,7 +31,7 @@ def run(options: PlanOptions) -> int:
 
     check_input_kind(options.input_kind)
     formats = options.formats
-    cores = options.cores or allowed_cores().count
+    cores = options.cores or allowed_cores().most
     on_terminal = printer().is_terminal
     progress = Progress(ProgressBar(printer()) if on_terminal else None, note, BAR_SECONDS)
     try:

@@ -295,7 +295,7 @@ def network_of_worker(options: CleanOptions | BuildOptions | ImportOptions, task
     if not network.bytes_per_second:
         return network
     processes = allowed_cores() if options.runner else local_workers(options, tasks)
-    return replace(network, bytes_per_second=network.bytes_per_second / processes.count)
+    return replace(network, bytes_per_second=network.bytes_per_second / processes.most)
 
 
 _MOST_NAMED = 5  # files that a message names
@@ -390,7 +390,7 @@ def check_state(plan: CleanPlan, progress: Progress) -> WorkState:
     state = work_state(plan)
     local = isinstance(plan.work, Path)
     inputs = InputOpener(plan.options.network)
-    with ThreadPoolExecutor(allowed_cores().count if local else _REQUESTS, thread_name_prefix="done") as pool:
+    with ThreadPoolExecutor(allowed_cores().most if local else _REQUESTS, thread_name_prefix="done") as pool:
         damaged = list(pool.map(partial(_damage, plan, inputs), state.done))
     if not any(damaged):
         return state

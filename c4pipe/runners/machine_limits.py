@@ -27,11 +27,11 @@ class Limit(NamedTuple):
     """The smallest of several limits.
 
     Attributes:
-        count: how many cores or processes it allows, at least 1.
+        most: how many cores or processes it allows, at least 1.
         reason: what the limit is, in words.
     """
 
-    count: int
+    most: int
     reason: str
 
 
@@ -42,7 +42,7 @@ def allowed_cores(root: Path = Path("/"), environ: Mapping[str, str] = os.enviro
         root: where `/proc` and `/sys` are.
         environ: the environment, which has the variables of Slurm.
     """
-    return min(_core_limits(root, environ), key=lambda limit: limit.count)
+    return min(_core_limits(root, environ), key=lambda limit: limit.most)
 
 
 def allowed_workers(root: Path = Path("/"), environ: Mapping[str, str] = os.environ) -> Limit:
@@ -54,7 +54,7 @@ def allowed_workers(root: Path = Path("/"), environ: Mapping[str, str] = os.envi
     for size, what in _memory_limits(root, environ):
         count = max(1, size // WORKER_BYTES - 1)
         limits.append(Limit(count, f"{what} is {format_size(size)}, {format_size(WORKER_BYTES)} for each process"))
-    return min(limits, key=lambda limit: limit.count)
+    return min(limits, key=lambda limit: limit.most)
 
 
 def _core_limits(root: Path, environ: Mapping[str, str]) -> Iterator[Limit]:

@@ -70,7 +70,7 @@ def local_workers(options: RunnerOptions, tasks: int) -> Limit:
         tasks: the number of independent tasks.
     """
     allowed = Limit(options.workers, "--workers") if options.workers else allowed_workers()
-    return min(allowed, Limit(max(1, tasks), f"{tasks:,} to do"), key=lambda limit: limit.count)
+    return min(allowed, Limit(max(1, tasks), f"{tasks:,} to do"), key=lambda limit: limit.most)
 
 
 def run_job(

@@ -54,7 +54,7 @@ CGROUPS = {
 @pytest.mark.parametrize("files", CGROUPS.values(), ids=CGROUPS)
 def test_a_quota_of_a_cgroup_limits_the_cores(files: Mapping[str, str], tmp_path: Path) -> None:
     limit = allowed_cores(write(tmp_path, files), {})
-    assert limit.count == 2
+    assert limit.most == 2
     assert "CPU quota of the cgroup" in limit.reason
 
 
@@ -92,19 +92,19 @@ def test_without_a_limit_each_core_has_a_worker(files: Mapping[str, str], tmp_pa
     ],
 )
 def test_slurm_limits_workers(environ: Mapping[str, str], count: int, tmp_path: Path) -> None:
-    assert allowed_workers(tmp_path, environ).count == count
+    assert allowed_workers(tmp_path, environ).most == count
 
 
 def test_memory_of_a_cgroup_limits_workers(tmp_path: Path) -> None:
     files = {"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/memory.max": f"{4 * WORKER_BYTES}\n"}
     limit = allowed_workers(write(tmp_path, files), {})
     assert limit == (3, "the memory limit of the cgroup is 2.15 GB, 537 MB for each process")
-    assert allowed_cores(tmp_path, {}).count == 36
+    assert allowed_cores(tmp_path, {}).most == 36
 
 
 def test_little_memory_is_still_one_worker(tmp_path: Path) -> None:
     files = {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": f"{100 * MIB}\n"}
-    assert allowed_workers(write(tmp_path, files), {}).count == 1
+    assert allowed_workers(write(tmp_path, files), {}).most == 1
 
 
 def show(*before: str) -> str:
