@@ -13,8 +13,8 @@ from tests.helpers.loopback import Handler, listen
 Fault = str
 """What goes wrong.
 
-`503`, `403`, `429`: refused (`429 X`: with X as Retry-After; `403 X`: with X as the code of S3's XML). `cut`, `reset`, `stall`: in the middle of the body.
-`no ranges`: all of the file, whatever part was asked for.
+`503`, `403`, `429`: refused (`429 X`: with X as Retry-After; `403 X`: with X as the code of S3's XML).
+`cut`, `reset`, `stall`: in the middle of the body. `no ranges`: all of the file, whatever part was asked for.
 """
 
 Script = Callable[[str, int], Fault | None]
