@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -179,7 +180,7 @@ def _s3_endpoint() -> str:
         return ""
     if endpoint := os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"):
         return endpoint
-    file = os.path.expanduser(os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config")
+    file = Path(os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config").expanduser()
     config, name = configparser.RawConfigParser(strict=False), os.environ.get("AWS_PROFILE") or "default"
     try:
         config.read(file, "utf-8")
