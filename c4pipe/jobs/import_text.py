@@ -8,13 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from c4pipe.errors import UsageError
 from c4pipe.io.downloads import NetworkOptions
+from c4pipe.io.file_kinds import START
 from c4pipe.io.object_store import SCHEMES
-from c4pipe.io.parquet_footer import UNREADABLE, open_parquet
+from c4pipe.io.parquet_footer import UNREADABLE, check_columns, is_text, open_parquet
 from c4pipe.io.paths import list_names, storage_path
 from c4pipe.io.streams import InputOpener, WebPath, is_url
-from c4pipe.io.text import parse_row
+from c4pipe.io.text import check_line_ends, content_start, parse_row
 from c4pipe.io.words import error_reason, suggestion
 from c4pipe.jobs.options import ImportOptions
 from c4pipe.wet.columns import RESERVED, TEXT_PROVENANCE, TYPES, Column
@@ -23,8 +26,6 @@ from c4pipe.wet.extraction import NO_COLUMN, TEXT_ENDINGS, TextLayout, is_json, 
 from c4pipe.wet.inputs import InputFile, Selection, find_inputs
 from c4pipe.wet.text_files import read_lines
 
-_TEXT_TYPE = re.compile(r"(large_)?string|dictionary<values=(large_)?string")
-_ADDRESS_TYPE = re.compile(rf"{_TEXT_TYPE.pattern}|u?int(8|16|32|64)$")
 _KINDS = {
     "string": r"(large_)?string|string_view",
     "int": r"u?int(8|16|32|64)",
@@ -100,27 +101,34 @@ def _typed(column: Column, found: Mapping[str, Kinds]) -> Column:
     first = ""
     for path, kinds in found.items():
         of_file = kinds.get(name, "")
-        if not of_file or (kind and _AND in of_file):  # a declared type: each value that does not fit is damage
+        if not of_file or of_file == kind or (column.type and _fits(of_file, kind)):
             continue
-        if of_file not in TYPES and not (kind == "string" and _DATE.match(of_file)):
-            raise UsageError(
-                f"{path} has {of_file} in its column {name}: "
-                + (f"give {name}:string in --columns" if _AND in of_file else "a corpus can't have it, so leave it out")
+        if of_file not in TYPES:
+            advice = (
+                f"give {name}:string in --columns" if _AND in of_file else "a corpus can't have it, so leave it out"
             )
-        if kind and of_file != kind and kind != "string" and (of_file, kind) != ("int", "float"):
-            has = f", and {first} has {kind}" if first else f", and --columns says {kind}"
+            raise UsageError(f"{path} has {of_file} in its column {name}: {advice}")
+        if kind:
+            has = f"and {first} has {kind}" if first else f"and --columns says {kind}"
             wide = "float" if {of_file, kind} == {"int", "float"} else "string"
             raise UsageError(
-                f"{path} has values of the type {of_file} in its column {name}{has}: give {name}:{wide} in --columns"
+                f"{path} has values of the type {of_file} in its column {name}, {has}: give {name}:{wide} in --columns"
             )
-        if not kind:
-            kind, first = of_file, path
+        kind, first = of_file, path
     if not kind:
         raise UsageError(
             f"--columns: the first rows of the files have no value in the column {name}: give its type, such as "
             f"{name}:string"
         )
     return Column(name, kind)
+
+
+def _fits(of_file: str, kind: str) -> bool:
+    """Tells whether values of a file can be converted to a type that the user gave. Where a file has values of several
+    types, those that can't are damage.
+    """
+    is_scalar = of_file in ("string", "int", "float", "bool") or _DATE.match(of_file)
+    return _AND in of_file or (of_file, kind) == ("int", "float") or bool(kind == "string" and is_scalar)
 
 
 def _refuse_corpora(inputs: Sequence[str]) -> None:
@@ -156,17 +164,27 @@ def _check(
                 f"{file.path} can't be read: {error_reason(error)}; copy it again, or leave it out"
             ) from error
         _check_columns(file.path, columns, schema.names)
-        kinds = {column: str(schema.field(column).type) for column in columns}
-        if not _TEXT_TYPE.match(kinds[layout.text]):
+        try:
+            check_columns(schema, [each for each in (*layout.columns, *further) if each in schema.names])
+        except LookupError as error:
+            raise UsageError(f"{file.path} can't be read: {error}") from error
+        kinds = {column: schema.field(column).type for column in columns}
+        if not is_text(kinds[layout.text]):
             raise UsageError(
                 f"{file.path} has no strings in its column {layout.text}, but {kinds[layout.text]}: "
                 "name another --text-column"
             )
-        if layout.url in needed and not _ADDRESS_TYPE.match(kinds[layout.url]):
-            raise _no_addresses(file.path, layout.url, kinds[layout.url])
+        if layout.url in needed and not (is_text(kinds[layout.url]) or pa.types.is_integer(kinds[layout.url])):
+            raise _no_addresses(file.path, layout.url, str(kinds[layout.url]))
         return {each.name: _kind_of_type(each.type) for each in schema}
     if is_json(file.name):
         return _check_json(opener, columns, layout.url if layout.url in needed else "", file)
+    if layout.split != "files":
+        try:
+            with opener.open(file.path) as stream:
+                check_line_ends(content_start(stream.read(START)))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{file.path} can't be read: {error_reason(error)}") from error
     if further:
         raise UsageError(f"{file.path} is plain text, which has no columns: leave it out, or leave out --columns")
     return None
@@ -208,12 +226,11 @@ def _check_json(opener: InputOpener, columns: Sequence[str], address: str, file:
                     break
                 if item.data.strip():
                     lines += 1
-                    with contextlib.suppress(UnicodeDecodeError):
-                        row = parse_row(item.data)
-                        rows += row is not None
-                        keys = (row or {}) | {key: value for key, value in keys.items() if value is not None}
-                        for key, value in (row or {}).items():
-                            values.setdefault(key, []).append(value)
+                    row = parse_row(item.data.decode("utf-8", "replace").encode())
+                    rows += row is not None
+                    keys = (row or {}) | {key: value for key, value in keys.items() if value is not None}
+                    for key, value in (row or {}).items():
+                        values.setdefault(key, []).append(value)
     except OSError as error:
         raise UsageError(f"{file.path} can't be read: {error_reason(error)}") from error
     if lines and not rows:

@@ -121,6 +121,7 @@ def test_dedup_edits_texts_and_leaves_columns(texts: Path, tmp_path: Path, runne
         ("id:text", "column id:text: text is no type of columns: give id:string"),
         ("ok:int", "a.parquet has values of the type bool in its column ok, and --columns says int: give ok:string"),
         ("mixed", "b.jsonl has values of the type string in its column mixed, and"),
+        ("id2", "b.jsonl has values of the type int in its column id2, and"),
         ("when", "has timestamp[us] in its column when: a corpus can't have it, so leave it out"),
         ("nothing", "have no value in the column nothing: give its type, such as nothing:string"),
         ("all", "b.jsonl has values of the type string in its column mixed, and"),
@@ -129,10 +130,10 @@ def test_dedup_edits_texts_and_leaves_columns(texts: Path, tmp_path: Path, runne
 def test_a_column_that_can_not_be_kept_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], columns: str, said: str
 ) -> None:
-    row = {"text": "A text.", "url": "u", "id": "1", "ok": True, "mixed": 1, "nothing": None}
+    row = {"text": "A text.", "url": "u", "id": "1", "ok": True, "mixed": 1, "id2": "1", "nothing": None}
     table = pa.Table.from_pylist([row]).append_column("when", pa.array([0], pa.timestamp("us")))
     pq.write_table(table, tmp_path / "a.parquet")
-    more = {**row, "mixed": "1", "when": "now"}
+    more = {**row, "mixed": "1", "id2": 1, "when": "now"}
     (tmp_path / "b.jsonl").write_text(json.dumps(more) + "\n")
     output = str(tmp_path / "out")
     assert main.main(["import", str(tmp_path / "*.*"), "--columns", columns, "--output", output, "--workers", "1"]) == 2
