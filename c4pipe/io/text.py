@@ -20,7 +20,6 @@ from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import open_file
 
 _READ = 256 * 1024
-_ZSTD_READ = 32 * 1024  # small, because a read that meets damage returns nothing
 _GZIP = b"\x1f\x8b"
 _ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")  # a frame, or a skippable frame (RFC 8878, 3.1.2)
 _COMMENT = re.compile(r"(?:^|\s)#.*")
@@ -30,7 +29,9 @@ _FAULTS = {
     "gzip_corrupt": "its gzip data are damaged",
     "gzip_cut": "it is cut off",
     "gzip_junk": "bytes that are no gzip follow",
-    "zstd_corrupt": "its Zstandard data are damaged or cut off, or other bytes follow",
+    "zstd_corrupt": "its Zstandard data are damaged",
+    "zstd_cut": "it is cut off",
+    "zstd_junk": "bytes that are no Zstandard follow",
 }
 _OTHER_KINDS = {
     b"PAR1\x15": "a Parquet file",
@@ -99,7 +100,7 @@ def _decompressed(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
         start += data
     again = _Again(start, stream)
     if _ZSTD.match(start):
-        yield from _of_zstd(again)
+        yield from inflate(again)
     elif start.startswith(_GZIP):
         yield from inflate(again, is_gzip=True)
     elif start and name.endswith((".gz", ".zst")):
@@ -113,7 +114,6 @@ class _Again:
     """A stream whose first bytes were read already."""
 
     def __init__(self, start: bytes, stream: ByteStream) -> None:
-        self.closed = False  # Arrow asks for it
         self._start, self._stream = start, stream
 
     def read(self, size: int = _READ) -> bytes:
@@ -121,29 +121,6 @@ class _Again:
             data, self._start = self._start[:size], self._start[size:]
             return data
         return self._stream.read(size)
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:  # the caller closes the stream
-        self.closed = True
-
-
-def _of_zstd(stream: _Again) -> Iterator[bytes | Gap]:
-    import pyarrow as pa  # takes a while, and most lists are no Zstandard
-
-    source: Any = pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "zstd")
-    while True:
-        try:
-            data = source.read(_ZSTD_READ)
-        except (OSError, pa.ArrowException) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            yield Gap("zstd_corrupt")
-            return
-        if not data:
-            return
-        yield data
 
 
 def decompress(stream: ByteStream, name: str) -> Iterator[bytes]:

@@ -20,10 +20,10 @@ from c4pipe.io.text import decode_text, entries, read_content, read_text
 from c4pipe.io.words import CONTROL, error_reason, format_count
 from c4pipe.wet.extraction import TEXT_ENDINGS
 
-WET_ENDINGS = (".wet", ".wet.gz")
+WET_ENDINGS = (".wet", ".wet.gz", ".wet.zst")
 """The endings of WET files that are searched in folders; a path or glob may name any file."""
 
-WARC_ENDINGS = (".warc", ".warc.gz")
+WARC_ENDINGS = (".warc", ".warc.gz", ".warc.zst")
 """The endings of WARC files that are searched in folders."""
 
 LOG = logging.getLogger("c4pipe")
