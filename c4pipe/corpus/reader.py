@@ -272,6 +272,12 @@ def _of_json(file: CorpusPath, first: int) -> Documents:
             yield _in_order(parse_json(line))
 
 
+def _of_zstandard_json(file: CorpusPath, first: int) -> Documents:
+    with open_content(open_binary(file), file.name) as data:
+        for line in islice(data, first, None):
+            yield _in_order(parse_json(line))
+
+
 def _in_order(values: dict[str, Any]) -> Document:
     return cast(Document, {name: values[name] for name in SCHEMA.names})
 
@@ -286,5 +292,6 @@ _ROWS: dict[str, Callable[[CorpusPath, int], Documents]] = {
     "parquet": _of_parquet,
     "tfrecord": _of_tfrecord,
     "json": _of_json,
+    "json.zst": _of_zstandard_json,
     TEXT_FORMAT: _of_text,
 }

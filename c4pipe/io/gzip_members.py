@@ -1,4 +1,4 @@
-"""Decompresses a file of gzip or Zstandard member by member, and continues after damage. Any other file passes unchanged.
+"""Decompresses a file of gzip or Zstandard member by member, and continues after damage. Other files pass unchanged.
 
 A member is a gzip member (RFC 1952), or a frame of Zstandard (RFC 8878). Of Zstandard for WARC files, the dictionary is
 read, too: https://iipc.github.io/warc-specifications/specifications/warc-zstd/
@@ -7,7 +7,7 @@ read, too: https://iipc.github.io/warc-specifications/specifications/warc-zstd/
 import re
 import zlib
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from isal import isal_zlib
 
@@ -36,6 +36,16 @@ _BLOCK = 128 * 1024  # bytes of the content of a block, at most (RFC 8878, 3.1.1
 _VERSIONS = (b"WARC/1.", b"WARC/0.")  # the start of a record, in capitals; a file can have the name in any case
 
 
+def start_size(first: bytes) -> int:
+    """Returns how many bytes the dictionary at the start of a file has, given the first 8 bytes; 0 for none."""
+    size = int.from_bytes(first[4:8], "little") + 8 if first.startswith(_DICTIONARY) else 0
+    return size if size <= _DICTIONARY_CAP + 8 else 0
+
+
+ZSTANDARD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
+"""The start of a file of Zstandard: a frame, or a skippable frame (RFC 8878, 3.1.2)."""
+
+
 class Gap(NamedTuple):
     """A place between two pieces of the stream where bytes are lost.
 
@@ -50,7 +60,7 @@ class Gap(NamedTuple):
         first: the first of these bytes, FIRST_BYTES at most.
     """
 
-    kind: Literal["gzip_corrupt", "gzip_cut", "gzip_junk", "zstd_corrupt", "zstd_cut", "zstd_junk", "other_format"]
+    kind: str
     length: int = 0
     first: bytes = b""
 
@@ -133,7 +143,7 @@ def _members(raw: _Raw, data: bytes, kind: "_Gzip | _Zstandard") -> Iterator[byt
 class _Gzip:
     """The format gzip: how its members are found and inflated, and the error of damage."""
 
-    name: Literal["gzip"] = "gzip"
+    name = "gzip"
     error: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # a class, not an instance as its stub has it
 
     def find(self, data: bytes, at: int) -> int:
@@ -152,14 +162,14 @@ class _Gzip:
 class _Zstandard:
     """The format Zstandard, as `_Gzip`, and the decompressor, which has the last dictionary of the file."""
 
-    name: Literal["zstd"] = "zstd"
+    name = "zstd"
     error: type[Exception] = ValueError
 
     def __init__(self) -> None:
         self.decompressor: Any = None
 
     def find(self, data: bytes, at: int) -> int:
-        """Returns where the next frame may start, or -1. A skippable frame is found only at `at`: it has no checksum."""
+        """Returns where the next frame may start, or -1: a skippable frame, which has no checksum, only at `at`."""
         return at if _SKIPPABLE.match(data, at) else data.find(_ZSTD_MAGIC, at)
 
     def inflater(self) -> "_Frame":

@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from c4pipe.io.downloads import ByteStream
-from c4pipe.io.gzip_members import FIRST_BYTES, Gap, inflate
+from c4pipe.io.gzip_members import FIRST_BYTES, ZSTANDARD, Gap, inflate
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import open_file
 
 _READ = 256 * 1024
 _GZIP = b"\x1f\x8b"
-_ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")  # a frame, or a skippable frame (RFC 8878, 3.1.2)
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _LINE_CAP = 1 << 20  # characters of a line: no page's URL is as long, as headers are smaller
 
@@ -39,6 +38,7 @@ _OTHER_KINDS = {
     b"7z\xbc\xaf": "a 7z archive",
     _GZIP: "compressed by gzip",
     b"\x28\xb5\x2f\xfd": "compressed by Zstandard",
+    b"\x5d\x2a\x4d\x18": "compressed by Zstandard",
     b"\xfd7zXZ\0": "compressed by xz",
     b"%PDF-": "a PDF file",
     b"version https://git-lfs": "a pointer of Git LFS instead of the file",
@@ -99,7 +99,7 @@ def _decompressed(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
     while len(start) < FIRST_BYTES and (data := stream.read(_READ)):
         start += data
     again = _Again(start, stream)
-    if _ZSTD.match(start):
+    if ZSTANDARD.match(start):
         yield from inflate(again)
     elif start.startswith(_GZIP):
         yield from inflate(again, is_gzip=True)

@@ -3,15 +3,15 @@
 Also what a file is, in a few words, where it is not what it should be.
 """
 
-import contextlib
+import io
 import json
 import re
-import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TextIO, TypedDict
 
 from c4pipe.errors import C4pipeError, DamagedFileError
 from c4pipe.io.atomic import AtomicFile, name_os_errors
+from c4pipe.io.gzip_members import ZSTANDARD, inflate
 from c4pipe.io.json_files import from_json, parse_json
 from c4pipe.io.paths import StoragePath, read_file
 from c4pipe.io.text import other_kind
@@ -27,6 +27,9 @@ DAMAGE = {
     "gzip_corrupt": "a gzip member can't be inflated, or is cut off before the next one; its records are lost",
     "gzip_cut": "the file ends inside a gzip member",
     "gzip_junk": "bytes between gzip members belong to none; they are skipped",
+    "zstd_corrupt": "a Zstandard frame can't be decompressed, or is cut off before the next one; its records are lost",
+    "zstd_cut": "the file ends inside a Zstandard frame",
+    "zstd_junk": "bytes between Zstandard frames belong to none; they are skipped",
     "empty_file": "the file has no record",
     "junk": "bytes belong to no record; they are skipped",
     "header_cut": "a header block ends before its blank line; the record is lost",
@@ -46,9 +49,6 @@ DAMAGE = {
     "html_too_large": f"a page has more than {RECORD_CAP:,} bytes when it is decompressed; the page is lost",
     "html_too_hard": "the text of a page can't be extracted within the limits of time and memory; the page is lost",
     "bad_charset": "a page has bytes that are not of its character encoding; they are read as U+FFFD",
-    "zstd_corrupt": "a Zstandard frame can't be decompressed, or is cut off before the next one; its records are lost",
-    "zstd_cut": "the file ends inside a Zstandard frame",
-    "zstd_junk": "bytes between Zstandard frames belong to none; they are skipped",
     "other_format": "a file is not text in UTF-8 but in UTF-16, an archive or another binary file; it is not read",
     "parquet_corrupt": "rows of a Parquet file can't be read; they are lost",
     "bad_json": "a line of JSON Lines is no JSON object; it is skipped",
@@ -84,7 +84,6 @@ class NoRecordError(C4pipeError):
 HAS_NO = "has no record"
 """Words in the error of an input without any record; the error of a file that can't be downloaded has them not."""
 
-_ZSTD = b"\x28\xb5\x2f\xfd"
 _ADVICE = {
     "archive": "unpack it first",
     "compressed": "unpack it first",
@@ -105,17 +104,15 @@ def describe_content(first: bytes, damage: Mapping[str, int]) -> str:
         first: its first bytes, as it is stored; a few KiB are enough.
         damage: how often the reader met each kind of damage in it.
     """
-    is_text = first.startswith(_ZSTD) and not damage.keys().isdisjoint(("zstd_corrupt", "other_format"))
-    content, is_damaged = first, is_text or "parquet_corrupt" in damage
-    if first.startswith(b"\x1f\x8b"):
-        content = b""
-        with contextlib.suppress(zlib.error):
-            content = zlib.decompressobj(31).decompress(first, 4096)
+    content, is_damaged = first, "parquet_corrupt" in damage
+    packed = "gzip" if first.startswith(b"\x1f\x8b") else "Zstandard" if ZSTANDARD.match(first) else ""
+    if packed:
+        content = next((each for each in inflate(io.BytesIO(first)) if isinstance(each, bytes)), b"")
         is_damaged = not content and "empty_file" not in damage
     if is_damaged or content[:5].upper() == b"WARC/":
         kinds = ", ".join(f"{kind} {number:,}" for kind, number in damage.items())
         return f"its data are damaged ({kinds}): copy it again"
-    return f"it is {_describe(content)}" + (", in gzip" if content is not first and content else "")
+    return f"it is {_describe(content)}" + (f", in {packed}" if packed and content else "")
 
 
 def _describe(first: bytes) -> str:

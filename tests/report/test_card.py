@@ -79,7 +79,9 @@ def corpus_in(work: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
 
 def pages_of(made: dict[str, Any]) -> dict[str, Counter[str]]:
     """Pages by language and split, of the first format; splits without a page are left out."""
-    ending = {"parquet": ".parquet", "tfrecord": ".tfrecord.gz", "json": ".json.gz"}[made["formats"][0]]
+    ending = {"parquet": ".parquet", "tfrecord": ".tfrecord.gz", "json": ".json.gz", "json.zst": ".json.zst"}[
+        made["formats"][0]
+    ]
     found: dict[str, Counter[str]] = {}
     for shard in made["shards"]:
         language, split = re.fullmatch(r"([^/]+)/c4-(\w+)-.*", shard["path"]).groups()  # type: ignore[union-attr]
