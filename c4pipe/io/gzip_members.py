@@ -42,10 +42,6 @@ def start_size(first: bytes) -> int:
     return size if size <= _DICTIONARY_CAP + 8 else 0
 
 
-ZSTANDARD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
-"""The start of a file of Zstandard: a frame, or a skippable frame (RFC 8878, 3.1.2)."""
-
-
 class Gap(NamedTuple):
     """A place between two pieces of the stream where bytes are lost.
 
@@ -57,7 +53,8 @@ class Gap(NamedTuple):
         length: how many bytes are lost. For `gzip_corrupt`: inflated bytes that are left out because the damage may be
             in them (0 if there are none); compressed bytes up to the next member are not counted. For `gzip_junk` and
             `zstd_junk`: the bytes as stored, without zeros before them. For the other kinds: 0.
-        first: the first of these bytes, FIRST_BYTES at most.
+        first: the first of these bytes, FIRST_BYTES at most. Of a file that is not read at all (see `io.text`): its
+            first bytes.
     """
 
     kind: str
