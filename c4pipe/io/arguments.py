@@ -58,7 +58,8 @@ def bind_arguments(
         if each in kinds and not _fits(value, kinds[each]):
             words = list(dict.fromkeys(_words(kinds[each])))
             given = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
-            raise UsageError(f"{each}={short(repr(value), _SHOWN)}: give {given}")
+            example = f", such as [{value!r}]" if isinstance(value, str) and "a list of str" in given else ""
+            raise UsageError(f"{each}={short(repr(value), _SHOWN)}: give {given}{example}")
 
 
 def _fits(value: Any, kind: Any) -> bool:
