@@ -23,7 +23,7 @@ from tests.helpers.corpora import change_rows, edit_manifest, largest_shard, rea
         ({"epoch": -1}, "epoch=-1: epochs count from 0"),
         ({"window": 0}, "window=0: give 1 document or more"),
         ({"split": "test"}, "split='test': a corpus has train and validation"),
-        ({"languages": "en"}, r"languages='en': give a list, as \['en'\]"),
+        ({"languages": "en"}, r"languages='en': give a list of str or None, such as \['en'\]"),
         ({"languages": ["en", "fr"]}, "has no language 'fr', but de, en"),
     ],
 )
