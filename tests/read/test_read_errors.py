@@ -33,9 +33,12 @@ def test_what_can_not_be_asked_for(small_corpus: Path, arguments: dict[str, Any]
 
 
 def test_a_folder_that_is_no_corpus(small_corpus: Path, corpus: Path, tmp_path: Path) -> None:
-    for folder in (tmp_path / "none", small_corpus / "_work", small_corpus / "manifest.json"):
+    for folder in (tmp_path / "none", small_corpus / "_work"):
         with pytest.raises(UsageError, match=rf"{folder} has no manifest\.json, which build writes last"):
             read.documents(folder)
+    file = small_corpus / "manifest.json"
+    with pytest.raises(UsageError, match=f"{file} is a file: give the folder of a finished corpus"):
+        read.documents(file)
     with pytest.raises(UsageError, match=f"{small_corpus} has no language 'fr', but de, en"):
         read.documents(small_corpus / "fr")
     for version in (2, 4):
