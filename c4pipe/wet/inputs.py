@@ -144,6 +144,8 @@ def find_inputs(
     Raises UsageError if an input names no file, a folder can't be read, a link of the name of an input leads nowhere,
     or two files have one name; C4pipeError if a crawl's list can't be downloaded.
     """
+    if not patterns:
+        raise UsageError("there is no input: give at least one file, folder or crawl")
     finder = _Finder(selection or Selection(), on_wait, on_note, kind)
     paths: dict[str, str] = {}
     for pattern in patterns:
