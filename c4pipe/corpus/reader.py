@@ -283,10 +283,20 @@ def _of_tfrecord(file: CorpusPath, first: int, columns: Sequence[str]) -> Docume
 def _of_json(file: CorpusPath, first: int, columns: Sequence[str]) -> Documents:
     names = shard_schema(columns).names
     with open_binary(file) as raw, igzip.IGzipFile(fileobj=raw) as data:
-        for line in islice(lines_in(data), first, None):
-            if (row := parse_row(line)) is None:
-                raise ValueError("it has a line that is no JSON object")
-            yield _in_order(row, names)
+        yield from _json_rows(data, first, names)
+
+
+def _of_zstandard_json(file: CorpusPath, first: int, columns: Sequence[str]) -> Documents:
+    names = shard_schema(columns).names
+    with open_content(open_binary(file), file.name) as data:
+        yield from _json_rows(data, first, names)
+
+
+def _json_rows(data: BinaryIO, first: int, names: Sequence[str]) -> Documents:
+    for line in islice(lines_in(data), first, None):
+        if (row := parse_row(line)) is None:
+            raise ValueError("it has a line that is no JSON object")
+        yield _in_order(row, names)
 
 
 def _in_order(values: dict[str, Any], names: Sequence[str]) -> Document:
@@ -303,5 +313,6 @@ _ROWS: dict[str, Callable[[CorpusPath, int, Sequence[str]], Documents]] = {
     "parquet": _of_parquet,
     "tfrecord": _of_tfrecord,
     "json": _of_json,
+    "json.zst": _of_zstandard_json,
     TEXT_FORMAT: _of_text,
 }

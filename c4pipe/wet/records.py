@@ -76,7 +76,7 @@ class Provenance:
         if self._crawl is None:
             self._crawl = _crawl_of(fields, body)
         is_conversion = fields.get("warc-type", "").lower() == "conversion"
-        start, length = self.members.place(offset) or (None if self.members.is_gzip else offset, None)
+        start, length = self.members.place(offset) or (None if self.members.is_compressed else offset, None)
         return {
             "crawl": self._crawl or None,
             "warc_file": self._source,
