@@ -49,7 +49,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def imported(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("corpus") / "corpus"
-    formats = "parquet,tfrecord,json"
+    formats = "parquet,tfrecord,json,json.zst"
     c4pipe.import_text(str(texts), columns="all", provenance=True, format=formats, workers=1, output=folder)
     return folder
 
@@ -59,7 +59,7 @@ def in_format(folder: Path, name: str) -> list[dict[str, Any]]:
     return [dict(each) for shard in shards for each in read_shard(shard, 0, shard.rows)]
 
 
-@pytest.mark.parametrize("name", ["parquet", "json", "tfrecord"])
+@pytest.mark.parametrize("name", ["parquet", "json", "json.zst", "tfrecord"])
 def test_every_format_has_the_values_of_the_source(imported: Path, name: str) -> None:
     by_address = {each["url"]: each for each in in_format(imported, name)}
     assert len(by_address) == 60
@@ -89,7 +89,7 @@ def test_readers_give_the_columns(imported: Path) -> None:
 
 
 def test_the_corpus_is_the_same_on_two_workers(texts: Path, imported: Path, tmp_path: Path) -> None:
-    formats = "parquet,tfrecord,json"
+    formats = "parquet,tfrecord,json,json.zst"
     c4pipe.import_text(str(texts), columns="all", provenance=True, format=formats, workers=2, output=tmp_path / "c")
     assert contents(tmp_path / "c") == contents(imported)
 
