@@ -61,11 +61,12 @@ class _NpyTotals(TypedDict):
     left_out: int
 
 
-class _Length(TypedDict, total=False):
+class _Optional(TypedDict, total=False):
     length: Annotated[int, whole(1)]  # the tokens of a row of layout `npy`
+    bos: int
 
 
-class TokenManifest(_Length):
+class TokenManifest(_Optional):
     """The members of the manifest of token files that are read; docs/formats.md describes each member."""
 
     format: str

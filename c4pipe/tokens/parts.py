@@ -24,11 +24,11 @@ from c4pipe.errors import C4pipeError, DamagedFileError
 from c4pipe.io.atomic import AtomicFile, name_os_errors
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_intact_json
 from c4pipe.io.parquet_footer import open_parquet, parquet_writer, sign_footer
-from c4pipe.io.paths import StoragePath, open_file, read_file, storage_path
+from c4pipe.io.paths import StoragePath, open_file, read_file
 from c4pipe.io.words import error_reason
 from c4pipe.runners.scan import ScanStep
 from c4pipe.tokens.folder import NPY, TokenFile, TokenSet, TokenTotals
-from c4pipe.vocab.model import load_model
+from c4pipe.tokens.tokenizer import TokenizerFile
 
 DOCUMENT_ROWS = 1 << 16
 """The documents in a row group of the documents' file. To find a document, one group is read: about 3 MB."""
@@ -136,14 +136,13 @@ def _damaged(path: Path, error: Exception) -> C4pipeError:
 class WriteParts(ScanStep[Shard, PartFigures]):
     """(shard, path of the part's note) -> nothing; the part of the shard is written, its note last."""
 
-    def __init__(self, model: str, dtype: str, folder: Path) -> None:
-        """Takes the path of the model's file, the type of the ids as NumPy names it, and the folder of the parts."""
-        self._model_file, self._dtype, self._folder = model, dtype, folder
+    def __init__(self, tokenizer: TokenizerFile, dtype: str, folder: Path) -> None:
+        """Takes the tokenizer, the type of the ids as NumPy names it, and the folder of the parts."""
+        self._file, self._dtype, self._folder = tokenizer, dtype, folder
 
     def setup(self) -> None:
-        """Loads the model."""
-        self._model = load_model(storage_path(self._model_file))
-        self._end = np.array([self._model.eos_id], np.int32)
+        """Loads the tokenizer."""
+        self._tokenizer = self._file.load()
         self._little = np.dtype(self._dtype).newbyteorder("<")
 
     def scan(self, item: Shard) -> bytes:
@@ -188,10 +187,8 @@ class WriteParts(ScanStep[Shard, PartFigures]):
 
     def _encode(self, texts: Sequence[str]) -> tuple[Lengths, bytes]:
         """Returns the number of tokens of each text, and the bytes of all ids, each text with its end of sequence."""
-        rows = self._model.encode_arrays(texts)
-        lengths = np.fromiter(map(len, rows), np.int32, len(rows)) + np.int32(1)
-        joined = np.concatenate([each for row in rows for each in (row, self._end)])
-        return lengths, joined.astype(self._little).tobytes()
+        rows = self._tokenizer.encode(texts)
+        return rows.sizes.astype(np.int32), rows.values.astype(self._little).tobytes()
 
 
 @dataclass(frozen=True)
