@@ -192,14 +192,15 @@ def _downloaded(repository: str) -> Path:
     """Returns the folder of a repository's tokenizer, downloaded from the Hugging Face Hub into its cache."""
     missing = f"--vocab {repository} is neither a file nor a folder here, and"
     try:
-        import huggingface_hub
+        from huggingface_hub import errors, snapshot_download
+        from huggingface_hub.utils import disable_progress_bars
     except ImportError:
         raise UsageError(f"{missing} the Hub needs a package: run pip install 'c4pipe[tokenizers]'") from None
-    huggingface_hub.utils.disable_progress_bars()
-    names = [*_FILES[1:], *_CONFIGS, "*.tiktoken", "*.json"]
+    disable_progress_bars()  # the command has its own
+    names = [*_FILES[1:], *_CONFIGS, "*.tiktoken"]
     try:
-        return Path(huggingface_hub.snapshot_download(repository, allow_patterns=names))
-    except huggingface_hub.errors.RepositoryNotFoundError:
+        return Path(snapshot_download(repository, allow_patterns=names))
+    except errors.RepositoryNotFoundError:
         raise UsageError(f"{missing} the Hub has no such repository, or it is private: check the name") from None
     except (OSError, ValueError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
