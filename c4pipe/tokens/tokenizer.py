@@ -179,12 +179,12 @@ def _find(vocabulary: str) -> StoragePath:
                 f"{path} does not exist: give the folder of a vocabulary, a tokenizer's file, or ORG/NAME of the Hub"
             )
         path = _downloaded(vocabulary)
-    if not path.is_dir():
+    elif not path.is_dir():
         return path
     names = list_names(path)
     found = [name for name in _FILES if name in names] or sorted(name for name in names if name.endswith(".tiktoken"))
     if not found:
-        raise UsageError(f"{path} has no tokenizer: neither {', '.join(_FILES)} nor a .tiktoken file")
+        raise UsageError(f"--vocab {vocabulary} has no tokenizer: neither {', '.join(_FILES)} nor a .tiktoken file")
     return path / found[0]
 
 
