@@ -23,7 +23,7 @@ from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.writer import FORMATS, SCHEMA
 from c4pipe.errors import C4pipeError
 from c4pipe.io.json_files import parse_json
-from c4pipe.io.parquet_footer import open_parquet
+from c4pipe.io.parquet_footer import open_parquet, read_footer
 from c4pipe.io.paths import StoragePath, open_file, storage_path
 from c4pipe.io.streams import WebPath
 from c4pipe.io.text import open_content
@@ -215,6 +215,22 @@ def check_shard(shard: Shard, verify: bool) -> None:
                 digest.update(block)
         if digest.hexdigest() != shard.sha256:
             raise C4pipeError(f"{shard.file} has another SHA-256 than the manifest says: copy it again")
+
+
+def check_rows(shard: Shard) -> None:
+    """Compares the rows of a Parquet shard with the manifest, by its footer; other formats do not know their rows.
+
+    Raises C4pipeError where they differ, or where the footer is damaged.
+    """
+    if shard.format != "parquet":
+        return
+    try:
+        with open_binary(shard.file) as file:
+            rows = read_footer(file)[0].num_rows
+    except UNREADABLE as error:
+        raise unreadable(shard, error) from error
+    if rows != shard.rows:
+        raise other_rows(shard, f"{rows:,}")
 
 
 def format_of(name: str) -> str:

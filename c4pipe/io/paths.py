@@ -344,11 +344,11 @@ def _match(folder: Path, parts: Sequence[str], on_note: Callable[[str], None]) -
 def file_sizes(folder: StoragePath, pattern: str) -> dict[str, int]:
     """Returns the sizes in bytes of the files directly in a folder whose names match a pattern, by name.
 
-    Returns none where the folder does not exist.
+    Returns none where the folder does not exist. A pipe, a device or a folder is no file.
     """
     if not isinstance(folder, Path):
         return {each.base_name: each.size for each in folder.list() if fnmatch.fnmatchcase(each.base_name, pattern)}
-    return {path.name: path.stat().st_size for path in folder.glob(pattern)}
+    return {path.name: path.stat().st_size for path in folder.glob(pattern) if path.is_file()}
 
 
 def file_size(file: StoragePath) -> int:
