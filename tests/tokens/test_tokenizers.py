@@ -76,7 +76,7 @@ def ids(bpe: Path, texts: list[str]) -> list[list[int]]:
     tokenizer = Tokenizer.from_file(str(bpe))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return [[*tokenizer.encode(text).ids, tokenizer.token_to_id(END)] for text in texts]
+    return [[*tokenizer.encode(text).ids, *tokenizer.encode(END).ids] for text in texts]
 
 
 @pytest.fixture(scope="module")
