@@ -56,6 +56,7 @@ def _count(options: TokensOptions, vocabulary: str) -> None:
     """Counts the tokens of a corpus, writes a subset if it is asked for, and prints both."""
     from c4pipe.cli.progress import make_progress
     from c4pipe.io.paths import storage_path
+    from c4pipe.runners.runner import check_runner
     from c4pipe.tokens import count, subset
     from c4pipe.tokens.tokenizer import open_tokenizer
 
@@ -64,6 +65,7 @@ def _count(options: TokensOptions, vocabulary: str) -> None:
     size = subset.parse_tokens("--budget-subset", wanted) if wanted is not None else None
     training = subset.parse_tokens("--training-tokens", options.training_tokens)
     train = subset.open_one_language(corpus) if size is not None else None  # checked before the tokens are counted
+    check_runner(options)
     tokenizer = open_tokenizer(vocabulary, options.end_of_document, options.begin_of_document)
     counts = count.count(corpus, tokenizer, options, make_progress(options))
     written = subset.write_subset(train, tokenizer, counts, size) if train and size else None

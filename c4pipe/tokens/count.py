@@ -27,7 +27,6 @@ from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, read_file, remove_tree, storage_path
 from c4pipe.objectives.rows import Counts
 from c4pipe.runners.events import Progress
-from c4pipe.runners.runner import check_runner
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep, prepare_folder
 from c4pipe.tokens.tokenizer import DocumentTokenizer, TokenizerFile
@@ -73,7 +72,6 @@ def count(corpus: StoragePath, tokenizer: TokenizerFile, runner: RunnerOptions, 
     Raises UsageError if the folder is no finished corpus, or its tokens were counted with another vocabulary;
     C4pipeError if a shard can't be read; LostDataError if the runner ended without counting all shards.
     """
-    check_runner(runner)
     opened = open_language(corpus)
     folder = folder_of(opened)
     identity: dict[str, Any] = {"manifest": opened.digest, "vocabulary": tokenizer.sha256}

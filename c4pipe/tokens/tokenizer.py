@@ -21,7 +21,7 @@ from c4pipe.io.json_files import read_json
 from c4pipe.io.paths import StoragePath, list_names, read_file, storage_path
 from c4pipe.io.words import error_reason, short_repr, suggestion
 from c4pipe.objectives.rows import Rows, starts_of
-from c4pipe.vocab.model import MODEL, TOKENIZER, TOKENIZER_CONFIG, SentencePieceModel, load_model
+from c4pipe.vocab.model import MODEL, TOKENIZER, TOKENIZER_CONFIG, SentencePieceModel, load_model, read_description
 
 SENTENCEPIECE, TOKENIZERS, TIKTOKEN = "sentencepiece", "tokenizers", "tiktoken"
 
@@ -180,7 +180,9 @@ def _find(vocabulary: str) -> StoragePath:
             )
         path = _downloaded(vocabulary)
     elif not path.is_dir():
-        return path
+        # c4pipe's own tokenizer.json: its ids are those of the model beside it but for some combining marks
+        is_own = path.name == TOKENIZER and read_description(path.parent) and (path.parent / MODEL).exists()
+        return path.parent / MODEL if is_own else path
     names = list_names(path)
     found = [name for name in _FILES if name in names] or sorted(name for name in names if name.endswith(".tiktoken"))
     if not found:
