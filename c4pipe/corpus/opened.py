@@ -172,6 +172,8 @@ def _bytes_or_none(file: CorpusPath) -> bytes | None:
 
 def _no_manifest(folder: CorpusPath, error: OSError) -> UsageError:
     file = manifest_file.MANIFEST
+    if isinstance(folder, Path) and folder.is_file():
+        return UsageError(f"{folder} is a file: give the folder of a finished corpus")
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return UsageError(f"{folder} has no {file}, which build writes last: give the folder of a finished corpus")
     return UsageError(f"{folder} can't be opened as a corpus: its {file} can't be read: {error_reason(error)}")
