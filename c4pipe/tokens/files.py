@@ -4,6 +4,7 @@ Two steps: each shard becomes a part, in parallel; then the parts of each langua
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +28,7 @@ from c4pipe.runners.scan import IDENTITY, Scan, prepare_folder
 from c4pipe.tokens.folder import (
     FORMAT,
     LAYOUTS,
+    NANOGPT,
     NPY,
     VERSION,
     TokenManifest,
@@ -40,6 +42,7 @@ from c4pipe.tokens.parts import JoinParts, JoinTask, SetFigures, WriteParts
 from c4pipe.tokens.tokenizer import TokenizerFile, open_tokenizer
 
 _PARTS = "_parts"  # the folder of the parts
+_NUMBER = re.compile(r"_\d{6}\.")  # in the names of files of llm.c
 
 
 @dataclass(frozen=True)
@@ -119,13 +122,19 @@ def _checked(options: TokenFileOptions) -> _Job:
         raise UsageError(f"--output {output}: trainers map token files into memory, so give a folder of this machine")
     check_runner(options)
     tokenizer = open_tokenizer(os.fspath(options.vocabulary), options.end_of_document, options.begin_of_document)
-    corpus = open_language(os.fspath(options.corpus))
+    corpus, dtype = open_language(os.fspath(options.corpus)), dtype_of(layout, tokenizer.size)
+    if layout == NANOGPT and dtype != "uint16":
+        raise UsageError(
+            f"--format nanogpt has ids below 65,536, and {tokenizer.file} has {tokenizer.size:,}: write olmo"
+        )
+    if layout == NANOGPT and len(corpus.languages) != 1:
+        raise UsageError(f"--format nanogpt has files of one language: give its folder, such as {corpus.path}/en")
     identity = {
         "layout": layout,
         "manifest": corpus.digest,
         "vocabulary": tokenizer.sha256,
         "languages": list(corpus.languages),
-        "dtype": dtype_of(layout, tokenizer.size),
+        "dtype": dtype,
         "eos": tokenizer.end,
         **({"bos": tokenizer.begin} if tokenizer.begin is not None else {}),
         **({"length": length} if length is not None else {}),
@@ -155,8 +164,12 @@ def _finished(job: _Job) -> TokenManifest | None:
             f"{job.output} has the parts of other token files, whose run did not end: "
             f"give another folder, or delete {job.parts}"
         )
-    ours = job.file_names if begun is not None else set()
-    other_names = {name for name in list_names(job.output) - ours - {_PARTS} if not name.startswith(".")}
+    ours = {*job.file_names, _PARTS} if begun is not None else {_PARTS}
+    other_names = {
+        name
+        for name in list_names(job.output)
+        if not name.startswith(".") and _NUMBER.sub("_000001.", name) not in ours
+    }
     if other_names:
         raise UsageError(
             f"{job.output} has other files, such as {min(other_names)!a}: give a new folder for token files"

@@ -15,7 +15,9 @@ _VOCABULARY = Option(
 _END = Option("special token after each document", "TOKEN", otherwise="the one that the tokenizer's files name")
 _BEGIN = Option("special token before each document", "TOKEN", otherwise="none")
 _FORMAT = Option(
-    "write all token ids: megatron (.bin and .idx for Megatron-LM and NeMo) or npy (an array of packed rows)", "F"
+    "write all token ids: megatron (.bin and .idx for Megatron-LM and NeMo), npy (an array of packed rows), llmc (.bin "
+    "with a header), nanogpt (train.bin and val.bin) or olmo (.npy without a header)",
+    "F",
 )
 _OUTPUT = Option("for --format: folder for the files, on this machine or mounted here; all workers need it", "DIR")
 _LENGTH = Option("for --format npy: tokens of a row", "N")
@@ -60,7 +62,7 @@ class TokenOptions:
     find: Annotated[
         int | None,
         Option(
-            "print the page of document N of files that --format megatron wrote, or the pages in row N of an npy file",
+            "print the page of document N of files that --format wrote, or the pages in row N of an npy file",
             "N",
         ),
     ] = None
