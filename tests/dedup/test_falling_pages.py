@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from c4pipe.recipes.recipe import Recipe
@@ -43,6 +43,7 @@ all_pages = st.integers(0, 1 << 30).map(sharing_pages)
 
 @settings(deadline=None, max_examples=150)
 @given(all_pages, st.integers(1, 4))
+@example(sharing_pages(699179241), 1)  # a span between two others can only go after them
 def test_each_span_keeps_a_copy_where_few_sentences_drop_a_page(pages: Pages, files: int) -> None:
     made = handed_on(*made_rows(pages, FEW), files)
     copies = made.copies(made.places)
@@ -94,12 +95,12 @@ def test_groups_do_not_matter(pages: Pages, recipe: Recipe, chance: Any) -> None
 def small_pages(seed: int) -> dict[int, list[int]]:
     """Few pages of pieces of one text, so short that all choices of copies can be tried."""
     chance = random.Random(seed)
-    pages: dict[int, list[int]] = {}
+    pages: dict[int, list[int]] = defaultdict(list)
     for key in range(chance.randint(2, 4)):
-        start = chance.randrange(6)
-        own = [100 + 10 * key + each for each in range(chance.randint(0, 3))]
-        page = [each % 7 for each in range(start, start + chance.randint(3, 7))]
-        pages[key << 60] = own + page if chance.random() < 0.5 else page + own
+        for number in range(2):
+            start = chance.randrange(8)
+            pages[key << 60] += range(start, start + chance.randint(2, 5))
+            pages[key << 60] += [100 + 10 * key + number] * chance.randint(0, 1)
     return pages
 
 
@@ -113,13 +114,14 @@ def test_no_choice_of_copies_loses_fewer_spans(pages: Pages, files: int, recipe:
     event(f"lost: {lost > 0}, doubled: {doubled > 0}, as few as can be: {doubled == least_doubled}")
 
 
-def test_second_copies_that_no_choice_avoids() -> None:
-    """Of small pages that share as much as possible; most second copies can't be avoided, or a page would fall."""
+def test_few_second_copies_could_be_avoided() -> None:
+    """Of small pages that share as much as possible: 8 can't be avoided, and the steps, which see a page at a time,
+    leave 20.
+    """
     copies = [against_the_fewest(small_pages(seed), FEW, 1) for seed in range(600)]
     lost, doubled, least_lost, least_doubled = (sum(each) for each in zip(*copies, strict=True))
-    assert lost == least_lost > 100
-    assert 100 < least_doubled <= doubled <= least_doubled * 1.5
-    print(lost, doubled, least_lost, least_doubled)
+    assert lost == least_lost
+    assert 5 < least_doubled <= doubled <= 3 * least_doubled
 
 
 def against_the_fewest(pages: Pages, recipe: Recipe, files: int) -> tuple[int, int, int, int]:

@@ -128,8 +128,8 @@ def handed_on(rows: Rows, finisher: PageFinisher, files: int = 1, file_of: Mappi
     marks, holders = [], []
     for group in range(files):
         here = [(span, place) for span, found in places.items() for place in found if group_of[place[0]] == group]
-        kept = np.array([place in survivors for _, place in here])
-        marks.append((group, marks_of(np.array([place for _, place in here], OCCURRENCE), kept).tobytes()))
+        survive = np.array([place in survivors for _, place in here])
+        marks.append((group, marks_of(np.array([place for _, place in here], OCCURRENCE), survive).tobytes()))
         for span in sorted({span for span, _ in here}):
             holders.append((span >> 62, np.array([(span, group)], HOLDER).tobytes()))
     graph = Graph()
@@ -159,16 +159,23 @@ def joined(elements: Sequence[tuple[int, bytes]], dtype: np.dtype[Any]) -> Any:
     return np.frombuffer(b"".join(block for _, block in elements), dtype)
 
 
-def components(places: Places) -> list[dict[Any, Sequence[Place]]]:
+def components(places: Places) -> Iterator[dict[Any, Sequence[Place]]]:
     """The repeated spans of pages which share spans, directly or by way of other pages."""
-    found: list[tuple[set[int], dict[Any, Sequence[Place]]]] = []
-    for span, of_span in places.items():
-        pages, spans = {page for page, _ in of_span}, {span: of_span}
-        for other in [each for each in found if each[0] & pages]:
-            found.remove(other)
-            pages, spans = pages | other[0], {**other[1], **spans}
-        found.append((pages, spans))
-    return [spans for _, spans in found]
+    spans_of = defaultdict(list)
+    for span, found in places.items():
+        for page, _ in found:
+            spans_of[page].append(span)
+    seen = set()
+    for first in places:
+        waiting, spans = [first], {}
+        while waiting:
+            span = waiting.pop()
+            if span not in seen:
+                seen.add(span)
+                spans[span] = places[span]
+                waiting += [other for page, _ in places[span] for other in spans_of[page]]
+        if spans:
+            yield spans
 
 
 def fewest(places: Places, rows: Rows, finisher: PageFinisher, most: int = 10) -> tuple[int, int] | None:
