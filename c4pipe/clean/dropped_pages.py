@@ -6,6 +6,7 @@ They are Parquet files in a separate folder, one for each WET file and job: `<WE
 
 import contextlib
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,8 +20,8 @@ from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.corpus_rules import NearDuplicate, StaleCapture
 from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.io.atomic import AtomicFile, clear_abandoned, make_folder, name_os_errors
-from c4pipe.io.parquet_footer import parquet_writer
-from c4pipe.io.paths import StoragePath, list_names, storage_path
+from c4pipe.io.parquet_footer import parquet_writer, read_footer, reading
+from c4pipe.io.paths import StoragePath, list_names, open_file, storage_path
 
 DROPPED_FOLDER = "_dropped"
 """The folder of dropped pages: inside the corpus, or inside the work folder where `clean` runs alone."""
@@ -38,6 +39,7 @@ SCHEMA = pa.schema(
 
 _GROUP_BYTES = 32 * 1024 * 1024  # text in a row group: bounds the memory of writer and reader
 _GROUP_ROWS = 64 * 1024
+_FOOTERS_AT_ONCE = 16  # a store answers slowly
 
 
 class DroppedPage(NamedTuple):
@@ -100,9 +102,22 @@ def clear(keep: KeepDropped, sources: Iterable[str], job: str) -> None:
 
 
 def sources_without_dropped(keep: KeepDropped, sources: Iterable[str], job: str) -> list[str]:
-    """Returns the WET files (their names) that have no file of dropped pages for this job."""
+    """Returns the WET files (their names) that have no file of dropped pages for this job.
+
+    Raises UsageError where the footer of such a file can't be read.
+    """
     existing = list_names(storage_path(keep.folder))
-    return [source for source in sources if keep.path(source, job).name not in existing]
+    paths = {source: keep.path(source, job) for source in sources}
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE, thread_name_prefix="dropped") as pool:
+        for _ in pool.map(_check_footer, (path for path in paths.values() if path.name in existing)):
+            pass
+    return [source for source, path in paths.items() if path.name not in existing]
+
+
+def _check_footer(path: StoragePath) -> None:
+    advice = "delete it to go on without these dropped pages"
+    with reading(path, "can't be read", advice), open_file(path) as file:
+        read_footer(file)
 
 
 class DroppedWriter:

@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -15,7 +16,7 @@ import numpy as np
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.layout import Layout, ShardId
 from c4pipe.corpus.manifest import Manifest
-from c4pipe.corpus.reader import CorpusPath, Shard, check_size, corpus_path, format_of
+from c4pipe.corpus.reader import CorpusPath, Shard, check_rows, check_size, corpus_path, format_of
 from c4pipe.corpus.writer import FORMATS
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import StoragePath, file_sizes, read_file
@@ -171,6 +172,8 @@ def _bytes_or_none(file: CorpusPath) -> bytes | None:
 
 def _no_manifest(folder: CorpusPath, error: OSError) -> UsageError:
     file = manifest_file.MANIFEST
+    if isinstance(folder, Path) and folder.is_file():
+        return UsageError(f"{folder} is a file: give the folder of a finished corpus")
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return UsageError(f"{folder} has no {file}, which build writes last: give the folder of a finished corpus")
     return UsageError(f"{folder} can't be opened as a corpus: its {file} can't be read: {error_reason(error)}")
@@ -187,6 +190,21 @@ def _opened(folder: CorpusPath, data: bytes, languages: Sequence[str] | None) ->
     if not isinstance(folder, WebPath):  # a web server has no listings: each file would be a request
         _check_sizes(folder, corpus.shards())
     return corpus
+
+
+_FOOTERS_AT_ONCE = 16  # a store answers slowly
+
+
+def check_shards(folder: StoragePath, manifest: Manifest) -> None:
+    """Checks that all shards of a corpus are there: their sizes, and the rows of their footers. No text is read.
+
+    Raises C4pipeError where a shard is missing, or differs from the manifest.
+    """
+    shards = list(_listed(folder, manifest))
+    _check_sizes(folder, shards)
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE, thread_name_prefix="footers") as pool:
+        for _ in pool.map(check_rows, shards):
+            pass
 
 
 def _check_sizes(folder: StoragePath, shards: Sequence[Shard]) -> None:

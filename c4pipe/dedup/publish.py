@@ -4,15 +4,20 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from c4pipe.clean import dropped_pages
 from c4pipe.clean.work_folder import WORK_FOLDER
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.manifest import MANIFEST, Input, ListedShard, Manifest
+from c4pipe.corpus.opened import check_shards
 from c4pipe.dedup import removals
 from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.dedup.publishers import STAGING, publisher, read_draft
 from c4pipe.dedup.shuffle import SHUFFLES
-from c4pipe.errors import LostDataError, UsageError
+from c4pipe.dedup.step import moves_survivors
+from c4pipe.errors import C4pipeError, LostDataError, UsageError
+from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.rule import parameter_text
 from c4pipe.io import lock
 from c4pipe.io.atomic import write_text
@@ -21,7 +26,7 @@ from c4pipe.io.paths import StoragePath, check_inner, file_sizes, list_names, re
 from c4pipe.io.words import format_count, short
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report import card, html_page
-from c4pipe.report.data import DEDUP_DATA, REPORT_DATA, make_dedup_data, make_report_data
+from c4pipe.report.data import DEDUP_DATA, REPORT_DATA, make_dedup_data, make_report_data, read_report_data
 from c4pipe.report.rendering import compile_templates
 from c4pipe.runners.control_totals import Report, check_totals
 from c4pipe.wet.inputs import Missing
@@ -97,7 +102,8 @@ def prepare(output: StoragePath, identity: Mapping[str, Any], missing: Sequence[
     A corpus is complete if it has all inputs but the missing ones, and names these. If a run was stopped while it moved
     finished files into place, the call completes that.
 
-    Raises UsageError if the folder holds another corpus, or anything else.
+    Raises UsageError if the folder holds another corpus, or anything else; C4pipeError if a file of the corpus is
+    missing or was changed.
     """
     check_inner(output, STAGING)
     _complete(output, identity)
@@ -105,8 +111,30 @@ def prepare(output: StoragePath, identity: Mapping[str, Any], missing: Sequence[
     manifest = manifest_file.read_manifest(output)
     if not manifest or not has_inputs(manifest, identity, missing):
         return None
+    try:
+        _check_files(output, manifest)
+    except C4pipeError as error:
+        message = (
+            f"{output} is not complete: {error}; to make the corpus again, give another --output, or delete {output}"
+        )
+        raise type(error)(message) from error
     remove_tree(output / STAGING)  # left by a run that was stopped at its very end
     return manifest
+
+
+def _check_files(output: StoragePath, manifest: Manifest) -> None:
+    """Raises C4pipeError unless the files of a finished corpus are there, as its manifest says. No text is read."""
+    check_shards(output, manifest)
+    if "sha256" not in manifest:  # of an earlier version, which wrote fewer files
+        return
+    read_report_data(output, manifest["counts"])
+    read_report_data(output, manifest["counts"])
+    if moves_survivors(Recipe.from_json(manifest["recipe"]).find(RepeatedSpan)):
+        removals.read_moved(output, np.empty(0, np.uint64))
+    present = file_sizes(output, "*")
+    if absent := [each for each in (DEDUP_DATA, REPORT_DATA, html_page.NAME) if each not in present]:
+        advice = " (c4pipe report makes it)" if absent[0] in (REPORT_DATA, html_page.NAME) else ""
+        raise C4pipeError(f"{output / absent[0]} does not exist{advice}")
 
 
 def has_inputs(manifest: Manifest, identity: Mapping[str, Any], missing: Sequence[Missing]) -> bool:
@@ -220,18 +248,20 @@ def finish(output: StoragePath, report: Report, publication_token: str, moved: S
     manifest = manifest_file.make_manifest(report=report, **draft)
     folder = publisher(output).shards_folder
     _check_written(folder, manifest["shards"])
-    _write_descriptions(folder, manifest, report, draft["clean_counts"])
-    if moved is not None:
-        removals.write_moved(folder, moved)
+    digest = None if moved is None else removals.write_moved(folder, moved)
+    _write_descriptions(folder, manifest, report, draft["clean_counts"], digest)
     publisher(output).publish(manifest)
 
 
 def _write_descriptions(
-    folder: StoragePath, manifest: Manifest, report: Report, clean_counts: Mapping[str, int]
+    folder: StoragePath, manifest: Manifest, report: Report, clean_counts: Mapping[str, int], moved: str | None
 ) -> None:
-    """Writes the dataset card, the report and its further files beside the shards."""
+    """Writes the dataset card, the report and its further files beside the shards.
+
+    `moved` is the digest of the file of moved spans; None without that file.
+    """
     write_text(folder / card.NAME, card.render_card(manifest))
-    found = make_dedup_data(report, clean_counts)
+    found = make_dedup_data(report, clean_counts, moved)
     write_json(folder / DEDUP_DATA, found)
     data = make_report_data(report.get("profiles", ()), found, report.get("clean_examples", ()))
     write_json(folder / REPORT_DATA, data)

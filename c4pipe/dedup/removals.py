@@ -1,7 +1,9 @@
 """The repeated spans that the pages of a group lose and keep. No object for a span that is not removed."""
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 import mmh3
@@ -17,8 +19,9 @@ from c4pipe.filters.hashes import U64, span_hashes, unit_hashes
 from c4pipe.filters.spans import cut, units_of
 from c4pipe.io.atomic import write_bytes
 from c4pipe.io.parquet_footer import open_parquet, parquet_writer, reading
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.paths import StoragePath, read_file
 from c4pipe.io.words import short
+from c4pipe.report.data import DEDUP_DATA, read_dedup_data
 from c4pipe.report.profile import domains
 
 MOVED_SPANS = "moved_spans.parquet"
@@ -28,20 +31,32 @@ MOVED = np.dtype([("hash", "<u8"), ("page", "<u8"), ("unit", "<u4")])
 """The hash of a span, the key of the page that keeps it, and the index of its first unit in that page."""
 
 
-def write_moved(folder: StoragePath, blocks: Iterable[bytes]) -> None:
-    """Writes the file of a corpus from packed MOVED rows, in the order of the hashes, each row once. Raises OSError."""
+def write_moved(folder: StoragePath, blocks: Iterable[bytes]) -> str:
+    """Writes the file of a corpus from packed MOVED rows, in the order of the hashes, each row once.
+
+    Returns the SHA-256 of the file in hex. Raises OSError.
+    """
     rows = np.unique(np.frombuffer(b"".join(blocks), MOVED))
     sink = pa.BufferOutputStream()
     table = pa.table({name: np.ascontiguousarray(rows[name]) for name in MOVED.names or ()})
     with parquet_writer(sink, table.schema, compression="snappy") as writer:
         writer.write_table(table)
-    write_bytes(folder / MOVED_SPANS, sink.getvalue().to_pybytes())
+    data = sink.getvalue().to_pybytes()
+    write_bytes(folder / MOVED_SPANS, data)
+    return sha256(data).hexdigest()
 
 
 def read_moved(folder: StoragePath, hashes: U64) -> Rows:
-    """Returns the MOVED rows of a corpus for the spans with the given hashes. Raises as `reading`."""
+    """Returns the MOVED rows of a corpus for the spans with the given hashes.
+
+    Raises as `reading`, also where the file has another digest than `dedup.json` says.
+    """
     path = folder / MOVED_SPANS
+    found = read_dedup_data(folder)
+    digest = found.get("moved_spans") if found else None
     with reading(path, "can't be read", "copy the corpus again"), open_parquet(path)[0] as file:
+        if digest not in (None, sha256(read_file(path, sys.maxsize)).hexdigest()):
+            raise ValueError(f"it was changed after c4pipe wrote it, as its digest in {DEDUP_DATA} shows")
         table = file.read()
         rows = np.empty(len(table), MOVED)
         for name in MOVED.names or ():

@@ -73,7 +73,11 @@ class _Found(_Near):
     repeats: Sequence[Repeat]  # the most repeated spans
 
 
-class DedupData(_Found):
+class _Moved(TypedDict, total=False):
+    moved_spans: Digest  # of `moved_spans.parquet`, where the corpus has that file
+
+
+class DedupData(_Found, _Moved):
     """What `dedup.json` holds; docs/formats.md describes each member."""
 
     version: Annotated[int, choice(DEDUP_VERSION)]
@@ -113,13 +117,16 @@ class OptOuts(TypedDict):
     hosts_cut: bool
 
 
-def make_dedup_data(report: Report, clean_counts: Mapping[str, int] = MappingProxyType({})) -> DedupData:
+def make_dedup_data(
+    report: Report, clean_counts: Mapping[str, int] = MappingProxyType({}), moved: str | None = None
+) -> DedupData:
     """Returns the content of `dedup.json`.
 
     Args:
         report: the report of job 2: `examples`, `repeats`, the most repeated spans, `near_clusters`, the largest
             clusters of near-duplicates, and `near_hosts`, the pairs of hosts with the most near-duplicates.
         clean_counts: the counters of job 1.
+        moved: the digest of the file of moved spans; None without that file.
     """
     values = {
         "format": "c4pipe dedup",
@@ -128,6 +135,7 @@ def make_dedup_data(report: Report, clean_counts: Mapping[str, int] = MappingPro
         "repeats": report.get("repeats", []),
         **({"near_duplicates": report["near_clusters"]} if report.get("near_clusters") else {}),
         **({"copied_hosts": report["near_hosts"]} if report.get("near_hosts") else {}),
+        **({"moved_spans": moved} if moved else {}),
         "examples": examples.examples_by_rule(report.get("examples", ())),
     }
     return cast(DedupData, values)

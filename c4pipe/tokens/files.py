@@ -31,7 +31,7 @@ from c4pipe.tokens.folder import (
     VERSION,
     TokenManifest,
     TokenSet,
-    check_sizes,
+    check_files,
     dtype_of,
     read_token_manifest,
 )
@@ -151,7 +151,7 @@ def _finished(job: _Job) -> TokenManifest | None:
                 f"{job.output} has other token files ({what}: {shown(manifest.get(what))}, and here "
                 f"{shown(job.identity.get(what))}): give another folder"
             )
-        check_sizes(job.output, manifest)
+        check_files(job.output, manifest)
         return manifest
     begun = read_intact_json(job.parts / IDENTITY, dict)
     if begun is not None and begun != job.identity:

@@ -20,7 +20,7 @@ from c4pipe.corpus.manifest import MANIFEST, LanguageCode
 from c4pipe.corpus.reader import UNREADABLE, Shard
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.json_files import Digest, FileName, check_sum, choice, from_json, read_json, text, unchanged, whole
-from c4pipe.io.parquet_footer import open_parquet
+from c4pipe.io.parquet_footer import open_parquet, read_footer
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import error_reason
 
@@ -162,8 +162,8 @@ def _check(manifest: TokenManifest) -> None:
                 check_sum(f"{place}.tokens, in bytes,", size, sizes[name], f"the bytes of {name}")
 
 
-def check_sizes(folder: Path, manifest: TokenManifest) -> None:
-    """Raises DamagedFileError if a file of a manifest is missing from its folder, or has another size."""
+def check_files(folder: Path, manifest: TokenManifest) -> None:
+    """Raises DamagedFileError if a file of a manifest is missing from its folder, or has another size or other rows."""
     for each in manifest["files"]:
         path = folder / each["name"]
         size = path.stat().st_size if path.is_file() else None
@@ -173,6 +173,28 @@ def check_sizes(folder: Path, manifest: TokenManifest) -> None:
                 f"{path} {actual}, and by {MANIFEST} {each['bytes']:,} bytes: copy it again, "
                 "or write the files again into a new folder"
             )
+    names = {each["name"] for each in manifest["files"]}
+    for language, splits in manifest["totals"].items():
+        for split, figures in splits.items():
+            if (name := TokenSet(language, split).documents_file) in names:
+                _check_documents(folder / name, figures["documents"])
+
+
+def _check_documents(path: Path, count: int) -> None:
+    try:
+        with path.open("rb") as file:
+            footer, is_signed = read_footer(file)
+        if not is_signed or footer.num_rows != count:
+            raise ValueError(f"it has not the {count:,} documents of {MANIFEST}, or no digest")
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> DamagedFileError:
+    """Returns the error for a user, given the error that the reading of a file of documents raised."""
+    return DamagedFileError(
+        f"{path} can't be read: {error_reason(error)}; copy it again, or write the token files again"
+    )
 
 
 _ENDS = (".bin", ".idx", ".npy", "_text_document", "_documents.parquet")
@@ -268,9 +290,7 @@ def _between(path: Path, column: str, first: int, end: int) -> Iterator[Document
             for group in groups:
                 yield from _places(file.read_row_group(group), column, first, end)
     except UNREADABLE as error:
-        raise DamagedFileError(
-            f"{path} can't be read: {error_reason(error)}; copy it again, or write the token files again"
-        ) from error
+        raise _unreadable(path, error) from error
 
 
 def _firsts(footer: pq.FileMetaData, column: str) -> list[int]:

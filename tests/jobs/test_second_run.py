@@ -1,12 +1,18 @@
 """A command that is run again, when its result is complete; and files that are added to a corpus as the error says."""
 
+import os
 import re
 import shlex
+import shutil
+import signal
+from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from c4pipe.cli import main
+from c4pipe.io.parquet_footer import parquet_writer, sign_footer
 from tests.helpers.crawls import LISTS, SAMPLES
 
 LISTED = ["--lists", str(LISTS), "--workers", "1"]
@@ -27,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def commands(folder: Path) -> dict[str, list[object]]:
     vocab = ["--vocab", folder / "vocabulary" / "spm.model", "--workers", "1"]
-    build = ["build", *SAMPLES, *LISTED, "--output", folder / "corpus"]
+    build = ["build", *SAMPLES, *LISTED, "--output", folder / "corpus", "--format=parquet,json", "--keep-dropped=all"]
     (folder / "text.txt").write_text("One text.\n")
     return {
         "corpus": build,
@@ -78,3 +84,76 @@ def test_files_are_added_to_a_corpus_as_the_error_says(tmp_path: Path, capsys: p
     names = [path.relative_to(whole) for path in (whole / "en").iterdir()]
     assert names
     assert all((tmp_path / "added" / name).read_bytes() == (whole / name).read_bytes() for name in names)
+
+
+def _remove(file: Path) -> None:
+    file.unlink()
+
+
+def _cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-5])
+
+
+def _pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def _folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def _flip(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+
+
+def _rows(file: Path) -> None:
+    """Leaves one row, in a signed file of the same size."""
+    table = pq.read_table(file)
+    size = file.stat().st_size
+    with parquet_writer(file, table.schema, use_dictionary=False, write_statistics=False) as writer:
+        writer.write_table(table.slice(0, 1))
+    sign_footer(file)
+    room = size - file.stat().st_size
+    assert room > 0
+    data = file.read_bytes()
+    file.write_bytes(data[:4] + bytes(room) + data[4:])  # readers of the footer alone do not notice
+
+
+_ABSENT = (_remove, _cut, _pipe, _folder)
+CHANGES: dict[str, tuple[str, tuple[Callable[[Path], None], ...]]] = {
+    "en/c4-train-00000-of-00001.parquet": ("corpus", (*_ABSENT, _rows)),
+    "en/c4-validation-00000-of-00001.json.gz": ("corpus", _ABSENT),
+    "dedup.json": ("corpus", (*_ABSENT, _flip)),
+    "report.json": ("corpus", (*_ABSENT, _flip)),
+    "moved_spans.parquet": ("corpus", (*_ABSENT, _flip)),
+    "report.html": ("corpus", (_remove, _pipe, _folder)),
+    f"_dropped/{SAMPLES[0].name}.dedup.parquet": ("corpus", (_cut, _pipe, _folder)),
+    f"_dropped/{SAMPLES[0].name}.clean.parquet": ("corpus", (_cut, _pipe, _folder)),
+    "spm.model": ("vocabulary", (*_ABSENT, _flip)),
+    "tokenizer.json": ("vocabulary", (*_ABSENT, _flip)),
+    "c4-en-train_documents.parquet": ("files", (*_ABSENT, _rows)),
+    "c4-en-train_text_document.bin": ("files", _ABSENT),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_result_that_is_not_whole_is_not_complete(
+    folder: Path, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result, changes = CHANGES[name]
+    command = {**commands(folder), "vocabulary": commands(folder)["vocabulary/spm.model"]}[result]
+    for change in changes:
+        shutil.copytree(folder / result, tmp_path / result)
+        file = tmp_path / result / name
+        change(file)
+        signal.alarm(60)
+        assert run(*[tmp_path / result if each == folder / result else each for each in command]) in (1, 2), change
+        error = capsys.readouterr().err
+        assert "nothing was done" not in error
+        assert str(file) in error.splitlines()[-1], change
+        shutil.rmtree(tmp_path / result)
+    signal.alarm(0)
