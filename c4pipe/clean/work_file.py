@@ -331,10 +331,13 @@ def read_header(path: StoragePath) -> WorkHeader:
     """Returns the metadata of a work file.
 
     Raises UsageError where the file can't be read or is of another version, DamagedFileError where it is no work file,
-    or was changed since it was written.
+    has the name of another one, or was changed since it was written.
     """
     with reading(path, "can't be read as a work file", _advice(path)), open_file(path) as file:
-        return _header(path, *read_footer(file))
+        header = _header(path, *read_footer(file))
+        if path.name != f"{header.source}.parquet":
+            raise ValueError(f"it is the work file of {header.source}, under another name")
+        return header
 
 
 def _header(path: StoragePath, footer: pq.FileMetaData, is_signed: bool) -> WorkHeader:
