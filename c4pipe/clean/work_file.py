@@ -331,13 +331,10 @@ def read_header(path: StoragePath) -> WorkHeader:
     """Returns the metadata of a work file.
 
     Raises UsageError where the file can't be read or is of another version, DamagedFileError where it is no work file,
-    has the name of another one, or was changed since it was written.
+    or was changed since it was written.
     """
     with reading(path, "can't be read as a work file", _advice(path)), open_file(path) as file:
-        header = _header(path, *read_footer(file))
-        if path.name != f"{header.source}.parquet":
-            raise ValueError(f"it is the work file of {header.source}, under another name")
-        return header
+        return _header(path, *read_footer(file))
 
 
 def _header(path: StoragePath, footer: pq.FileMetaData, is_signed: bool) -> WorkHeader:
