@@ -1,6 +1,5 @@
 """Options of commands besides the options of their jobs: output, log, and worker processes."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
+from c4pipe.runners.machine_limits import allowed_workers
 from c4pipe.runners.runner_options import RunnerOptions
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def start_workers(workers: int | None, runner: str | None, inputs: Sequence[str]
     Does nothing where the command starts no worker: with another runner, for one worker, or for one file.
     """
     is_one_file = len(inputs) == 1 and Path(inputs[0]).is_file()
-    if runner is None and (workers or os.cpu_count() or 1) > 1 and not is_one_file:
+    if runner is None and not is_one_file and (workers or allowed_workers().most) > 1:
         from c4pipe.runners.worker_pool import start_server
 
         start_server("c4pipe.jobs.worker_imports")

@@ -1,6 +1,5 @@
 """The command `plan`: what a build will take."""
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -28,10 +27,11 @@ def run(options: PlanOptions) -> int:
     from c4pipe.jobs.clean import plan_clean
     from c4pipe.jobs.plan import ASSUMPTIONS, Plan, make_plan
     from c4pipe.runners.events import Progress
+    from c4pipe.runners.machine_limits import allowed_cores
 
     check_input_kind(options.input_kind)
     formats = options.formats
-    cores = options.cores or os.cpu_count() or 1
+    cores = options.cores or allowed_cores().most
     on_terminal = printer().is_terminal
     progress = Progress(ProgressBar(printer()) if on_terminal else None, note, BAR_SECONDS)
     try:

@@ -177,6 +177,8 @@ def no_manifest(folder: CorpusPath, error: OSError) -> UsageError:
     inside, manifest_above = _language_in(folder)
     if manifest_above is not None:
         return UsageError(f"{folder} is only one language of the corpus {inside.parent}: give {inside.parent}")
+    if isinstance(folder, Path) and folder.is_file():
+        return UsageError(f"{folder} is a file: give the folder of a finished corpus")
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return UsageError(f"{folder} has no {file}, which build writes last: give the folder of a finished corpus")
     return UsageError(f"{folder} can't be opened as a corpus: its {file} can't be read: {error_reason(error)}")

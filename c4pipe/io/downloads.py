@@ -3,6 +3,7 @@
 import io
 import logging
 import random
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,12 @@ from c4pipe.io.words import visible
 LOG = logging.getLogger("c4pipe")
 
 _MAX_PAUSE = 60.0  # seconds, unless the server asks for more
+# Buckets of Common Crawl, also its first one. They refuse everyone without an AWS account since 2022:
+# https://commoncrawl.org/blog/introducing-cloudfront-access-to-common-crawl-data
+_COMMON_CRAWL_BUCKETS = re.compile(
+    r"(?://(?:commoncrawl|aws-publicdatasets)\.s3[\w.-]*\.amazonaws\.com(?::\d+)?|"
+    r"//s3[\w.-]*\.amazonaws\.com(?::\d+)?/(?:commoncrawl|aws-publicdatasets)|s3://(?:commoncrawl|aws-publicdatasets))/"
+)
 
 
 class DownloadError(OSError):
@@ -22,6 +29,12 @@ class DownloadError(OSError):
 
     def __init__(self, message: str) -> None:
         super().__init__(visible(hide_secrets(message)))
+
+
+def address_of_today(url: str) -> str:
+    """Returns the end of a sentence about a URL of a bucket of Common Crawl that was refused; "" for any other URL."""
+    is_old = _COMMON_CRAWL_BUCKETS.search(url)
+    return "; everyone can read Common Crawl's files at https://data.commoncrawl.org/" if is_old else ""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,8 @@ class Gap(NamedTuple):
         length: how many bytes are lost. For `gzip_corrupt`: inflated bytes that are left out because the damage may be
             in them (0 if there are none); compressed bytes up to the next member are not counted. For `gzip_junk`:
             the bytes as stored, without zeros before them. For `gzip_cut`, and for the kinds of `io.text`: 0.
-        first: the first of these bytes, FIRST_BYTES at most.
+        first: the first of these bytes, FIRST_BYTES at most. Of a file that is not read at all (see `io.text`): its
+            first bytes.
     """
 
     kind: Literal["gzip_corrupt", "gzip_cut", "gzip_junk", "zstd_corrupt", "other_format"]

@@ -3,7 +3,8 @@
 A download that breaks continues where it broke, by a byte range, so that a lost connection costs only a pause. If the
 server is busy (429, 5xx, or 403, which Common Crawl's front end sends to clients that ask too fast), the download
 waits: as long as Retry-After says, else twice as long each time, with some jitter so that workers don't return
-together. An error that will not change (404, a file that was replaced meanwhile) ends the download at once.
+together. An error that will not change (404, 403 with a code of S3 or Azure such as AccessDenied, a file that was
+replaced meanwhile) ends the download at once.
 
 Redirects are followed, five at most, but never from https:// to http://. The user and the password of a URL are sent
 only to its own server (scheme, host and port), and a redirect's target gets nothing of the URL, such as its signature.
@@ -16,6 +17,7 @@ import contextlib
 import email.utils
 import http.client
 import io
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -27,12 +29,19 @@ from urllib.request import getproxies, proxy_bypass
 
 import urllib3
 
-from c4pipe.io.downloads import DownloadError, DownloadStream, NetworkOptions, OnWait
+from c4pipe.io.downloads import DownloadError, DownloadStream, NetworkOptions, OnWait, address_of_today
 
 _USER_AGENT = f"c4pipe/{version('c4pipe')}"
 _BUSY = (403, 408, 425, 429, 500, 502, 503, 504)
 # For some numbers in headers and chunks, urllib3 and http.client raise ValueError.
 _BROKEN = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError, OverflowError)
+# Codes of https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html, which Google's store has, too, and of
+# https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes
+_REFUSAL = re.compile(
+    rb"<Code>(AccessDenied|AccountProblem|AllAccessDisabled|AuthenticationFailed|AuthorizationFailure|ExpiredToken"
+    rb"|InvalidAccessKeyId|InvalidToken|SignatureDoesNotMatch)</Code>"
+)
+_REFUSAL_BYTES, _REFUSAL_SECONDS = 4096, 5.0  # of the answer in which a code is searched
 _CONNECT_SECONDS = 30.0
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_REDIRECTS = 5
@@ -102,7 +111,10 @@ class Download(DownloadStream):
         response = self._request(headers)
         if response.status in _BUSY:
             retry_after = response.headers.get("Retry-After")
+            code = self._refusal(response) if response.status == 403 else ""
             response.close()
+            if code:
+                raise DownloadError(f"{self._url}: HTTP status 403 {code}{address_of_today(self._url)}")
             self._pause(f"HTTP status {response.status}", _seconds(retry_after))
             return False
         try:
@@ -112,6 +124,14 @@ class Download(DownloadStream):
             raise
         self._source = response
         return True
+
+    def _refusal(self, response: Any) -> str:
+        """Returns why a store refuses a file for ever; "" for a refusal that may end."""
+        moment = min(self._retry.deadline, time.monotonic() + _REFUSAL_SECONDS)
+        with contextlib.suppress(*_BROKEN), deadline(moment):
+            if code := _REFUSAL.search(response.read(_REFUSAL_BYTES)):
+                return code[1].decode()
+        return ""
 
     def _accept(self, response: Any) -> None:
         """Checks an answer and finds its place in the file. Raises DownloadError if it is not the rest of the file."""

@@ -1,22 +1,25 @@
 """Files in object stores (s3://, gs://) and in HDFS (hdfs://), through Arrow's file systems.
 
 Credentials and regions come from the same places as for the store's own tools: environment, profile, the machine's
-role. `AWS_ENDPOINT_URL` names an S3 server other than Amazon's, `STORAGE_EMULATOR_HOST` an emulator of Google's.
+role. `AWS_ENDPOINT_URL` or the profile names an S3 server other than Amazon's, `STORAGE_EMULATOR_HOST` an emulator of
+Google's.
 """
 
+import configparser
 import functools
 import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pyarrow import ArrowInvalid, fs
 
 from c4pipe.errors import UsageError
-from c4pipe.io.downloads import DownloadError, DownloadStream, NetworkOptions, RetryPolicy
+from c4pipe.io.downloads import DownloadError, DownloadStream, NetworkOptions, RetryPolicy, address_of_today
 
 T = TypeVar("T")
 
@@ -132,7 +135,7 @@ def transient_reason(error: Exception, url: str) -> str:
         raise DownloadError(f"{url}: {_MISSING}") from None
     message = str(error).partition("\n")[0]
     if isinstance(error, _FINAL_ERRORS) or _FINAL.search(message):
-        raise DownloadError(f"{url}: {message}") from None
+        raise DownloadError(f"{url}: {message}{address_of_today(url)}") from None
     return message
 
 
@@ -156,7 +159,7 @@ def _store(scheme: str, bucket: str, seconds: float, tries: int) -> fs.FileSyste
         return fs.GcsFileSystem(retry_time_limit=_GCS_RETRY_TIME, **(server if emulator.netloc else {}))
     if scheme == "hdfs":
         return Hdfs(bucket)
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    endpoint = _s3_endpoint()
     strategy = fs.AwsStandardS3RetryStrategy(max_attempts=tries)
     options = {"request_timeout": seconds, "connect_timeout": _CONNECT_SECONDS, "retry_strategy": strategy}
     if endpoint:
@@ -165,6 +168,32 @@ def _store(scheme: str, bucket: str, seconds: float, tries: int) -> fs.FileSyste
             return store
         return fs.S3FileSystem(endpoint_override=endpoint, region=_NO_REDIRECTS, **options)
     return fs.S3FileSystem(region=fs.resolve_s3_region(bucket), **options)
+
+
+def _s3_endpoint() -> str:
+    """Returns the URL of the S3 server that the environment or the profile names; "" for Amazon's.
+
+    Arrow looks for it in the environment alone. The order is that of Amazon's own tools:
+    https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html
+    """
+    if os.environ.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "").lower() == "true":
+        return ""
+    if endpoint := os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"):
+        return endpoint
+    file = Path(os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config").expanduser()
+    config, name = configparser.RawConfigParser(strict=False), os.environ.get("AWS_PROFILE") or "default"
+    try:
+        config.read(file, "utf-8")
+        section = f"profile {name}" if config.has_section(f"profile {name}") else name
+        profile = dict(config.items(section)) if config.has_section(section) else {}
+        if profile.get("ignore_configured_endpoint_urls", "").lower() == "true":
+            return ""
+        # A service has its settings in the lines below its name.
+        s3 = config.get(f"services {profile.get('services')}", "s3", fallback="")
+    except (configparser.Error, OSError, ValueError) as error:
+        raise UsageError(f"{file} can't be read: {' '.join(str(error).split())}; correct it") from None
+    own = re.search(r"(?m)^\s*endpoint_url\s*=\s*(\S+)", s3)
+    return own[1] if own else profile.get("endpoint_url", "")
 
 
 def _parts(url: str) -> tuple[str, str, str]:

@@ -1,10 +1,9 @@
 """Job 1, `clean`: WET files to work files. It plans, runs and verifies."""
 
 import contextlib
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from c4pipe.clean.work_folder import check_done, check_ends, read_headers_of, re
 from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError, UsageError
 from c4pipe.filters.lists import LISTS_FOLDER, Lists
 from c4pipe.io.atomic import clear_abandoned
-from c4pipe.io.downloads import OnWait
+from c4pipe.io.downloads import NetworkOptions, OnWait
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, check_inner, list_names, storage_path
 from c4pipe.io.streams import InputOpener, digest_ends, is_url
@@ -31,7 +30,8 @@ from c4pipe.runners import control_totals
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
-from c4pipe.runners.runner import check_runner, run_job
+from c4pipe.runners.machine_limits import allowed_cores
+from c4pipe.runners.runner import check_runner, local_workers, run_job
 from c4pipe.runners.worker import cpu_seconds
 from c4pipe.wet.damage import HAS_NO
 from c4pipe.wet.extraction import choose_extraction
@@ -271,7 +271,7 @@ def _run(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: W
             plan.recipe,
             plan.work / LISTS_FOLDER,
             plan.lists.digests,
-            options.network,
+            network_of_worker(options, len(tasks)),
             plan.dropped,
             options.annotation,
             options.input_kind,
@@ -282,6 +282,20 @@ def _run(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: W
     sizes = {plan.target(file).name: file.size if known and file.size else 1 for file in plan.files}
     with watch_clean(progress, plan.work, sizes):
         run_job(graph, options, len(tasks), progress.runs_as, workers)
+
+
+def network_of_worker(options: CleanOptions | BuildOptions | ImportOptions, tasks: int) -> NetworkOptions:
+    """Returns how one of the processes downloads its files: it has its share of `--bandwidth`.
+
+    Args:
+        options: the options of job 1.
+        tasks: how many files are open: no more processes than files download.
+    """
+    network = options.network
+    if not network.bytes_per_second:
+        return network
+    processes = allowed_cores() if options.runner else local_workers(options, tasks)
+    return replace(network, bytes_per_second=network.bytes_per_second / processes.most)
 
 
 _MOST_NAMED = 5  # files that a message names
@@ -351,6 +365,10 @@ def _logged_counts(problems: list[str], header: WorkHeader) -> Mapping[str, int]
 def _why_no_page(header: WorkHeader) -> str:
     """Returns why a file has records, but no page."""
     kind = header.recipe.input_format
+    damage = {name: number for name, number in header.counts.items() if name.startswith("damage.")}
+    if kind == "WET" and damage:
+        kinds = ", ".join(f"{name.removeprefix('damage.')} {number:,}" for name, number in damage.items())
+        return f"its data are damaged ({kinds}): copy it again"
     if kind == "WET":
         return "none of its records has text (conversion): give --from warc if it is a WARC file"
     counts = {name.rpartition(".")[2]: number for name, number in header.counts.items()}
@@ -376,7 +394,7 @@ def check_state(plan: CleanPlan, progress: Progress) -> WorkState:
     state = work_state(plan)
     local = isinstance(plan.work, Path)
     inputs = InputOpener(plan.options.network)
-    with ThreadPoolExecutor((os.cpu_count() or 1) if local else _REQUESTS, thread_name_prefix="done") as pool:
+    with ThreadPoolExecutor(allowed_cores().most if local else _REQUESTS, thread_name_prefix="done") as pool:
         damaged = list(pool.map(partial(_damage, plan, inputs), state.done))
     if not any(damaged):
         return state

@@ -1,17 +1,18 @@
 """Finds text files for `import`, and checks that each has the needed columns."""
 
 import contextlib
-import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from c4pipe.errors import UsageError
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.object_store import SCHEMES
-from c4pipe.io.parquet_footer import UNREADABLE, open_parquet
+from c4pipe.io.parquet_footer import UNREADABLE, check_columns, is_text, open_parquet
 from c4pipe.io.paths import list_names, storage_path
 from c4pipe.io.streams import InputOpener, WebPath, is_url
 from c4pipe.io.text import parse_row
@@ -22,8 +23,6 @@ from c4pipe.wet.extraction import NO_COLUMN, TEXT_ENDINGS, TextLayout, is_json, 
 from c4pipe.wet.inputs import InputFile, Selection, find_inputs
 from c4pipe.wet.text_files import read_lines
 
-_TEXT_TYPE = re.compile(r"(large_)?string|dictionary<values=(large_)?string")
-_ADDRESS_TYPE = re.compile(rf"{_TEXT_TYPE.pattern}|u?int(8|16|32|64)$")
 _CORPUS_MANIFEST = "manifest.json"
 _FILES_AT_ONCE = 16
 _FIRST_LINES = 20  # of a file: one row in them must have the column of the text
@@ -80,14 +79,18 @@ def _check(opener: InputOpener, layout: TextLayout, needed: Sequence[str], file:
                 f"{file.path} can't be read: {error_reason(error)}; copy it again, or leave it out"
             ) from error
         _check_columns(file.path, columns, schema.names)
-        kinds = {column: str(schema.field(column).type) for column in columns}
-        if not _TEXT_TYPE.match(kinds[layout.text]):
+        try:
+            check_columns(schema, [each for each in layout.columns if each in schema.names])
+        except LookupError as error:
+            raise UsageError(f"{file.path} can't be read: {error}") from error
+        kinds = {column: schema.field(column).type for column in columns}
+        if not is_text(kinds[layout.text]):
             raise UsageError(
                 f"{file.path} has no strings in its column {layout.text}, but {kinds[layout.text]}: "
                 "name another --text-column"
             )
-        if layout.url in needed and not _ADDRESS_TYPE.match(kinds[layout.url]):
-            raise _no_addresses(file.path, layout.url, kinds[layout.url])
+        if layout.url in needed and not (is_text(kinds[layout.url]) or pa.types.is_integer(kinds[layout.url])):
+            raise _no_addresses(file.path, layout.url, str(kinds[layout.url]))
     elif is_json(file.name):
         _check_json(opener, columns, layout.url if layout.url in needed else "", file)
 

@@ -108,15 +108,17 @@ class CrawlOptions:
 
     @cached_property
     def network(self) -> "NetworkOptions":
-        """How files are downloaded. Raises UsageError for a bandwidth that is not above 0, or a URL as the cache."""
+        """How files are downloaded, by all processes together.
+
+        Raises UsageError for a bandwidth that is not above 0, or a URL as the cache.
+        """
         from c4pipe.io.downloads import NetworkOptions
 
         if re.match(r"\w\w+:/", str(self.cache)):
             raise UsageError(f"--cache {self.cache}: downloads are kept on this machine; give a folder")
         if self.bandwidth is not None and not self.bandwidth > 0:
             raise UsageError(f"--bandwidth {self.bandwidth}: give megabytes a second, more than 0")
-        processes = getattr(self, "workers", 1) or os.cpu_count() or 1  # they share it
-        rate = None if self.bandwidth is None else self.bandwidth * 1e6 / processes
+        rate = None if self.bandwidth is None else self.bandwidth * 1e6
         return NetworkOptions(bytes_per_second=rate, cache=None if self.cache is None else Path(self.cache))
 
     @cached_property

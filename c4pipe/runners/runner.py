@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib.util
-import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from c4pipe.io.words import plain_reason
 from c4pipe.runners.events import LOG
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import LocalFlow, Workers
+from c4pipe.runners.machine_limits import Limit, allowed_workers
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.worker import is_limit, limit_error
 
@@ -62,6 +62,17 @@ def check_runner(options: RunnerOptions) -> None:
         find_runner(options)
 
 
+def local_workers(options: RunnerOptions, tasks: int) -> Limit:
+    """Returns how many processes of this machine run a job, and why.
+
+    Args:
+        options: the runner and its options; `workers` is None for as many as this machine allows.
+        tasks: the number of independent tasks.
+    """
+    allowed = Limit(options.workers, "--workers") if options.workers else allowed_workers()
+    return min(allowed, Limit(max(1, tasks), f"{tasks:,} to do"), key=lambda limit: limit.most)
+
+
 def run_job(
     graph: Callable[[Flow], None],
     options: RunnerOptions,
@@ -84,8 +95,8 @@ def run_job(
     """
     try:
         if options.runner is None:
-            count = max(1, min(options.workers or os.cpu_count() or 1, tasks))
-            LOG.info("runner: this machine, %d %s", count, "process" if count == 1 else "processes")
+            count, reason = local_workers(options, tasks)
+            LOG.info("runner: this machine, %d %s (%s)", count, "process" if count == 1 else "processes", reason)
             with LocalFlow(count, workers) as flow:
                 graph(flow)
         elif options.is_spark:

@@ -21,7 +21,12 @@ class WorkerOptions:
     """How many processes of this machine run a job."""
 
     workers: Annotated[
-        int | None, Option("number of processes on this machine", "N", otherwise="one for each core")
+        int | None,
+        Option(
+            "number of processes on this machine",
+            "N",
+            otherwise="one for each core that it may use",
+        ),
     ] = None
 
 

@@ -13,8 +13,8 @@ from tests.helpers.loopback import Handler, listen
 Fault = str
 """What goes wrong.
 
-`503`, `403`, `429`: refused (`429 X`: with X as Retry-After). `cut`, `reset`, `stall`: in the middle of the body.
-`no ranges`: all of the file, whatever part was asked for.
+`503`, `403`, `429`: refused (`429 X`: with X as Retry-After; `403 X`: with X as the code of S3's XML).
+`cut`, `reset`, `stall`: in the middle of the body. `no ranges`: all of the file, whatever part was asked for.
 """
 
 Script = Callable[[str, int], Fault | None]
@@ -65,12 +65,14 @@ class _Handler(Handler):
         else:
             self._send(data, fault)
 
-    def _refuse(self, status: int, retry_after: str = "0") -> None:
+    def _refuse(self, status: int, more: str = "0") -> None:
         self.send_response(status)
         if status == 429:
-            self.send_header("Retry-After", retry_after)
-        self.send_header("Content-Length", "0")
+            self.send_header("Retry-After", more)
+        body = f"<?xml version='1.0'?>\n<Error><Code>{more}</Code></Error>".encode() if status == 403 else b""
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        self.wfile.write(body)
 
     def _send(self, data: bytes, fault: Fault | None) -> None:
         first, end = 0, len(data)

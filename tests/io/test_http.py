@@ -17,8 +17,10 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.http import Download, Pool
 from c4pipe.io.lock import only_run
+from c4pipe.io.streams import InputOpener
 from c4pipe.wet.inputs import Selection, find_inputs, parse_slice
 from tests.helpers.crawls import CRAWL, FOLDER, LISTS, QUICK, SAMPLES, files_of, made_crawl
+from tests.helpers.hostile_web import serve_hostile
 from tests.helpers.web import Web, serve
 
 
@@ -72,6 +74,45 @@ def test_what_will_not_change_ends_at_once() -> None:
     with serve({}) as web, pytest.raises(DownloadError, match="/none: HTTP status 404 Not Found"):
         fetch(web, "none")
     assert web.asked["none"] == 1
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "SignatureDoesNotMatch", "AuthenticationFailed"])
+def test_a_refusal_for_ever_ends_at_once(code: str) -> None:
+    with serve({"a": b""}, lambda path, number: f"403 {code}") as web:
+        with pytest.raises(DownloadError, match=f"/a: HTTP status 403 {code}$"):
+            fetch(web, "a")
+        assert web.asked["a"] == 1
+
+
+def test_a_refusal_that_never_ends_is_tried_again() -> None:
+    answer = b"HTTP/1.1 403 No\r\nContent-Length: 9000\r\n\r\n<Error>"
+    with serve_hostile() as web:
+        web.answers["a"] = lambda: [answer]
+        with pytest.raises(DownloadError, match="/a: HTTP status 403, 3 times in a row"):
+            InputOpener(NetworkOptions(tries=3, first_pause=0.001, stall_seconds=0.1)).read(f"{web.url}/a")
+
+
+@pytest.mark.parametrize(
+    "start",
+    ["commoncrawl.s3.amazonaws.com", "s3.us-east-1.amazonaws.com/commoncrawl", "aws-publicdatasets.s3.amazonaws.com"],
+)
+def test_files_that_a_bucket_of_common_crawl_refuses(
+    start: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    urls = [f"http://{start}/{number}.warc.wet.gz" for number in range(20)]
+    with serve(dict.fromkeys(urls, b""), lambda path, number: "403 AccessDenied") as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        started = time.monotonic()
+        build = ["build", *urls, "--lists", str(LISTS), "--workers", "1", "--quiet", "--output", str(tmp_path / "c")]
+        assert main.main(build) == 1
+        assert time.monotonic() - started < 10
+        assert set(proxy.asked.values()) == {1}
+    said = capsys.readouterr().err
+    assert "20 of 20 files could not be downloaded" in said
+    assert (
+        "0.warc.wet.gz: HTTP status 403 AccessDenied; everyone can read Common Crawl's files at https://data." in said
+    )
 
 
 def test_another_file_than_before_is_no_rest_of_it() -> None:
@@ -279,6 +320,7 @@ def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
 import sys, time
 from pathlib import Path
 from c4pipe.io.lock import only_run
+from c4pipe.io.streams import InputOpener
 
 with only_run(Path(sys.argv[1])):
     print("held", flush=True)

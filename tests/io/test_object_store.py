@@ -20,7 +20,7 @@ from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.object_store import ObjectDownload, list_objects
 from c4pipe.io.streams import InputOpener
 from c4pipe.wet.inputs import Selection, find_inputs
-from tests.helpers.crawls import CRAWL, FOLDER, LISTS, build, files_of, made_crawl
+from tests.helpers.crawls import CRAWL, FOLDER, LISTS, SAMPLES, build, files_of, made_crawl
 from tests.helpers.hostile_web import serve_hostile
 from tests.helpers.s3 import Store, environment, store_of
 from tests.helpers.web import Script, serve
@@ -266,6 +266,43 @@ def test_an_endpoint_of_s3_alone_goes_first(store: Store, monkeypatch: pytest.Mo
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", store.url)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     assert fetch("s3://crawl/a") == DATA
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "[profile minio]\nendpoint_url = URL",
+        "[default]\nendpoint_url = http://127.0.0.1:1\n[profile minio]\nendpoint_url: URL",
+        "[profile minio]\nendpoint_url = http://127.0.0.1:1\nservices = own\n"
+        "[services own]\nec2 =\n  endpoint_url = http://127.0.0.1:2\ns3 =\n  endpoint_url = URL",
+    ],
+)
+def test_the_endpoint_of_the_profile(
+    config: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Keys are the profile's, too; worker processes find the server by themselves."""
+    for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "config").write_text(config.replace("URL", store.url))
+    (tmp_path / ".aws" / "credentials").write_text("[minio]\naws_access_key_id = k\naws_secret_access_key = s\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_PROFILE", "minio")
+    object_store._store.cache_clear()
+    for sample in SAMPLES[:2]:
+        store.put(f"crawl/wet/{sample.name[:-12]} (1).wet.gz", sample.read_bytes())
+    build = ["build", "s3://crawl/wet/", "--lists", str(LISTS), "--workers", "2", "--quiet"]
+    assert main.main([*build, "--output", str(tmp_path / "corpus")]) == 0, capsys.readouterr().err
+    monkeypatch.setenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true")
+    assert object_store._s3_endpoint() == ""
+
+
+def test_a_damaged_configuration_of_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config").write_text("endpoint_url = x\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    object_store._store.cache_clear()
+    with pytest.raises(UsageError, match=f"{tmp_path}/config can't be read: File contains no section headers"):
+        fetch("s3://crawl/a")
 
 
 def test_the_region_is_the_buckets(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from c4pipe.clean import work_folder
 from c4pipe.errors import C4pipeError, LostDataError
 from c4pipe.io.atomic import write_bytes
 from c4pipe.jobs import clean
-from c4pipe.jobs.clean import CleanPlan, WorkState, plan_clean, work_state
+from c4pipe.jobs.clean import CleanPlan, WorkState, network_of_worker, plan_clean, work_state
 from c4pipe.jobs.options import CleanOptions
 from c4pipe.runners import runner
 from c4pipe.runners.events import Progress
@@ -89,3 +89,13 @@ def test_missing_files_are_allowed_up_to_a_limit(
     else:
         assert 0 < clean.clean(plan, Progress())["pages.read"] < 71
     assert len(work_state(plan).missing) == 1
+
+
+@pytest.mark.parametrize(("tasks", "share"), [(1, 3e6), (2, 1.5e6), (3, 1e6), (100, 1e6)])
+def test_processes_that_download_share_the_bandwidth(tasks: int, share: float) -> None:
+    options = CleanOptions(inputs=CRAWL, work="work", bandwidth=3, workers=3)
+    assert network_of_worker(options, tasks).bytes_per_second == share
+
+
+def test_without_a_bandwidth_there_is_no_limit() -> None:
+    assert network_of_worker(CleanOptions(inputs=CRAWL, work="work", workers=3), 3).bytes_per_second is None

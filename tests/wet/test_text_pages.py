@@ -146,7 +146,7 @@ def test_bytes_that_are_not_utf_8() -> None:
 
 def test_a_document_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_files, "RECORD_CAP", 100)
-    monkeypatch.setattr(text_files, "LINE_CAP", 600)
+    monkeypatch.setattr(text_files, "LINE_BYTES", 600)
     large = [["record_too_large", 1, 101]]
     assert read(json_lines(["x" * 101]), "a.jsonl") == large
     assert read(b"x" * 101, "a.txt") == [["record_too_large", 0, 101]]
