@@ -70,6 +70,8 @@ def no_document(start: bytes, most_nuls: int = 16) -> str:
     """
     if kind := other_kind(start, max(most_nuls, len(start) // 16)):
         return kind
+    if start[:5].upper() == b"WARC/":
+        return "a WET or WARC file"
     text = _decoded(start)
     return _markup(text) if _PAGE.match(text) or text.startswith(("<?xml", "<Error><Code>")) else ""
 

@@ -68,11 +68,15 @@ def read_footer(file: Any) -> tuple[pq.FileMetaData, bool]:
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - _TAIL_BYTES))
     tail = file.read()
-    if tail[-4:] not in (_LETTERS, b"PARE"):
+    if tail[-4:] == b"PARE":
+        raise ValueError("it is encrypted")
+    if tail[-4:] != _LETTERS:
         file.seek(0)
         start = file.read(START)
         is_cut = start.startswith(_LETTERS)
-        raise ValueError("it is cut off" if is_cut else f"it is no Parquet file, but {describe_start(start)}")
+        raise ValueError(
+            "it is cut off, or other bytes follow" if is_cut else f"it is no Parquet file, but {describe_start(start)}"
+        )
     footer_bytes = int.from_bytes(tail[-_END_BYTES:-4], "little") + _END_BYTES
     if len(tail) < footer_bytes + _SIGN_BYTES <= size:
         file.seek(size - footer_bytes - _SIGN_BYTES)

@@ -250,13 +250,21 @@ def entries(lines: Iterable[str]) -> Iterator[str]:
 
 
 def lines_in(content: BinaryIO) -> Iterator[bytes]:
-    """Yields the lines of an open file. Raises ValueError for a line of more than LINE_BYTES."""
+    """Yields a file's lines. Raises ValueError for a line of more than LINE_BYTES, or as `check_line_ends`."""
     number = 0
     while line := content.readline(LINE_BYTES + 1):
         number += 1
+        if number == 1:
+            check_line_ends(line)
         if len(line) > LINE_BYTES:
             raise ValueError(f"its line {number:,} has more than {LINE_BYTES:,} bytes")
         yield line
+
+
+def check_line_ends(start: bytes) -> None:
+    """Raises ValueError for a file whose lines end in CR alone, given its first line or its first bytes."""
+    if b"\n" not in start and start[:START].rstrip(b"\r").count(b"\r") > 1:
+        raise ValueError("its lines end in CR alone, as on old Macs: convert them to LF")
 
 
 def parse_row(line: bytes) -> dict[str, Any] | None:

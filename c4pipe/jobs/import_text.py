@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from c4pipe.errors import UsageError
 from c4pipe.io.downloads import NetworkOptions
+from c4pipe.io.file_kinds import START
 from c4pipe.io.object_store import SCHEMES
 from c4pipe.io.parquet_footer import UNREADABLE, check_columns, is_text, open_parquet
 from c4pipe.io.paths import list_names, storage_path
 from c4pipe.io.streams import InputOpener, WebPath, is_url
-from c4pipe.io.text import parse_row
+from c4pipe.io.text import check_line_ends, content_start, parse_row
 from c4pipe.io.words import error_reason, suggestion
 from c4pipe.jobs.options import ImportOptions
 from c4pipe.wet.damage import Damage
@@ -93,6 +94,12 @@ def _check(opener: InputOpener, layout: TextLayout, needed: Sequence[str], file:
             raise _no_addresses(file.path, layout.url, str(kinds[layout.url]))
     elif is_json(file.name):
         _check_json(opener, columns, layout.url if layout.url in needed else "", file)
+    elif layout.split != "files":
+        try:
+            with opener.open(file.path) as stream:
+                check_line_ends(content_start(stream.read(START)))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{file.path} can't be read: {error_reason(error)}") from error
 
 
 def _no_addresses(path: str, column: str, kind: str) -> UsageError:
@@ -112,10 +119,9 @@ def _check_json(opener: InputOpener, columns: Sequence[str], address: str, file:
                     break
                 if item.data.strip():
                     lines += 1
-                    with contextlib.suppress(UnicodeDecodeError):
-                        row = parse_row(item.data)
-                        rows += row is not None
-                        keys = (row or {}) | {key: value for key, value in keys.items() if value is not None}
+                    row = parse_row(item.data.decode("utf-8", "replace").encode())
+                    rows += row is not None
+                    keys = (row or {}) | {key: value for key, value in keys.items() if value is not None}
     except OSError as error:
         raise UsageError(f"{file.path} can't be read: {error_reason(error)}") from error
     if lines and not rows:

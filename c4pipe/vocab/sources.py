@@ -139,7 +139,8 @@ def find_pages(source: Source, held_out: bool = False, on_note: Callable[[str], 
         try:
             size = file_size(path)
         except OSError as error:
-            raise UsageError(f"{path} can't be read: {error_reason(error)}") from error
+            reason = error_reason(error).removeprefix(f"{path}: ")
+            raise UsageError(f"{path} can't be read: {reason}") from error
         return _split(Reading((path,), None, (0, 0), [{"name": path.name, "bytes": size}]), held_out)
     if isinstance(path, WebPath):  # which has no listing
         return _of_corpus(path, held_out)

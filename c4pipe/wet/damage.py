@@ -92,6 +92,8 @@ def describe_content(first: bytes, damage: Mapping[str, int]) -> str:
     packing = "gzip" if first.startswith(GZIP) else "Zstandard" if first.startswith(ZSTD) and of_text else ""
     content = content_start(first) if packing else first
     is_damaged = "parquet_corrupt" in damage or (not content and packing and "empty_file" not in damage)
+    if content[:5].upper() == b"WARC/" and "other_format" in damage:
+        return "it is a WET or WARC file, and no text: c4pipe build reads it"
     if is_damaged or content[:5].upper() == b"WARC/":
         kinds = ", ".join(f"{kind} {number:,}" for kind, number in damage.items())
         return f"its data are damaged ({kinds}): copy it again"

@@ -28,7 +28,7 @@ from c4pipe.objectives.task_source import open_files
 from c4pipe.vocab.model import NAME, read_description, sentinels_of
 from c4pipe.vocab.sources import Reading, find_pages, parse_source
 from c4pipe.vocab.sources import read as read_pages
-from tests.helpers.bad_inputs import GOOD, NOT_FOUND, S3_ERROR, archive
+from tests.helpers.bad_inputs import GOOD, NOT_FOUND, PLAIN, S3_ERROR, archive
 from tests.helpers.crawls import ROOT
 from tests.helpers.web import serve
 
@@ -64,6 +64,7 @@ NO_TEXT: dict[str, tuple[bytes, str]] = {
     "pdf": (b"%PDF-1.4\n", "a PDF file"),
     "lfs": (LFS, "a pointer of Git LFS"),
     "excel": (excel(), "a file of Excel or Word"),
+    "wet": (PLAIN, "a WET or WARC file"),
     "arrow": (arrow(), "an Arrow or Feather file"),
     "utf16": (("Some English text. " * 9).encode("utf-16-le"), "a binary file, or text in UTF-16"),
     "utf16 ru": (RUSSIAN.replace(" ", "").encode("utf-16-be"), OTHER),
@@ -185,8 +186,34 @@ def test_what_is_no_parquet_is_named(content: bytes, tmp_path: Path, capsys: pyt
 def test_a_parquet_file_that_was_cut(tmp_path: Path) -> None:
     path = parquet(tmp_path / "a.parquet", pa.array(ROWS), "text")
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(UsageError, match=r"it is cut off$"):
+    with pytest.raises(UsageError, match=r"it is cut off, or other bytes follow$"):
         texts(path)
+    path.write_bytes(b"PARE" + bytes(99) + b"PARE")
+    with pytest.raises(UsageError, match=r"it is encrypted$"):
+        texts(path)
+
+
+@pytest.mark.parametrize("ending", [".txt", ".txt.gz"])
+def test_lines_that_end_in_cr_alone(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / f"a{ending}"
+    path.write_bytes(stored("\r".join(ROWS).encode(), ending))
+    words = "can't be read: its lines end in CR alone"
+    for reader in (texts, examples, *([read.documents] if ending == ".txt" else [])):
+        with pytest.raises(UsageError, match=words):
+            reader(path)
+    command = ["import", str(path), "--output", str(tmp_path / "out"), "--workers", "1", "--quiet"]
+    assert main([*command, "--split", "lines"]) == 2
+    assert words in capsys.readouterr().err
+    assert main(command) == 0  # a whole file is a document, byte for byte
+    path.write_bytes(stored("\r\n".join(ROWS).encode(), ending))
+    assert texts(path) == ROWS
+
+
+def test_import_reads_json_of_another_encoding_with_damage(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes('{"text": "Größe."}\n'.encode("latin-1") * 30)
+    assert main(["import", str(tmp_path / "a.jsonl"), "--output", str(tmp_path / "out"), "--workers", "1"]) == 0
+    counts = c4pipe.open_corpus(tmp_path / "out").counts
+    assert (counts["damage.not_utf8"], counts["pages.kept"]) == (30, 30)
 
 
 def test_vocab_reads_each_type_of_strings_and_counts_nulls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
