@@ -119,7 +119,7 @@ def test_a_page_is_in_the_shards_that_it_belongs_to(small_corpus: Path, file_for
 # What can be wrong
 
 
-@pytest.mark.parametrize("inside", ["", "manifest.json", "_work"])
+@pytest.mark.parametrize("inside", ["", "_work"])
 def test_a_folder_without_a_manifest(copied: Path, inside: str) -> None:
     if not inside:
         (copied / "manifest.json").unlink()
