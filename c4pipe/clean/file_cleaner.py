@@ -24,6 +24,7 @@ from c4pipe.filters.language import DROPPED_LANGUAGE, Language
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.minhash import U16
 from c4pipe.io.downloads import ByteStream
+from c4pipe.io.gzip_members import start_size
 from c4pipe.io.parquet_footer import UNREADABLE
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import EndsDigest, WebPath
@@ -81,8 +82,9 @@ class CountedStream:
     def read(self, size: int) -> bytes:
         """Returns at most `size` bytes; none at the end."""
         data = self._stream.read(size)
-        if self.size < FIRST_PIECE:
-            self.first += data[: FIRST_PIECE - self.size]
+        most = FIRST_PIECE + start_size(self.first or data)
+        if self.size < most:
+            self.first += data[: most - self.size]
         self.size += len(data)
         self.ends.update(data)
         return data

@@ -266,10 +266,19 @@ def _of_tfrecord(file: CorpusPath, first: int) -> Documents:
 
 def _of_json(file: CorpusPath, first: int) -> Documents:
     with open_binary(file) as raw, igzip.IGzipFile(fileobj=raw) as data:
-        for line in islice(lines_in(data), first, None):
-            if (row := parse_row(line)) is None:
-                raise ValueError("it has a line that is no JSON object")
-            yield _in_order(row)
+        yield from _json_rows(data, first)
+
+
+def _of_zstandard_json(file: CorpusPath, first: int) -> Documents:
+    with open_content(open_binary(file), file.name) as data:
+        yield from _json_rows(data, first)
+
+
+def _json_rows(data: BinaryIO, first: int) -> Documents:
+    for line in islice(lines_in(data), first, None):
+        if (row := parse_row(line)) is None:
+            raise ValueError("it has a line that is no JSON object")
+        yield _in_order(row)
 
 
 def _in_order(values: dict[str, Any]) -> Document:
@@ -286,5 +295,6 @@ _ROWS: dict[str, Callable[[CorpusPath, int], Documents]] = {
     "parquet": _of_parquet,
     "tfrecord": _of_tfrecord,
     "json": _of_json,
+    "json.zst": _of_zstandard_json,
     TEXT_FORMAT: _of_text,
 }

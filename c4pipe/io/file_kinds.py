@@ -7,7 +7,10 @@ from c4pipe.io.words import short, visible
 START = 64 * 1024
 """Bytes that show what a file is."""
 
-GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+GZIP = b"\x1f\x8b"
+
+ZSTANDARD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
+"""The start of a file of Zstandard: a frame, or a skippable frame (RFC 8878, 3.1.2)."""
 
 _KINDS = {
     "a Parquet file": rb"PAR1\x15",
@@ -16,7 +19,7 @@ _KINDS = {
     "a zip archive": rb"PK\x03\x04|PK\x05\x06",
     "a 7z archive": rb"7z\xbc\xaf",
     "compressed by gzip": re.escape(GZIP),
-    "compressed by Zstandard": re.escape(ZSTD),
+    "compressed by Zstandard": ZSTANDARD.pattern,
     "compressed by xz": rb"\xfd7zXZ\0",
     "compressed by bzip2": rb"BZh[1-9](1AY&SY|\x17rE8P\x90)",
     "a tar archive": rb".{257}ustar",  # POSIX 1003.1, header of pax and ustar

@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from c4pipe.io.downloads import ByteStream
-from c4pipe.io.file_kinds import GZIP, START, describe_start, no_document, other_kind
+from c4pipe.io.file_kinds import GZIP, START, ZSTANDARD, describe_start, no_document, other_kind
 from c4pipe.io.gzip_members import FIRST_BYTES, Gap, inflate
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import open_file
 
 _READ = 256 * 1024
-_ZSTD_READ = 32 * 1024  # small, because a read that meets damage returns nothing
-_ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")  # a frame, or a skippable frame (RFC 8878, 3.1.2)
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _LINE_CAP = 1 << 20  # characters of a line: no page's URL is as long, as headers are smaller
 
@@ -30,7 +28,9 @@ _FAULTS = {
     "gzip_corrupt": "its gzip data are damaged",
     "gzip_cut": "it is cut off",
     "gzip_junk": "bytes that are no gzip follow",
-    "zstd_corrupt": "its Zstandard data are damaged or cut off, or other bytes follow",
+    "zstd_corrupt": "its Zstandard data are damaged",
+    "zstd_cut": "it is cut off",
+    "zstd_junk": "bytes that are no Zstandard follow",
 }
 _DIGITS = 4000  # of the longest number that is exact: Python converts 4,300 (CVE-2020-10735)
 _LONG_NUMBERS = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) <= _DIGITS else float(digits))
@@ -73,8 +73,8 @@ def _decompressed(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
     while len(start) < FIRST_BYTES and (data := stream.read(_READ)):
         start += data
     again = _Again(start, stream)
-    if _ZSTD.match(start):
-        yield from _of_zstd(again)
+    if ZSTANDARD.match(start):
+        yield from inflate(again)
     elif start.startswith(GZIP):
         yield from inflate(again, is_gzip=True)
     elif start and name.endswith((".gz", ".zst")):
@@ -99,7 +99,6 @@ class _Again:
     """A stream whose first bytes were read already."""
 
     def __init__(self, start: bytes, stream: ByteStream) -> None:
-        self.closed = False  # Arrow asks for it
         self._start, self._stream = start, stream
 
     def read(self, size: int = _READ) -> bytes:
@@ -107,29 +106,6 @@ class _Again:
             data, self._start = self._start[:size], self._start[size:]
             return data
         return self._stream.read(size)
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:  # the caller closes the stream
-        self.closed = True
-
-
-def _of_zstd(stream: _Again) -> Iterator[bytes | Gap]:
-    import pyarrow as pa  # takes a while, and most lists are no Zstandard
-
-    source: Any = pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "zstd")
-    while True:
-        try:
-            data = source.read(_ZSTD_READ)
-        except (OSError, pa.ArrowException) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            yield Gap("zstd_corrupt")
-            return
-        if not data:
-            return
-        yield data
 
 
 def decompress(stream: ByteStream, name: str, most_nuls: int = 0) -> Iterator[bytes]:

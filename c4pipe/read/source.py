@@ -89,8 +89,6 @@ def find(
     """
     if split not in SPLITS:
         raise UsageError(f"split={split!r}: a corpus has {' and '.join(SPLITS)}")
-    if isinstance(languages, str):
-        raise UsageError(f"languages={languages!r}: give a list, as [{languages!r}]")
     file = corpus_path(path)
     is_default = split == "train" and languages is None
     if file.name.endswith(".txt"):

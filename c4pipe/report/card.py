@@ -21,7 +21,7 @@ from c4pipe.wet.extraction import describe_extraction
 
 NAME = "README.md"
 
-_LOADED = ("parquet", "json")
+_LOADED = ("parquet", "json", "json.zst")
 """The formats that `datasets` loads, the better one first."""
 
 _SPLITS = ("train", "validation")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TextIO, TypedDict
 
 from c4pipe.errors import C4pipeError, DamagedFileError
 from c4pipe.io.atomic import AtomicFile, name_os_errors
-from c4pipe.io.file_kinds import GZIP, ZSTD, describe_start
+from c4pipe.io.file_kinds import GZIP, ZSTANDARD, describe_start
 from c4pipe.io.json_files import from_json, parse_json
 from c4pipe.io.paths import StoragePath, read_file
 from c4pipe.io.text import content_start
@@ -25,6 +25,9 @@ DAMAGE = {
     "gzip_corrupt": "a gzip member can't be inflated, or is cut off before the next one; its records are lost",
     "gzip_cut": "the file ends inside a gzip member",
     "gzip_junk": "bytes between gzip members belong to none; they are skipped",
+    "zstd_corrupt": "a Zstandard frame can't be decompressed, or is cut off before the next one; its records are lost",
+    "zstd_cut": "the file ends inside a Zstandard frame",
+    "zstd_junk": "bytes between Zstandard frames belong to none; they are skipped",
     "empty_file": "the file has no record",
     "junk": "bytes belong to no record; they are skipped",
     "header_cut": "a header block ends before its blank line; the record is lost",
@@ -44,7 +47,6 @@ DAMAGE = {
     "html_too_large": f"a page has more than {RECORD_CAP:,} bytes when it is decompressed; the page is lost",
     "html_too_hard": "the text of a page can't be extracted within the limits of time and memory; the page is lost",
     "bad_charset": "a page has bytes that are not of its character encoding; they are read as U+FFFD",
-    "zstd_corrupt": "a Zstandard file can't be decompressed, or is cut off; what follows is lost",
     "other_format": "a file is no text in UTF-8 but an HTML page, an archive, text in UTF-16 or such; it is not read",
     "parquet_corrupt": "rows of a Parquet file can't be read; they are lost",
     "bad_json": "a line of JSON Lines is no JSON object; it is skipped",
@@ -88,8 +90,7 @@ def describe_content(first: bytes, damage: Mapping[str, int]) -> str:
         first: its first bytes, as it is stored; a few KiB are enough.
         damage: how often the reader met each kind of damage in it.
     """
-    of_text = not damage.keys().isdisjoint(("zstd_corrupt", "other_format"))  # other files are never in Zstandard
-    packing = "gzip" if first.startswith(GZIP) else "Zstandard" if first.startswith(ZSTD) and of_text else ""
+    packing = "gzip" if first.startswith(GZIP) else "Zstandard" if ZSTANDARD.match(first) else ""
     content = content_start(first) if packing else first
     is_damaged = "parquet_corrupt" in damage or (not content and packing and "empty_file" not in damage)
     if content[:5].upper() == b"WARC/" and "other_format" in damage:

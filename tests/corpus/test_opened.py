@@ -43,7 +43,7 @@ def test_a_corpus_says_what_its_manifest_says(small_corpus: Path) -> None:
     assert corpus.digest == sha256((small_corpus / "manifest.json").read_bytes()).hexdigest()
     assert corpus.recipe == RECIPES["unfiltered"].with_languages(["en", "de"])
     assert corpus.languages == ("de", "en")
-    assert corpus.formats == ("parquet", "tfrecord", "json")
+    assert corpus.formats == ("parquet", "tfrecord", "json", "json.zst")
     assert corpus.counts == manifest["counts"]
     assert corpus.pages == manifest["counts"]["pages.kept"] > 50
 
