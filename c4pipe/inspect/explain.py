@@ -264,8 +264,8 @@ class _WorkExplainer:
             )
         captures = (newest[0], *stale)
         early = {rule.name for rule in self._recipe.readable}  # the work files have no row of their pages
-        dropped = (each for each in self._dropped.find(url, self._names, ["clean"]) if each.reason in early)
-        return [*(self._explain_capture(url, each, newest[0], len(captures)) for each in captures), *dropped]
+        fallen = (each for each in self._dropped.find(url, self._names, ["clean"]) if each.reason in early)
+        return [*(self._explain_capture(url, each, newest[0], len(captures)) for each in captures), *fallen]
 
     def _explain_capture(self, url: str, capture: Any, newest: Any, count: int) -> CaptureVerdict:
         """Returns the verdict on a capture (a URL_ROW), given the newest of all `count` captures of the URL."""
