@@ -117,6 +117,8 @@ class CorpusExplainer:
     def explain(self, url: str) -> list[CaptureVerdict]:
         """Returns a verdict for each capture of a URL, the newest first. URLs are normalised, as for deduplication.
 
+        Behind them are pages that a rule dropped before they counted as captures, if the dropped pages were kept.
+
         Raises UsageError if nothing is known about the URL, C4pipeError if a shard or a file of dropped pages can't be
         read.
         """
@@ -145,11 +147,13 @@ class CorpusExplainer:
     def _explain_by_shards(self, url: str) -> list[CaptureVerdict]:
         """Looks for a URL in the shards where its key belongs, then in the dropped pages."""
         shards, row = _find_page(self._corpus, url)
+        kept: list[CaptureVerdict] = []
         if shards:
             note = f"What it lost is unknown, because there is no {self._work_folder}: give the folder with --work."
-            return [CaptureVerdict(url, "", None, shards=shards, row=row, note=note)]
-        if dropped := list(self._dropped.find(url, [each["name"] for each in self._corpus.manifest["inputs"]])):
-            return dropped
+            kept.append(CaptureVerdict(url, "", None, shards=shards, row=row, note=note))
+        dropped = self._dropped.find(url, [each["name"] for each in self._corpus.manifest["inputs"]])
+        if verdicts := [*kept, *dropped]:
+            return verdicts
         recipe = self._corpus.recipe
         other = "its text" if recipe.input_format == "text" else f"the {recipe.input_format} file that has the page"
         raise UsageError(
@@ -272,7 +276,7 @@ class _WorkExplainer:
         return RecipeEvaluator(self._recipe, lists)
 
     def explain(self, url: str) -> list[CaptureVerdict]:
-        """Returns a verdict for each capture of a URL, the newest first."""
+        """Works as `CorpusExplainer.explain`."""
         key = url_key(normalise_url(url, self._recipe.page_keys[0]))
         newest, stale = self._files.captures({key})
         if not len(newest):
@@ -287,7 +291,9 @@ class _WorkExplainer:
                 + f", or a rule dropped it early ({rules}); {self._next_step()}"
             )
         captures = (newest[0], *stale)
-        return [self._explain_capture(url, each, newest[0], len(captures)) for each in captures]
+        early = {rule.name for rule in self._recipe.readable}  # the work files have no row of their pages
+        fallen = (each for each in self._dropped.find(url, self._names, ["clean"]) if each.reason in early)
+        return [*(self._explain_capture(url, each, newest[0], len(captures)) for each in captures), *fallen]
 
     def _explain_capture(self, url: str, capture: Any, newest: Any, count: int) -> CaptureVerdict:
         """Returns the verdict on a capture (a URL_ROW), given the newest of all `count` captures of the URL."""

@@ -12,8 +12,8 @@ from c4pipe.clean.annotated_folder import check_annotated, check_annotated_file
 from c4pipe.clean.dropped_pages import KeepDropped, sources_without_dropped
 from c4pipe.clean.progress import watch_clean
 from c4pipe.clean.steps import CleanWetFile
-from c4pipe.clean.work_file import WorkHeader, check_pages, read_header
-from c4pipe.clean.work_folder import check_done, check_ends, read_headers_of, set_aside, work_path
+from c4pipe.clean.work_file import WorkHeader, check_pages
+from c4pipe.clean.work_folder import check_done, check_ends, read_headers_of, read_named_header, set_aside, work_path
 from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError, UsageError
 from c4pipe.filters.column_rules import ColumnBelow, missing
 from c4pipe.filters.lists import LISTS_FOLDER, Lists
@@ -422,7 +422,7 @@ def _damage(plan: CleanPlan, inputs: InputOpener, file: InputFile) -> tuple[Stor
     target = plan.target(file)
     suspect = target
     try:
-        header = read_header(target)
+        header = read_named_header(target)
         check_done(target, header, file.size, plan.recipe, plan.fingerprint)
         if file.size is not None:
             ends = _ends(inputs, file.path, file.size)

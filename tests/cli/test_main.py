@@ -228,6 +228,17 @@ def test_lists_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "missing        ldnoobw/en.25e679f0" in capsys.readouterr().out
 
 
+def test_a_folder_that_was_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert main.main(["report", "corpus"]) == 2
+    assert capsys.readouterr().err.startswith("c4pipe: the current folder was deleted: change to another folder")
+    monkeypatch.chdir(tmp_path)
+
+
 def test_a_reader_that_stops_early_is_no_error() -> None:
     command = [sys.executable, "-m", "c4pipe", "recipes", "c4"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
