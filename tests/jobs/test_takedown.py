@@ -15,6 +15,7 @@ from c4pipe.corpus.reader import read_shard
 from c4pipe.read import documents
 from c4pipe.report.data import read_report_data
 from tests.helpers.corpora import contents
+from tests.helpers.s3 import store_of
 
 CRAWL = Path(__file__).resolve().parents[2] / "samples" / "crawl"
 
@@ -163,3 +164,17 @@ def test_after_a_kill_the_corpus_is_whole_and_the_next_run_finishes(corpus: Path
     assert shards[0] == shards[1]
     assert pages_of(tmp_path / "new") == pages_of(tmp_path / "whole")
     assert not (tmp_path / "new" / "_building").exists()
+
+
+def test_from_a_store_to_a_store(corpus: Path, tmp_path: Path, moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = pages_of(corpus)
+    (tmp_path / "list.txt").write_text(pages[1]["url"])
+    inside = [path for path in corpus.rglob("*") if path.is_file() and "_work" not in path.parts]
+    objects = {f"bucket/old/{path.relative_to(corpus)}": path.read_bytes() for path in inside}
+    with store_of(moto, objects, monkeypatch):
+        arguments = ["takedown", "s3://bucket/old", "--urls", str(tmp_path / "list.txt"), "--output", "s3://bucket/new"]
+        assert main.main([*arguments, "--workers", "1", "--quiet"]) == 0
+        found = c4pipe.open_corpus("s3://bucket/new")
+        left = [dict(each) for shard in found.shards() for each in read_shard(shard, 0, shard.rows, verify=True)]
+        assert left == [each for each in pages if each["url"] != pages[1]["url"]]
+        assert c4pipe.open_corpus("s3://bucket/old").pages == len(pages)
