@@ -178,3 +178,20 @@ def test_from_a_store_to_a_store(corpus: Path, tmp_path: Path, moto: str, monkey
         left = [dict(each) for shard in found.shards() for each in read_shard(shard, 0, shard.rows, verify=True)]
         assert left == [each for each in pages if each["url"] != pages[1]["url"]]
         assert c4pipe.open_corpus("s3://bucket/old").pages == len(pages)
+
+
+def test_reports_name_no_page_that_was_taken_out(tmp_path: Path) -> None:
+    """Also where another page's verdict names it: a near-duplicate names the page that stays."""
+    (tmp_path / "recipe.toml").write_text('base = "as-is"\non = ["near_duplicate"]\n')
+    letters = "abcdefghijklmnop"
+    text = " ".join(f"w{first}{second}" for first in letters for second in letters)
+    rows = [{"url": f"https://{name}.example/page", "text": f"{text} {name}"} for name in ("one", "two", "three")]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    recipe, output = tmp_path / "recipe.toml", tmp_path / "c"
+    c4pipe.import_text(str(tmp_path / "a.jsonl"), recipe=recipe, workers=1, output=output)
+    (page,) = pages_of(tmp_path / "c")
+    assert page["url"] in (tmp_path / "c" / "report.json").read_text()
+    assert run(tmp_path / "c", tmp_path / "new", domains=page["url"].split("/")[2]) == 0
+    assert c4pipe.open_corpus(tmp_path / "new").pages == 0
+    for name in ("manifest.json", "README.md", "report.html", "report.json", "dedup.json"):
+        assert page["url"].split("/")[2] not in (tmp_path / "new" / name).read_text(), name
