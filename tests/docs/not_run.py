@@ -37,6 +37,12 @@ NOT_RUN = (
     ("docs/dataflow.md", "docker *", GOOGLE),
     ("docs/dataflow.md", "c4pipe dedup gs://*", GOOGLE),
     ("docs/dataflow.md", "--project *", "it is a part of the commands above it"),
+    (
+        "docs/token_files.md",
+        "c4pipe tokens * corpus-vocab/tokenizer.json *",
+        "it needs tokenizers; tests/tokens/test_tokenizers.py runs it",
+    ),
+    ("docs/token_files.md", "c4pipe tokens * openai-community/gpt2 *", NETWORK),
     ("docs/flink.md", "mvn *", NETWORK),
     ("docs/flink.md", "java *", "it needs a Flink cluster; `make flink` does the same on a cluster of one machine"),
     ("docs/install.md", "cd c4pipe", "it is for the clone of the line above"),
