@@ -24,24 +24,15 @@ from c4pipe.corpus.writer import FORMATS, SCHEMA
 from c4pipe.errors import C4pipeError
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.parquet_footer import open_parquet, read_footer
-from c4pipe.io.paths import StoragePath, open_file, storage_path
-from c4pipe.io.streams import WebPath
+from c4pipe.io.paths import open_file
+from c4pipe.io.streams import InputPath, WebPath
 from c4pipe.io.text import open_content
 from c4pipe.io.words import error_reason
-
-CorpusPath = StoragePath | WebPath
-"""A folder or file that can be read, wherever it is."""
 
 _REQUEST_BYTES = 1 << 23  # of a request for a part of a remote file
 
 
-def corpus_path(path: str | Path | CorpusPath) -> CorpusPath:
-    """Returns the folder or file that a path or URL names. Raises UsageError for a URL that c4pipe can't read."""
-    text = str(path)
-    return WebPath(text.rstrip("/")) if text.startswith(("http://", "https://")) else storage_path(text)
-
-
-def open_binary(file: CorpusPath) -> BinaryIO:
+def open_binary(file: InputPath) -> BinaryIO:
     """Opens a file to be read from its beginning. Raises OSError where that fails."""
     return open_file(file) if isinstance(file, Path) else io.BufferedReader(file.open(), _REQUEST_BYTES)
 
@@ -72,7 +63,7 @@ class Shard:
         sha256: the SHA-256 of its bytes in hex, by the manifest.
     """
 
-    file: CorpusPath
+    file: InputPath
     format: str
     id: ShardId
     rows: int
@@ -164,7 +155,7 @@ def read_tables(shard: Shard, columns: Sequence[str]) -> Iterator[pa.Table]:
         raise other_rows(shard, f"{rows:,}")
 
 
-def tables_of(file: CorpusPath, file_format: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+def tables_of(file: InputPath, file_format: str, columns: Sequence[str]) -> Iterator[pa.Table]:
     """Works as `read_tables`, for a file of a corpus without its manifest. Raises UNREADABLE."""
     if file_format == "parquet":
         yield from parquet_tables(file, columns)
@@ -175,7 +166,7 @@ def tables_of(file: CorpusPath, file_format: str, columns: Sequence[str]) -> Ite
             yield pa.table(arrays, names=list(columns))
 
 
-def parquet_tables(file: CorpusPath, columns: Sequence[str], rows: int = TABLE_ROWS) -> Iterator[pa.Table]:
+def parquet_tables(file: InputPath, columns: Sequence[str], rows: int = TABLE_ROWS) -> Iterator[pa.Table]:
     """Yields the rows of any Parquet file in order, as tables of at most `rows` rows.
 
     Raises LookupError, with the name, for a column that the file lacks; UNREADABLE where it can't be read.
@@ -241,7 +232,7 @@ def format_of(name: str) -> str:
     raise ValueError(f"{name} ends in none of {', '.join(each.extension for each in FORMATS.values())}")
 
 
-def parquet_file(file: CorpusPath, footer: Any = None) -> pq.ParquetFile:
+def parquet_file(file: InputPath, footer: Any = None) -> pq.ParquetFile:
     """Opens a Parquet file and reads its footer, unless that is given. Raises UNREADABLE.
 
     Checksums, which files of c4pipe have, are compared: of the footer at once, of pages when they are read.
@@ -249,7 +240,7 @@ def parquet_file(file: CorpusPath, footer: Any = None) -> pq.ParquetFile:
     return open_parquet(file, footer)[0]
 
 
-def _of_parquet(file: CorpusPath, first: int) -> Documents:
+def _of_parquet(file: InputPath, first: int) -> Documents:
     with parquet_file(file) as shard:
         for number in range(shard.num_row_groups):
             rows = shard.metadata.row_group(number).num_rows
@@ -260,13 +251,13 @@ def _of_parquet(file: CorpusPath, first: int) -> Documents:
             first = max(0, first - rows)
 
 
-def _of_tfrecord(file: CorpusPath, first: int) -> Documents:
+def _of_tfrecord(file: InputPath, first: int) -> Documents:
     with open_binary(file) as raw, igzip.IGzipFile(fileobj=raw) as data:
         for record in islice(tfrecord.records(data), first, None):
             yield _in_order(tfrecord.decode(record))
 
 
-def _of_json(file: CorpusPath, first: int) -> Documents:
+def _of_json(file: InputPath, first: int) -> Documents:
     with open_binary(file) as raw, igzip.IGzipFile(fileobj=raw) as data:
         for line in islice(data, first, None):
             yield _in_order(parse_json(line))
@@ -276,13 +267,13 @@ def _in_order(values: dict[str, Any]) -> Document:
     return cast(Document, {name: values[name] for name in SCHEMA.names})
 
 
-def _of_text(file: CorpusPath, first: int) -> Documents:
+def _of_text(file: InputPath, first: int) -> Documents:
     with open_content(open_binary(file), file.name) as stream:
         for line in islice(filter(None, map(bytes.strip, stream)), first, None):
             yield Document(url="", text=line.decode(), timestamp="", language="", language_probability=0.0)
 
 
-_ROWS: dict[str, Callable[[CorpusPath, int], Documents]] = {
+_ROWS: dict[str, Callable[[InputPath, int], Documents]] = {
     "parquet": _of_parquet,
     "tfrecord": _of_tfrecord,
     "json": _of_json,

@@ -10,10 +10,9 @@ from typing import Any
 
 from c4pipe.errors import UsageError
 from c4pipe.io.downloads import NetworkOptions
-from c4pipe.io.object_store import SCHEMES
 from c4pipe.io.parquet_footer import UNREADABLE, open_parquet
-from c4pipe.io.paths import list_names, storage_path
-from c4pipe.io.streams import InputOpener, WebPath, is_url
+from c4pipe.io.paths import list_names
+from c4pipe.io.streams import InputOpener, input_path, is_url
 from c4pipe.io.text import parse_row
 from c4pipe.io.words import error_reason, suggestion
 from c4pipe.jobs.options import ImportOptions
@@ -70,15 +69,14 @@ def _check(opener: InputOpener, layout: TextLayout, needed: Sequence[str], file:
     """Raises UsageError if a file lacks a column. A file that is damaged at its start can't be checked."""
     columns = tuple(dict.fromkeys((layout.text, *needed)))
     if is_parquet(file.name):
-        is_web = is_url(file.path) and not file.path.startswith(SCHEMES)
         try:
-            parquet, _ = open_parquet(WebPath(file.path) if is_web else storage_path(file.path))
+            parquet, _ = open_parquet(input_path(file.path))
             with parquet:
                 schema = parquet.schema_arrow
         except UNREADABLE as error:
-            raise UsageError(
-                f"{file.path} can't be read: {error_reason(error)}; copy it again, or leave it out"
-            ) from error
+            advice = "" if isinstance(error, OSError) and is_url(file.path) else "; copy it again, or leave it out"
+            reason = error_reason(error).removeprefix(f"{file.path}: ")
+            raise UsageError(f"{file.path} can't be read: {reason}{advice}") from error
         _check_columns(file.path, columns, schema.names)
         kinds = {column: str(schema.field(column).type) for column in columns}
         if not _TEXT_TYPE.match(kinds[layout.text]):

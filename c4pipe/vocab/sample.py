@@ -129,7 +129,7 @@ class CountText(ScanStep[tuple[int, str], Counts]):
         """Returns the counts of a file as JSON."""
         source, path = item
         counts = np.zeros(BINS, np.int64)
-        for texts, keys in read(storage_path(path), self._readings[source]):
+        for texts, keys in read(storage_path(path, reads=True), self._readings[source]):
             counts += count(keys, [len(text.encode()) + 1 for text in texts])
         return encode_counts(counts)
 
@@ -165,7 +165,7 @@ class _Choose(_Spilling):
         source, path = element
         firsts = first_bins(self._portions[source])
         held: list[pa.Table] = []
-        for texts, keys in read(storage_path(path), self._readings[source]):
+        for texts, keys in read(storage_path(path, reads=True), self._readings[source]):
             chosen = np.flatnonzero(bins_of(keys) < firsts[-1])
             held.append(pa.table([pa.array(keys[chosen]), [texts[row].encode() for row in chosen]], schema=_SCHEMA))
             if sum(pages.nbytes for pages in held) >= _HELD_BYTES:

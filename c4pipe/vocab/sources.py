@@ -92,14 +92,14 @@ def parse_source(text: str) -> Source:
     """
     path, colon, weight = text.rpartition(":")
     if not colon or "/" in weight or Path(text).exists():  # the colon of a URL, if any
-        return Source(storage_path(text))
+        return Source(storage_path(text, reads=True))
     try:
         value = float(weight)
     except ValueError:
         value = math.nan
     if not (path and value > 0 and math.isfinite(value)):
         raise UsageError(f"{text}: the weight after the colon must be a number above 0, as in corpus/en:10")
-    return Source(storage_path(path), value)
+    return Source(storage_path(path, reads=True), value)
 
 
 def source_labels(sources: Sequence[Source]) -> list[str]:
@@ -145,7 +145,7 @@ def find_pages(source: Source, held_out: bool = False, on_note: Callable[[str], 
         raise UsageError(f"{path} is a corpus: give the folders of its languages, {languages}")
     inputs = find_inputs((f"{path}/",), on_note=on_note, kind="text")
     files = [{"name": each.name, "bytes": each.size} for each in inputs]
-    return _split(Reading(tuple(storage_path(each.path) for each in inputs), None, (0, 0), files), held_out)
+    return _split(Reading(tuple(storage_path(each.path, reads=True) for each in inputs), None, (0, 0), files), held_out)
 
 
 def _no_folder(path: StoragePath) -> str:
