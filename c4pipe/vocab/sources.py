@@ -131,6 +131,8 @@ def find_pages(source: Source, held_out: bool = False, on_note: Callable[[str], 
     Raises UsageError where there is nothing that can be read, C4pipeError where a shard of a corpus is missing.
     """
     path = source.path
+    if not isinstance(path, Path) and "*" in path.url:
+        return _of_text(path.url, held_out, on_note)
     if path.name.endswith(ENDINGS) and not path.is_dir():
         if not path.exists():
             raise UsageError(f"{path}: there is no such file; check the path")
@@ -143,7 +145,11 @@ def find_pages(source: Source, held_out: bool = False, on_note: Callable[[str], 
     if manifest.MANIFEST in inside:
         languages = ", ".join(f"{path}/{name}" for name in sorted(inside) if "." not in name and name[0] != "_")
         raise UsageError(f"{path} is a corpus: give the folders of its languages, {languages}")
-    inputs = find_inputs((f"{path}/",), on_note=on_note, kind="text")
+    return _of_text(f"{path}/", held_out, on_note)
+
+
+def _of_text(pattern: str, held_out: bool, on_note: Callable[[str], None]) -> Reading:
+    inputs = find_inputs((pattern,), on_note=on_note, kind="text")
     files = [{"name": each.name, "bytes": each.size} for each in inputs]
     return _split(Reading(tuple(storage_path(each.path, reads=True) for each in inputs), None, (0, 0), files), held_out)
 

@@ -1,4 +1,4 @@
-"""Inputs of the Hugging Face Hub, from a server that answers what huggingface_hub asks, and of other stores of fsspec."""
+"""Inputs of the Hugging Face Hub, from a server that answers what huggingface_hub asks, and of other fsspec stores."""
 
 import io
 import subprocess
@@ -12,7 +12,6 @@ import pytest
 
 import c4pipe
 from c4pipe.cli import main
-from c4pipe.errors import UsageError
 from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.object_store import ObjectDownload, pinned
 from c4pipe.io.paths import storage_path
@@ -221,8 +220,20 @@ def test_wet_files_and_a_corpus_on_the_hub(hub: Hub, tmp_path: Path, capsys: pyt
     assert main.main([*vocab, str(tmp_path / "far")]) == 0
     assert main.main([vocab[0], str(tmp_path / "c" / "en"), *vocab[2:], str(tmp_path / "near")]) == 0
     assert (tmp_path / "far" / "spm.model").read_bytes() == (tmp_path / "near" / "spm.model").read_bytes()
-    with pytest.raises(UsageError, match="c4pipe writes to folders of this machine"):
-        main.main(["build", str(SAMPLES[0]), "--output", f"{DATA}/new"])
+    wet = f"{DATA}@v2/wet/{SAMPLES[0].name}"
+    assert main.main(["explain", wet, "--lists", str(LISTS), "--url", near[0]["url"]]) in (0, 2)
+    assert main.main(["build", str(SAMPLES[0]), "--output", f"{DATA}/new"]) == 2
+    assert "c4pipe writes to folders of this machine" in capsys.readouterr().err
+
+
+def test_a_vocabulary_of_files_on_the_hub(hub: Hub, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    for path in ("data/a.parquet", "data/b.parquet"):
+        (tmp_path / path).write_bytes(FILES[path])
+    options = ["--size", "40", "--sentinels", "0", "--workers", "2", "--quiet", "--output"]
+    assert main.main(["vocab", str(tmp_path / "data"), *options, str(tmp_path / "near")]) == 0
+    assert main.main(["vocab", f"{DATA}/data/[ab]*.parquet", *options, str(tmp_path / "far")]) == 0
+    assert (tmp_path / "far" / "spm.model").read_bytes() == (tmp_path / "near" / "spm.model").read_bytes()
 
 
 def test_any_file_system_of_fsspec(tmp_path: Path) -> None:
@@ -264,7 +275,7 @@ def test_a_part_of_a_file_and_a_file_that_changes() -> None:
     [
         ("ftpx://h/a.parquet", "Protocol not known: ftpx; c4pipe reads http"),
         ("abfs://b/a.parquet", "Install adlfs to access Azure"),
-        ("hf://a.parquet", "Repository id must be 'namespace/name'"),
+        ("hf://a.parquet", "Access to buckets and repositories lists is not implemented"),
     ],
 )
 def test_urls_that_nothing_reads(url: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
