@@ -12,7 +12,7 @@ import pytest
 
 import c4pipe
 from c4pipe.cli import main
-from c4pipe.io.downloads import DownloadError, NetworkOptions
+from c4pipe.io.downloads import DownloadError
 from c4pipe.io.object_store import ObjectDownload, pinned
 from c4pipe.io.paths import storage_path
 from c4pipe.read import documents
@@ -220,8 +220,8 @@ def test_wet_files_and_a_corpus_on_the_hub(hub: Hub, tmp_path: Path, capsys: pyt
     assert main.main([*vocab, str(tmp_path / "far")]) == 0
     assert main.main([vocab[0], str(tmp_path / "c" / "en"), *vocab[2:], str(tmp_path / "near")]) == 0
     assert (tmp_path / "far" / "spm.model").read_bytes() == (tmp_path / "near" / "spm.model").read_bytes()
-    wet = f"{DATA}@v2/wet/{SAMPLES[0].name}"
-    assert main.main(["explain", wet, "--lists", str(LISTS), "--url", near[0]["url"]]) in (0, 2)
+    page = ["--lists", str(LISTS), "--url", near[0]["url"]]
+    assert 0 in [main.main(["explain", f"{DATA}@v2/wet/{sample.name}", *page]) for sample in SAMPLES]
     assert main.main(["build", str(SAMPLES[0]), "--output", f"{DATA}/new"]) == 2
     assert "c4pipe writes to folders of this machine" in capsys.readouterr().err
 
@@ -301,4 +301,3 @@ def test_a_commit_stays_as_it_is() -> None:
     url = f"{DATA}@{'a' * 40}/data"
     assert pinned(url) == url
     assert pinned("s3://bucket/a@b") == "s3://bucket/a@b"
-    assert NetworkOptions().tries == 8
