@@ -79,7 +79,7 @@ def sample_lists() -> Lists:
 def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample crawl as a corpus in every format; of its two languages' five shards each, some are empty."""
     folder = tmp_path_factory.mktemp("small") / "corpus"
-    options = ["--recipe", "unfiltered", "--languages", "en,de", "--format", "parquet,tfrecord,json"]
+    options = ["--recipe", "unfiltered", "--languages", "en,de", "--format", "parquet,tfrecord,json,json.zst"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "ROW_GROUP_BYTES", 3000)
         more = ["--shards", "5", "--workers", "1", "--quiet", "--output", str(folder)]

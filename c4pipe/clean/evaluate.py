@@ -20,6 +20,7 @@ from c4pipe.filters.lists import Lists
 from c4pipe.filters.page_size import Empty, FewSentences, FewSentencesLeft
 from c4pipe.filters.phrases import contains
 from c4pipe.filters.rule import CorpusRule, LineRule, NativeStep, PageRule, Rule
+from c4pipe.io.words import format_count
 from c4pipe.native import text_kernel
 from c4pipe.recipes.own_rules import is_own
 from c4pipe.recipes.recipe import STAGES, Recipe
@@ -27,10 +28,6 @@ from c4pipe.wet.page import Page
 
 if TYPE_CHECKING:
     from c4pipe.native import _text
-
-NOTHING_LEFT = "no text is left"
-"""The reason in words for a page that has no line left before the rules of a stage."""
-
 
 NativeProgram = Callable[["_text.Lines"], tuple[int, int, tuple[int, ...], bool]]
 """Applies steps to lines in C, up to the first that drops the page.
@@ -486,11 +483,30 @@ class RecipeEvaluator:
             page: the page that `clean` returned with the verdict.
         """
         if verdict.lines_read is not None and not page.line_count:
-            return NOTHING_LEFT, page.body
+            edits = {rule.name for rule in self.recipe.lines if isinstance(rule, LineRule) and rule.edits}
+            dropped = {name: number for name, number in verdict.lines.items() if name not in edits}
+            return nothing_left(dropped, verdict.lines_read), page.body
         rule = next(each for each in getattr(self.recipe, str(verdict.stage)) if each.name == verdict.reason)
         page.as_crawled = verdict.stage in BEFORE_LINE_RULES
         said = value_in_words(rule, rule.value(page), True, page)
         return said, page.body if page.as_crawled and rule.searches else page.text
+
+
+def nothing_left(dropped: Mapping[str, int], read: int | None) -> str:
+    """Returns the reason in words for a page that has no line left before the rules of a stage.
+
+    Args:
+        dropped: the number of lines that each line rule dropped.
+        read: the number of lines that came to the line rules.
+    """
+    cause = most_lines(dropped, read)
+    return f"no text is left: {cause}" if cause else "no text is left"
+
+
+def most_lines(dropped: Mapping[str, int], read: int | None) -> str:
+    """Returns which line rule dropped most lines of a page, in words; "" where none dropped a line."""
+    name, number = max(dropped.items(), key=lambda each: (each[1], each[0]), default=("", 0))
+    return f"{name} dropped {number:,} of {format_count(read or number, 'line')}" if number else ""
 
 
 def value_in_words(rule: PageRule, value: Any, dropped: bool, page: CheckedPage) -> str:

@@ -24,6 +24,7 @@ from c4pipe.filters.language import DROPPED_LANGUAGE, Language
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.minhash import U16
 from c4pipe.io.downloads import ByteStream
+from c4pipe.io.gzip_members import start_size
 from c4pipe.io.parquet_footer import UNREADABLE
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import EndsDigest, WebPath
@@ -81,8 +82,9 @@ class CountedStream:
     def read(self, size: int) -> bytes:
         """Returns at most `size` bytes; none at the end."""
         data = self._stream.read(size)
-        if self.size < FIRST_PIECE:
-            self.first += data[: FIRST_PIECE - self.size]
+        most = FIRST_PIECE + start_size(self.first or data)
+        if self.size < most:
+            self.first += data[: most - self.size]
         self.size += len(data)
         self.ends.update(data)
         return data
@@ -309,7 +311,8 @@ def check_records(first: bytes, counts: Mapping[str, int]) -> None:
 
     A file without any count is whole: it has records of other types, or it is a Parquet file of no rows.
     """
-    if counts and not any(name.startswith(_RECORDS) for name in counts) and not has_record(first):
+    is_other = "damage.other_format" in counts  # of text: a WET file has records
+    if counts and not any(name.startswith(_RECORDS) for name in counts) and (is_other or not has_record(first)):
         damage = {name.removeprefix("damage."): number for name, number in counts.items()}
         raise NoRecordError(f"{HAS_NO}: {describe_content(first, damage)}")
 

@@ -11,6 +11,7 @@ from c4pipe.clean.trace import SHOWN, PageVerdict, explain_page
 from c4pipe.errors import UsageError
 from c4pipe.filters.language import Language
 from c4pipe.filters.rule import PageRule
+from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.words import format_count, format_languages, html_table, short, short_repr
 from c4pipe.recipes.choose import ListedRecipe
 from c4pipe.recipes.recipe import Recipe
@@ -63,11 +64,12 @@ class Cleaner:
     loads models and word lists when it cleans its first text.
     """
 
+    @checks_arguments
     def __init__(
         self,
         recipe: str | os.PathLike[str] | Recipe = "c4",
         *,
-        languages: Sequence[str] = (),
+        languages: str | Sequence[str] = (),
         lists: str | os.PathLike[str] | None = None,
         links: Sequence[str | os.PathLike[str]] = (),
         language_model: str | os.PathLike[str] | None = None,
@@ -76,7 +78,7 @@ class Cleaner:
 
         Args:
             recipe: a recipe's name, the path of a TOML file, or a recipe.
-            languages: the languages to keep; () for the recipe's own.
+            languages: the languages to keep, such as `["en", "de"]` or `"en,de"`; () for the recipe's own.
             lists: a folder with the word, domain and URL lists; None for the cache that `c4pipe lists fetch` fills.
             links: files of URLs, one a line, for a recipe that keeps the pages of a list of links.
             language_model: a fastText model that detects the language; None for the recipe's own detector.

@@ -4,12 +4,12 @@ It observes the operations that job 1 applies. It also asks for the rules after 
 not asked by the pipeline.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from c4pipe.clean.evaluate import (
-    NOTHING_LEFT,
     FinalVerdict,
     LineCounts,
     Operation,
@@ -17,11 +17,14 @@ from c4pipe.clean.evaluate import (
     RuleVerdict,
     Verdict,
     evaluate,
+    most_lines,
+    nothing_left,
     value_in_words,
 )
 from c4pipe.filters import body_lines
 from c4pipe.filters.body_lines import BodyLines
 from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.page_size import Empty, FewSentences
 from c4pipe.filters.rule import CorpusRule, LineRule, PageRule
 from c4pipe.io.words import html_table, short, short_repr
 from c4pipe.wet.page import Page
@@ -79,6 +82,13 @@ class PageVerdict:
     def reason(self) -> str | None:
         """The rule that drops the page if none of its text repeats in other pages; or None."""
         return self.verdict.reason or self.verdict.final
+
+    @property
+    def lost_lines(self) -> str:
+        """Which line rule dropped most lines, if the page was dropped for want of sentences or text; else ""."""
+        if self.verdict.reason not in (FewSentences.name, Empty.name):
+            return ""
+        return most_lines(_dropped(self.lines), self.verdict.lines_read)
 
     def __repr__(self) -> str:
         left = sum(line.left is not None for line in self.lines)
@@ -163,7 +173,7 @@ class PageTrace:
         self._seen += 1
         self._record_lines(operation, self._before, self._page.lines)
         self._before = self._page.lines
-        self._record_rule(operation, value, dropped)
+        self._record_rule(operation, value, dropped, counts.read)
         if dropped and self._asked:
             self._text = self._page.text
         return self._to_the_end and self._page.length <= MOST_CHARACTERS
@@ -177,12 +187,12 @@ class PageTrace:
                 self.rules.append(RuleVerdict(operation.stage, operation.name, None, TOO_LONG, asked=False))
             self.lines = [each if each.left is None else replace(each, asked=False) for each in self.lines]
 
-    def _record_rule(self, operation: Operation, value: Any, dropped: bool) -> None:
+    def _record_rule(self, operation: Operation, value: Any, dropped: bool, read: int | None) -> None:
         stage, rule, name = operation.stage, operation.rule, operation.name
         if operation.kind == "no lines":
             if dropped and self._asked:
                 self._empty_by = (stage, name)
-                self.rules.append(RuleVerdict(stage, name, True, NOTHING_LEFT))
+                self.rules.append(RuleVerdict(stage, name, True, nothing_left(_dropped(self.lines), read)))
         elif isinstance(rule, CorpusRule):
             said = rule.says(self._page.normalised_url)
             self.rules.append(RuleVerdict(stage, name, None, said, self._asked))
@@ -217,6 +227,11 @@ class PageTrace:
             remaining.pop()
             return line
         return LineVerdict(line.line, None, operation.name, line.edits, self._asked)
+
+
+def _dropped(lines: Sequence[LineVerdict]) -> Counter[str]:
+    """Returns how many lines each line rule dropped before the page was dropped."""
+    return Counter(each.rule for each in lines if each.rule and each.asked)
 
 
 def _pieces(line: LineVerdict, separators: str) -> list[LineVerdict]:

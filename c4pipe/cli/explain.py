@@ -143,7 +143,8 @@ def page_view(verdict: "PageVerdict") -> "RenderableType":
     ]
     if any(not each.asked and (each.rule or each.edits) for each in verdict.lines) or _not_asked(verdict.rules):
         shown.append(styled(_NOT_ASKED, "dim"))
-    return _group(*shown, _end(verdict.reason, "It goes on to dedup, where all pages together decide."))
+    reason = ", after ".join(filter(None, (verdict.reason, verdict.lost_lines)))
+    return _group(*shown, _end(reason, "It goes on to dedup, where all pages together decide."))
 
 
 def capture_view(verdict: "CaptureVerdict") -> "RenderableType":

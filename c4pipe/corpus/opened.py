@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.corpus.layout import Layout, ShardId
+from c4pipe.corpus.layout import SPLITS, Layout, ShardId
 from c4pipe.corpus.manifest import Manifest
 from c4pipe.corpus.reader import Shard, check_rows, check_size, format_of
 from c4pipe.corpus.writer import FORMATS
 from c4pipe.errors import UsageError
+from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.paths import StoragePath, file_sizes, read_file
 from c4pipe.io.streams import InputPath, WebPath, input_path
 from c4pipe.io.words import error_reason, format_count, format_languages, html_table, short_repr
@@ -93,7 +94,13 @@ class Corpus:
         Args:
             split: `train` or `validation`; None for both.
             file_format: one of `formats`; None for the first of them, which is read fastest.
+
+        Raises UsageError for another split or format.
         """
+        if split not in (None, *SPLITS):
+            raise UsageError(f"split={split!r}: a corpus has {' and '.join(SPLITS)}")
+        if file_format not in (None, *self.formats):
+            raise UsageError(f"file_format={file_format!r}: the corpus {self.path} has {', '.join(self.formats)}")
         wanted = file_format or self.formats[0]
         chosen = [
             shard
@@ -123,6 +130,7 @@ class Corpus:
         return list(_listed(self.path, self.manifest))
 
 
+@checks_arguments
 def open_corpus(path: str | Path | InputPath, languages: Sequence[str] | None = None) -> Corpus:
     """Opens a finished corpus.
 
@@ -172,6 +180,8 @@ def _bytes_or_none(file: InputPath) -> bytes | None:
 
 def _no_manifest(folder: InputPath, error: OSError) -> UsageError:
     file = manifest_file.MANIFEST
+    if isinstance(folder, Path) and folder.is_file():
+        return UsageError(f"{folder} is a file: give the folder of a finished corpus")
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return UsageError(f"{folder} has no {file}, which build writes last: give the folder of a finished corpus")
     return UsageError(f"{folder} can't be opened as a corpus: its {file} can't be read: {error_reason(error)}")
@@ -181,6 +191,8 @@ def _opened(folder: InputPath, data: bytes, languages: Sequence[str] | None) -> 
     """Returns the corpus of a folder, given the bytes of its manifest. Errors are those of `open_corpus`."""
     manifest = manifest_file.parse(data, folder)
     known = sorted(manifest["train_shards"])
+    if languages is not None and not languages:
+        raise UsageError(f"languages={languages!r}: name one of {', '.join(known)}, or give None for all of them")
     if unknown := [name for name in languages or () if name not in known]:
         raise UsageError(f"{folder} has no language {unknown[0]!r}, but {', '.join(known)}")
     chosen = tuple(name for name in known if languages is None or name in languages)

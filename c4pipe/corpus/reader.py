@@ -22,11 +22,10 @@ from c4pipe.corpus import tfrecord
 from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.writer import FORMATS, SCHEMA
 from c4pipe.errors import C4pipeError
-from c4pipe.io.json_files import parse_json
-from c4pipe.io.parquet_footer import open_parquet, read_footer
+from c4pipe.io.parquet_footer import check_columns, open_parquet, read_footer
 from c4pipe.io.paths import open_file
 from c4pipe.io.streams import InputPath, WebPath
-from c4pipe.io.text import open_content
+from c4pipe.io.text import lines_in, open_content, parse_row
 from c4pipe.io.words import error_reason
 
 _REQUEST_BYTES = 1 << 23  # of a request for a part of a remote file
@@ -169,11 +168,10 @@ def tables_of(file: InputPath, file_format: str, columns: Sequence[str]) -> Iter
 def parquet_tables(file: InputPath, columns: Sequence[str], rows: int = TABLE_ROWS) -> Iterator[pa.Table]:
     """Yields the rows of any Parquet file in order, as tables of at most `rows` rows.
 
-    Raises LookupError, with the name, for a column that the file lacks; UNREADABLE where it can't be read.
+    Raises LookupError, with the name, for a column that the file lacks or has twice; UNREADABLE where it can't be read.
     """
     with parquet_file(file) as shard:
-        if missing := [name for name in columns if name not in shard.schema_arrow.names]:
-            raise LookupError(f"it has no column {missing[0]}, but {', '.join(shard.schema_arrow.names)}")
+        check_columns(shard.schema_arrow, columns)
         left = shard.metadata.num_rows
         for batch in shard.iter_batches(rows, columns=list(columns)):
             left -= len(batch)
@@ -259,8 +257,19 @@ def _of_tfrecord(file: InputPath, first: int) -> Documents:
 
 def _of_json(file: InputPath, first: int) -> Documents:
     with open_binary(file) as raw, igzip.IGzipFile(fileobj=raw) as data:
-        for line in islice(data, first, None):
-            yield _in_order(parse_json(line))
+        yield from _json_rows(data, first)
+
+
+def _of_zstandard_json(file: InputPath, first: int) -> Documents:
+    with open_content(open_binary(file), file.name) as data:
+        yield from _json_rows(data, first)
+
+
+def _json_rows(data: BinaryIO, first: int) -> Documents:
+    for line in islice(lines_in(data), first, None):
+        if (row := parse_row(line)) is None:
+            raise ValueError("it has a line that is no JSON object")
+        yield _in_order(row)
 
 
 def _in_order(values: dict[str, Any]) -> Document:
@@ -269,7 +278,7 @@ def _in_order(values: dict[str, Any]) -> Document:
 
 def _of_text(file: InputPath, first: int) -> Documents:
     with open_content(open_binary(file), file.name) as stream:
-        for line in islice(filter(None, map(bytes.strip, stream)), first, None):
+        for line in islice(filter(None, map(bytes.strip, lines_in(stream))), first, None):
             yield Document(url="", text=line.decode(), timestamp="", language="", language_probability=0.0)
 
 
@@ -277,5 +286,6 @@ _ROWS: dict[str, Callable[[InputPath, int], Documents]] = {
     "parquet": _of_parquet,
     "tfrecord": _of_tfrecord,
     "json": _of_json,
+    "json.zst": _of_zstandard_json,
     TEXT_FORMAT: _of_text,
 }

@@ -1,7 +1,7 @@
 """Writes the shards of a corpus in Parquet, TFRecord and JSON Lines, with the same rows in each.
 
-The bytes of a shard depend on its rows and their order, and on the versions of pyarrow and zlib. They depend neither on
-the time nor on how the rows are divided among the calls of `write`.
+The bytes of a shard depend on its rows and their order, and on the versions of pyarrow, zlib and zstandard. They depend
+neither on the time nor on how the rows are divided among the calls of `write`.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -103,14 +103,15 @@ class ParquetFileWriter(TableWriter):
             sign_footer(self._path)
 
 
-class _GzipFileWriter(TableWriter):
-    """A gzip file with one record for each row. Its header holds neither a time nor a name."""
+class _CompressedFileWriter(TableWriter):
+    """A compressed file with one record for each row. Its header holds neither a time nor a name."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        file = self._resources.enter_context(path.open("wb"))
-        stream = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
-        self._gzip = self._resources.enter_context(stream)
+        self._stream = self._resources.enter_context(self._compressed(self._resources.enter_context(path.open("wb"))))
+
+    def _compressed(self, file: BinaryIO) -> Any:
+        return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
 
     @abstractmethod
     def _records(self, rows: pa.Table) -> Iterator[bytes]:
@@ -118,10 +119,10 @@ class _GzipFileWriter(TableWriter):
 
     def _write_group(self, group: pa.Table) -> None:
         for start in range(0, group.num_rows, _ROWS_AT_ONCE):
-            self._gzip.write(b"".join(self._records(group.slice(start, _ROWS_AT_ONCE))))
+            self._stream.write(b"".join(self._records(group.slice(start, _ROWS_AT_ONCE))))
 
 
-class TFRecordFileWriter(_GzipFileWriter):
+class TFRecordFileWriter(_CompressedFileWriter):
     """Gzipped TFRecord of tf.train.Example: strings are bytes features, the probability is a 32-bit float."""
 
     def _records(self, rows: pa.Table) -> Iterator[bytes]:
@@ -131,13 +132,22 @@ class TFRecordFileWriter(_GzipFileWriter):
             yield tfrecord.encode(dict(zip(STRINGS, values, strict=True)), PROBABILITY, probability)
 
 
-class JSONFileWriter(_GzipFileWriter):
+class JSONFileWriter(_CompressedFileWriter):
     """Gzipped JSON Lines: the keys of the published C4, then those of the language. NaN raises ValueError."""
 
     def _records(self, rows: pa.Table) -> Iterator[bytes]:
         encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
         for row in rows.select(["text", "timestamp", "url", "language", PROBABILITY]).to_pylist():
             yield encode(row).encode() + b"\n"
+
+
+class ZstandardJSONFileWriter(JSONFileWriter):
+    """The JSON Lines of `JSONFileWriter` in one frame of Zstandard, with a checksum."""
+
+    def _compressed(self, file: BinaryIO) -> Any:
+        import zstandard  # takes a while, and few corpora have this format
+
+        return zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(file, closefd=False)
 
 
 @dataclass(frozen=True)
@@ -159,6 +169,7 @@ FORMATS: dict[str, ShardFormat] = {
     "parquet": ShardFormat("parquet", "parquet", ParquetFileWriter),
     "tfrecord": ShardFormat("tfrecord", "tfrecord.gz", TFRecordFileWriter),
     "json": ShardFormat("json", "json.gz", JSONFileWriter),
+    "json.zst": ShardFormat("json.zst", "json.zst", ZstandardJSONFileWriter),
 }
 
 

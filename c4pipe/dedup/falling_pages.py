@@ -5,8 +5,9 @@ seven steps follow, whatever the input:
 
 1. Each page that has survivors and lost other spans is judged. The survivors of pages that fall are *free*. They are
    offered to all groups that have their spans.
-2. Each page with free spans is judged as if it kept all of them, and *bids* for them if it stays then, or if it stays
-   as a whole. The best bid gets the span: that of the page which needs the fewest other spans, then of the smallest.
+2. Each page with free spans is judged as if it kept all of them, and *bids* for them if it stays then, or with more of
+   its spans. The best bid gets the span: that of a page on which no second copy appears, then of the page which needs
+   the fewest other spans, then of the smallest.
 3. A page that got other spans than it has bid for is judged again. If it falls, it *takes* spans from other pages, but
    no span without which it stays, too. The groups with these spans are told. Their pages *release* the spans as far as
    they stay without them. Otherwise a second copy stays, and is counted: each of the pages falls without its copy.
@@ -58,7 +59,9 @@ from c4pipe.runners.graph import Graph, Output
 _ROWS_AT_ONCE = 512  # of a work file
 _MOST_TRIES = 64  # how often a page is judged to give up spans, one by one
 
-_WHOLE = 2  # the least cost of a bid for which the page also needs its other repeated spans; their number is added
+_REACHES = (1, 2, 4, 8, 16, 32, 64)  # how far from its spans a page looks for others that it needs
+
+_DOUBLES = 2**31  # added to the cost of a bid by which second copies stay
 
 
 class PageSource(NamedTuple):
@@ -131,23 +134,37 @@ class SharedPage:
         """
         own = {each for each in self.kept if self.hashes[each] not in offers}
         kept = own.union(self.first_of(offers).values())
-        if not self.falls(kept):
-            return int(len(self.whole(kept)) > len(self.whole(own))), kept
-        return None if self.falls(self.repeated) else (_WHOLE + len(self.repeated) - len(kept), self.repeated)
+        wished = next((some for some in self._with_more(kept) if not self.falls(some)), None)
+        if wished is None:
+            return None
+        doubles = len(self.whole(wished)) > len(self.whole(own))
+        return doubles * _DOUBLES + len(wished) - len(kept), wished
+
+    def _with_more(self, kept: set[int]) -> Iterator[set[int]]:
+        """Yields spans with more and more of the page's other repeated spans after them, before them, or on both sides,
+        and last all of them.
+        """
+        yield kept
+        for reach in _REACHES:
+            for steps in (range(1, reach + 1), range(-reach, 0), range(-reach, reach + 1)):
+                yield kept | {unit + step for unit in kept for step in steps} & self.repeated
+        yield self.repeated
 
     def give_up(self, kept: set[int], spans: set[int]) -> set[int]:
         """Returns the spans that the page has to keep of `kept`, so that it does not fall.
 
-        It gives up `spans`: all of them, or one after the other, as far as it stays and the text of the span goes, but
-        at most `_MOST_TRIES`. Then it also gives up spans of which it keeps another copy.
+        It gives up `spans`: all of them, or one after the other, as far as it stays and the text of the span goes. Then
+        it also gives up spans of which it keeps another copy. At most `_MOST_TRIES` spans are tried, and tried again
+        from the last to the first, since a span between two others can go after them.
         """
         if not self.falls(kept - spans):
             return kept - spans
         own = {self.hashes[each] for each in kept - spans}
-        for each in sorted(kept, key=lambda unit: (self.hashes[unit] in own, unit))[:_MOST_TRIES]:
+        order = sorted(kept, key=lambda unit: (self.hashes[unit] in own, unit))[:_MOST_TRIES]
+        for each in [*order, *reversed(order)]:
             fewer = kept - {each}
             can_go = self.hashes[each] not in own or self.hashes[each] in {self.hashes[other] for other in fewer}
-            if can_go and each not in self.whole(fewer) and not self.falls(fewer):
+            if each in kept and can_go and each not in self.whole(fewer) and not self.falls(fewer):
                 kept = fewer
         return kept
 
@@ -248,7 +265,7 @@ class BidForSpans(_JudgeStep):
         chosen = partial(have_spans, hashes=hashes)
         for page in self._pages(tables if len(hashes) else (), occurrences, chosen):
             offered = page.first_of(offers)
-            can_be_best = any((0, page.key) < best.get(each, (_WHOLE,)) for each in offered)
+            can_be_best = any((0, page.key) < best.get(each, (1,)) for each in offered)
             if can_be_best and (wish := page.wish(offers)):
                 for each, unit in offered.items():
                     best[each] = min(best.get(each, (2**32,)), (wish[0], page.key, unit, len(offered)))
@@ -287,7 +304,7 @@ class SettlePages(_JudgeStep):
         tables, occurrences = self._source.open(received), self._current(received)
         given, offers = received.rows(GIVEN), set(received.rows(OFFERS)["hash"].tolist())
         keys, first, numbers = np.unique(given["page"], return_index=True, return_counts=True)
-        unsettled = (given["cost"][first] >= _WHOLE) | (given["bids"][first] != numbers)
+        unsettled = (given["cost"][first] % _DOUBLES > 0) | (given["bids"][first] != numbers)
         wanted = keys[unsettled]
         changes: list[tuple[int, int]] = []
         taken: list[tuple[int, ...]] = []

@@ -15,7 +15,7 @@ from c4pipe.filters.lists import ListFolder
 from c4pipe.filters.ngrams import ExampleNgrams, SharedNgrams, ngram_words
 from c4pipe.filters.rule import PageRule, Positive, Share, number_of, parameter_text
 from c4pipe.io.paths import walk_folders
-from c4pipe.io.text import open_content, open_list, parse_row
+from c4pipe.io.text import lines_in, open_content, open_list, parse_row
 from c4pipe.io.words import error_reason, short
 
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
@@ -45,7 +45,7 @@ def read_examples(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[int,
     is_json, number = _bare_name(path).endswith(_JSON_LINES), 0
     try:
         with open_content(open_list(path), path.name) as file:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(lines_in(file), 1):
                 if line.strip():
                     texts = _texts_of_line(f"{path}, line {number:,}", line, fields) if is_json else [line.decode()]
                     yield number, tuple(filter(None, map(ngram_words, texts)))
@@ -97,11 +97,12 @@ def _parquet_rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]
 
     Raises UsageError where the file can't be read, lacks a column, or has no text in its columns.
     """
-    from c4pipe.io.parquet_footer import UNREADABLE, open_parquet  # Arrow takes a while
+    from c4pipe.io.parquet_footer import UNREADABLE, check_columns, open_parquet  # Arrow takes a while
 
     try:
         with open_parquet(path)[0] as file:
             columns = _columns(path, file.schema_arrow, fields)
+            check_columns(file.schema_arrow, columns)
             for batch in file.iter_batches(_PARQUET_ROWS, columns=columns):
                 yield from batch.select(columns).to_pylist()
     except UsageError:
@@ -128,11 +129,13 @@ def _has_text(kind: Any) -> bool:
     """Tells whether values of a type are texts, or have texts inside."""
     import pyarrow as pa
 
+    from c4pipe.io.parquet_footer import is_text
+
     if pa.types.is_dictionary(kind):
         return _has_text(kind.value_type)
     if pa.types.is_nested(kind) and not pa.types.is_union(kind):
         return any(_has_text(kind.field(number).type) for number in range(kind.num_fields))
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    return is_text(kind)
 
 
 FOLDER = "evaluation"

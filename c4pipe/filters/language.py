@@ -6,6 +6,7 @@
 import random
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.util import find_spec
@@ -60,6 +61,12 @@ _TWO_LETTERS = {
     "slv": "sl", "spa": "es", "swe": "sv", "tha": "th", "tur": "tr", "zho": "zh",
 }  # fmt: skip
 """ISO 639-3 codes, which GlotLID and OpenLID use, of the languages that word lists or Punkt have."""
+
+OLD_CODES = {"iw": "he", "jw": "jv"}
+"""Old codes of ISO 639-1, of which detectors still use some, and the codes of today."""
+
+_SAME = (("he", "iw"), ("jv", "jw"), ("no", "nb", "nn"), ("tl", "fil"), ("zh-cn", "zh-hans"), ("zh-tw", "zh-hant"))
+"""Codes of one language, of which a detector knows one."""
 
 LANGUAGE = "[A-Za-z][A-Za-z0-9_-]{0,31}"
 """The code of a language as a regular expression: it is the name of a folder, too."""
@@ -214,6 +221,17 @@ def two_letter_code(language: str) -> str:
     return _TWO_LETTERS.get(language.partition("_")[0], language)
 
 
+def suggested_languages(language: str, known: Sequence[str]) -> str:
+    """Returns `; did you mean 'zh'?` where a detector knows a language by another code, or a similar code; else ""."""
+    code = language.strip().lower().replace("_", "-")
+    base = two_letter_code(code.partition("-")[0])
+    for each in (code, base):
+        same = {each, *(other for codes in _SAME if each in codes for other in codes)}
+        if near := [other for other in known if other.lower() in same or two_letter_code(other) in same]:
+            return f"; did you mean {' or '.join(map(repr, near[:2]))}?"
+    return suggestion(base if base != code else language, known)
+
+
 def check_detector(detector: str) -> None:
     """Raises UsageError, with the command that installs it, where a detector is not installed."""
     if detector == "cld3":
@@ -255,7 +273,8 @@ class Language(PageRule):
             if not knows_language(self.detector, language):
                 expected = ", ".join(known) or "labels of its model, such as en or eng_Latn"
                 raise UsageError(
-                    f"unknown language {language!r}: {self.detector} knows {expected}" + suggestion(language, known)
+                    f"unknown language {language!r}: {self.detector} knows {expected}"
+                    + suggested_languages(language, known)
                 )
         if len(set(self.languages)) < len(self.languages):
             raise UsageError(f"a language is named twice: {','.join(self.languages)}; name each once")

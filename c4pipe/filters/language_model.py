@@ -13,9 +13,9 @@ from typing import BinaryIO
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.fasttext import FastTextDetector, read_labels
-from c4pipe.filters.language import Detector
+from c4pipe.filters.language import Detector, suggested_languages
 from c4pipe.io.paths import StoragePath, open_file, storage_path
-from c4pipe.io.words import error_reason, suggestion
+from c4pipe.io.words import error_reason
 
 _CHUNK = 1 << 20
 
@@ -85,7 +85,7 @@ def find_model(path: str | os.PathLike[str], recipe: str, languages: Iterable[st
             known = f"{', '.join(labels[:10])} and {len(labels) - 10:,} more" if len(labels) > 10 else ", ".join(labels)
             raise UsageError(
                 f"the language model {path} does not know the language {language!r} of recipe {recipe}; "
-                f"name its own labels with --languages: {known}" + suggestion(language, labels)
+                f"name its own labels with --languages: {known}" + suggested_languages(language, labels)
             )
     return LanguageModel(model.path, digest)
 

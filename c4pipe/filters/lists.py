@@ -7,6 +7,7 @@ digests. So job 2 needs no other files, and can't be given other lists.
 import hashlib
 import io
 import json
+import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -24,7 +25,7 @@ from c4pipe.io.atomic import AtomicFile, make_folder
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import StoragePath, check_regular, read_file
 from c4pipe.io.text import entries, lines_of
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import error_reason, short, visible
 
 if TYPE_CHECKING:
     from c4pipe.filters.rule import Rule
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 U64 = npt.NDArray[np.uint64]
 
+_URL = re.compile(r"""(?i)https?://\S+|[^\s/?#"'<>{}()\[\],;=]+\.[^\s/?#"'<>{}()\[\],;=]+([/?#]\S*)?""")
 _MOST_BYTES = 1 << 32  # of a saved list: half a billion URLs
 
 
@@ -303,7 +305,7 @@ def blocked_files(folder: Path, name: str) -> list[Path]:
 
 
 def link_keys(paths: Sequence[Path], scheme: str) -> U64:
-    """Returns the keys of the URLs in some files, one URL a line, sorted. Raises UsageError where there is none."""
+    """Returns the keys of the URLs in some files, one URL a line, sorted. Raises UsageError where a file has none."""
     links = sorted_keys(url_key(normalise_url(url, scheme)) for url in _urls(paths))
     if not len(links):
         raise UsageError(f"--links {paths[0]} holds no URL: one a line is expected")
@@ -313,9 +315,17 @@ def link_keys(paths: Sequence[Path], scheme: str) -> U64:
 def _urls(paths: Iterable[Path]) -> Iterator[str]:
     """Yields the lines of lists of links. They have no comments: TensorFlow Datasets takes each line for a URL."""
     for path in paths:
+        first, found = "", False
         try:
-            yield from filter(None, map(str.strip, lines_of(path)))
+            for line in filter(None, map(str.strip, lines_of(path))):
+                first, found = first or line, found or _URL.fullmatch(line) is not None
+                yield line
         except (OSError, ValueError) as error:
             raise UsageError(
                 f"--links {path} can't be read: {error_reason(error)}; give a text file with one URL a line"
             ) from error
+        if first and not found:
+            raise UsageError(
+                f"--links {path} holds no URL, one of which is expected on each line; "
+                f"its first line is {short(visible(first), 60)!r}"
+            )

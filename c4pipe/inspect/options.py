@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, PathArgument, as_strings
 from c4pipe.runners.runner_options import ProgressOptions, WorkerOptions
 
@@ -47,8 +48,11 @@ class OverlapOptions(ProgressOptions, WorkerOptions, _ExampleOptions):
 
     @property
     def example_files(self) -> tuple[Path, ...]:
-        """The files of examples."""
-        return tuple(map(Path, as_strings(self.against)))
+        """The files of examples. Raises UsageError for a URL."""
+        names = as_strings(self.against)
+        if urls := [name for name in names if "://" in name]:
+            raise UsageError(f"--against {urls[0]}: examples are read from files of this machine: download it first")
+        return tuple(map(Path, names))
 
     @property
     def matches_file(self) -> "StoragePath | None":

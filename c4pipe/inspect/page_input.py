@@ -10,10 +10,10 @@ from c4pipe.clean.text_cleaner import PLACEHOLDER_TIMESTAMP, PLACEHOLDER_URL
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.hashes import normalise_url
 from c4pipe.io.downloads import DownloadError, NetworkOptions
+from c4pipe.io.file_kinds import ZSTANDARD, other_kind
 from c4pipe.io.gzip_members import Gap, inflate
 from c4pipe.io.object_store import pinned
 from c4pipe.io.streams import InputOpener, is_url
-from c4pipe.io.text import other_kind
 from c4pipe.io.words import short
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS
@@ -62,7 +62,7 @@ def _is_wet(path: str) -> bool:
         return True
     with Path(path).open("rb") as file:
         start = file.read(_START)
-    return start.startswith(_WARC) or (start.startswith(_GZIP) and _may_have_records(start))
+    return start.startswith(_WARC) or _may_have_records(start)
 
 
 def is_there(path: str) -> bool:
@@ -85,9 +85,10 @@ def _advice(text: str) -> str:
 
 
 def _may_have_records(start: bytes) -> bool:
-    """Tells whether a gzip file is a WET file, by its first bytes; a damaged one may be."""
-    pieces = inflate(io.BytesIO(start), is_gzip=True)
-    return any(piece.kind == "gzip_corrupt" if isinstance(piece, Gap) else _WARC in piece for piece in pieces)
+    """Tells whether a compressed file is a WET file, by its first bytes; a damaged one may be."""
+    is_gzip = start.startswith(_GZIP)
+    pieces = inflate(io.BytesIO(start), is_gzip) if is_gzip or ZSTANDARD.match(start) else ()
+    return any(piece.kind.endswith("corrupt") if isinstance(piece, Gap) else _WARC in piece for piece in pieces)
 
 
 def _refuse_binary(path: str, data: bytes) -> None:

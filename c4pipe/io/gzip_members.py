@@ -1,8 +1,13 @@
-"""Inflates a gzipped file member by member, and continues after damage. A file that is not gzipped passes unchanged."""
+"""Decompresses a file of gzip or Zstandard member by member, and continues after damage. Other files pass unchanged.
 
+A member is a gzip member (RFC 1952), or a frame of Zstandard (RFC 8878). Of Zstandard for WARC files, the dictionary is
+read, too: https://iipc.github.io/warc-specifications/specifications/warc-zstd/
+"""
+
+import re
 import zlib
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from isal import isal_zlib
 
@@ -20,9 +25,21 @@ FIRST_BYTES = 64
 _KEPT = 256 * 1024  # compressed bytes kept of the current member, to search for the next one after damage
 _AGAIN = 256  # bytes that may be inflated or searched again, in members that fail, for each byte of the file
 _RESCUED = 2 * INFLATE  # inflated bytes to rescue: isal drops one piece, and the content of its own buffer (64 KiB)
-_MAGIC = b"\x1f\x8b\x08"
+_GZIP_MAGIC = b"\x1f\x8b\x08"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")  # RFC 8878, 3.1.2
+_DICTIONARY = b"\x5d\x2a\x4d\x18"  # a skippable frame that holds the dictionary of the frames behind it
+_DICTIONARY_CAP = 8 * 1024 * 1024  # bytes of a dictionary, compressed or not: readers need not allow more
+_WINDOW = 128 * 1024 * 1024  # bytes, as of the command zstd
+_SMALLEST = 9  # bytes of the smallest frame: magic, descriptor, size, and the header of a block
+_BLOCK = 128 * 1024  # bytes of the content of a block, at most (RFC 8878, 3.1.1.2.4)
 _VERSIONS = (b"WARC/1.", b"WARC/0.")  # the start of a record, in capitals; a file can have the name in any case
-_ERROR: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # a class, not an instance as its stub has it
+
+
+def start_size(first: bytes) -> int:
+    """Returns how many bytes the dictionary at the start of a file has, given the first 8 bytes; 0 for none."""
+    size = int.from_bytes(first[4:8], "little") + 8 if first.startswith(_DICTIONARY) else 0
+    return size if size <= _DICTIONARY_CAP + 8 else 0
 
 
 class Gap(NamedTuple):
@@ -31,14 +48,16 @@ class Gap(NamedTuple):
     Attributes:
         kind: `gzip_corrupt`: a gzip member can't be inflated, is cut before the next one, or fails its checksum.
             `gzip_cut`: the file ends inside a gzip member. `gzip_junk`: bytes between two members, or after the
-            last one, belong to none.
+            last one, belong to none. `zstd_corrupt`, `zstd_cut`, `zstd_junk`: the same for frames of Zstandard.
+            `other_format` is of `io.text`.
         length: how many bytes are lost. For `gzip_corrupt`: inflated bytes that are left out because the damage may be
-            in them (0 if there are none); compressed bytes up to the next member are not counted. For `gzip_junk`:
-            the bytes as stored, without zeros before them. For `gzip_cut`, and for the kinds of `io.text`: 0.
-        first: the first of these bytes, FIRST_BYTES at most.
+            in them (0 if there are none); compressed bytes up to the next member are not counted. For `gzip_junk` and
+            `zstd_junk`: the bytes as stored, without zeros before them. For the other kinds: 0.
+        first: the first of these bytes, FIRST_BYTES at most. Of a file that is not read at all (see `io.text`): its
+            first bytes.
     """
 
-    kind: Literal["gzip_corrupt", "gzip_cut", "gzip_junk", "zstd_corrupt", "other_format"]
+    kind: str
     length: int = 0
     first: bytes = b""
 
@@ -46,22 +65,23 @@ class Gap(NamedTuple):
 def inflate(stream: ByteStream, is_gzip: bool = False) -> Iterator[bytes | Gap]:
     """Yields the inflated bytes of `stream` in pieces of at most INFLATE bytes, and a Gap for each damaged place.
 
-    A file that starts with a gzip member is inflated, member by member; any other passes unchanged. If the start is
-    damaged, the next member or record decides: a member means that the file is gzipped. With `is_gzip`, it is gzipped
-    in any case. After a damaged member, reading continues at the next member that inflates. It may start in the last
-    _KEPT bytes of the damaged one, unless so many starts have failed there that the rest of these bytes is skipped.
+    A file that starts with a member is inflated, member by member; any other passes unchanged. If the start is
+    damaged, the next member or record decides: a member means that the file is compressed. With `is_gzip`, it is
+    gzipped in any case. After a damaged member, reading continues at the next member that inflates. It may start in
+    the last _KEPT bytes of the damaged one, unless so many starts have failed there that the rest is skipped.
     Raises what `stream.read` raises (OSError), nothing else.
     """
     raw, plain = _Raw(stream), False
     data = raw.read()
     if is_gzip:
-        yield from _members(raw, data)
+        yield from _members(raw, data, _Gzip())
         return
     while data:
-        member = -1 if plain else _find_member(data, 0)
-        plain = plain or _last_record(data[: member if member >= 0 else None]) >= 0
-        if member >= 0 and not plain:
-            yield from _members(raw, data)
+        starts = [(at, each) for each in (_Gzip(), _Zstandard()) if not plain and (at := each.find(data, 0)) >= 0]
+        member, kind = min(starts, key=lambda start: start[0], default=(None, None))
+        plain = plain or _last_record(data[:member]) >= 0
+        if kind and not plain:
+            yield from _members(raw, data, kind)
             return
         yield data
         data = raw.read()
@@ -94,16 +114,16 @@ class _Raw:
         return is_enough
 
 
-def _members(raw: _Raw, data: bytes) -> Iterator[bytes | Gap]:
+def _members(raw: _Raw, data: bytes, kind: "_Gzip | _Zstandard") -> Iterator[bytes | Gap]:
     at, lost = 0, False  # where the search continues; whether there was damage since the last whole member
     while True:
-        data, at, junk = _next_member(raw, data, at)
+        data, at, junk = _next_member(raw, data, at, kind)
         if junk and not lost:
             yield junk
             lost = True
         if at < 0:
             return
-        member = _Member(raw, data, at)
+        member = _Member(raw, data, at, kind)
         inflated = False
         for piece in member.read(rescue=not lost):
             inflated = True
@@ -114,11 +134,128 @@ def _members(raw: _Raw, data: bytes) -> Iterator[bytes | Gap]:
         lost = member.gap is not None
         data, at = member.rest, member.at
         if lost and not raw.pay(member.cost):
-            at = max(at, len(data) - 2)  # skipped, except for a possible start of a magic
+            at = max(at, len(data) - 3)  # skipped, except for a possible start of a magic
+
+
+class _Gzip:
+    """The format gzip: how its members are found and inflated, and the error of damage."""
+
+    name = "gzip"
+    error: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # a class, not an instance as its stub has it
+
+    def find(self, data: bytes, at: int) -> int:
+        """Returns where the next member may start, or -1."""
+        at = data.find(_GZIP_MAGIC, at)
+        # The upper three flag bits are reserved and zero (RFC 1952): fewer false starts.
+        while at >= 0 and at + 3 < len(data) and data[at + 3] & 0xE0:
+            at = data.find(_GZIP_MAGIC, at + 1)
+        return at
+
+    def inflater(self) -> Any:
+        """Returns an object that inflates a member, as `zlib.decompressobj` does."""
+        return isal_zlib.decompressobj(31)
+
+
+class _Zstandard:
+    """The format Zstandard, as `_Gzip`, and the decompressor, which has the last dictionary of the file."""
+
+    name = "zstd"
+    error: type[Exception] = ValueError
+
+    def __init__(self) -> None:
+        self.decompressor: Any = None
+
+    def find(self, data: bytes, at: int) -> int:
+        """Returns where the next frame may start, or -1: a skippable frame, which has no checksum, only at `at`."""
+        return at if _SKIPPABLE.match(data, at) else data.find(_ZSTD_MAGIC, at)
+
+    def inflater(self) -> "_Frame":
+        """Returns an object that decompresses a frame."""
+        if self.decompressor is None:
+            self.set_dictionary(b"")
+        return _Frame(self)
+
+    def set_dictionary(self, data: bytes) -> None:
+        """Takes the dictionary of the next frames, which may be a frame itself. Raises `error` where it is damaged."""
+        import zstandard  # takes a while, and most files are gzipped
+
+        self.error = zstandard.ZstdError
+        if data.startswith(_ZSTD_MAGIC):
+            if not 0 < zstandard.frame_content_size(data) <= _DICTIONARY_CAP:
+                raise self.error("the dictionary is too large, or of an unknown size")
+            data = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompress(data)
+        words = zstandard.ZstdCompressionDict(data) if data else None
+        self.decompressor = zstandard.ZstdDecompressor(dict_data=words, max_window_size=_WINDOW)
+
+
+class _Frame:
+    """Decompresses a Zstandard frame, a block at a call: the library itself does not limit what a call returns.
+
+    Attributes:
+        eof: whether the frame is complete.
+        unused_data: the bytes behind the frame, when it is complete.
+        unconsumed_tail: the bytes that the next call must get.
+    """
+
+    def __init__(self, kind: _Zstandard) -> None:
+        self.eof, self.unused_data, self.unconsumed_tail = False, b"", b""
+        self._kind, self._inflater = kind, kind.decompressor.decompressobj()
+        self._held = bytearray()  # the start of a header, a block or a dictionary that is not complete
+        self._is_first, self._checksum, self._skip = True, 0, 0
+
+    def decompress(self, data: bytes | memoryview, _: int) -> bytes:
+        """Returns the content of the next block, b"" if it is not complete. Raises `error` of the format at damage."""
+        self._held += data
+        self.unconsumed_tail = b""
+        held, content = self._held, b""
+        if self._is_first and _SKIPPABLE.match(held):
+            end = self._skip_frame()
+        elif end := self._block_end():
+            content = self._inflater.decompress(bytes(held[:end]))
+            self._is_first, self.eof = False, self._inflater.eof
+        if end:
+            rest = bytes(held[end:])
+            self._held = bytearray()
+            self.unused_data, self.unconsumed_tail = (rest, b"") if self.eof else (b"", rest)
+        return content
+
+    def _block_end(self) -> int:
+        """Returns where the next block ends, with the header and the checksum of the frame; 0 if it is not complete."""
+        import zstandard
+
+        held, at = self._held, 0
+        if self._is_first:
+            if len(held) < _SMALLEST:
+                return 0
+            at = zstandard.frame_header_size(bytes(held[:_SMALLEST]))
+            self._checksum = held[4] & 4  # Content_Checksum_flag: bit 2 of the descriptor; the checksum has 4 bytes
+        header = int.from_bytes(held[at : at + 3], "little")
+        size = header >> 3
+        if size > _BLOCK:
+            raise self._kind.error("a block is too large")
+        end = at + 3 + (1 if header >> 1 & 3 == 1 else size) + (self._checksum if header & 1 else 0)  # 1: RLE_Block
+        return end if at + 3 <= len(held) and end <= len(held) else 0
+
+    def _skip_frame(self) -> int:
+        """Drops bytes of a skippable frame. Returns where it ends, 0 if it is not complete."""
+        held = self._held
+        size = int.from_bytes(held[4:8], "little") if len(held) >= 8 else 0
+        is_dictionary = held.startswith(_DICTIONARY)
+        if is_dictionary and size > _DICTIONARY_CAP:
+            raise self._kind.error("the dictionary is too large")
+        if not is_dictionary and len(held) > 8:
+            dropped = min(size - self._skip, len(held) - 8)
+            self._skip += dropped
+            del held[8 : 8 + dropped]
+        end = 8 + (size if is_dictionary else 0)
+        self.eof = len(held) >= end and (is_dictionary or self._skip == size)
+        if self.eof and is_dictionary:
+            self._kind.set_dictionary(bytes(held[8:end]))
+        return end if self.eof else 0
 
 
 class _Member:
-    """A gzip member that starts at `data[at]`.
+    """A member that starts at `data[at]`.
 
     Attributes:
         rest: after reading, bytes of the file in which the next member is searched.
@@ -127,8 +264,8 @@ class _Member:
         cost: the number of bytes, read before, that were inflated or searched, perhaps repeatedly.
     """
 
-    def __init__(self, raw: _Raw, data: bytes, at: int) -> None:
-        self.raw = raw
+    def __init__(self, raw: _Raw, data: bytes, at: int, kind: _Gzip | _Zstandard) -> None:
+        self.raw, self.kind = raw, kind
         self.cost = 0
         # Everything read since the member began: the next one is searched here if this one fails.
         self.rest, self.at = data, at
@@ -136,15 +273,15 @@ class _Member:
 
     def read(self, rescue: bool) -> Iterator[bytes]:
         """Yields the member's inflated bytes; with `rescue`, also the bytes between the last piece and the damage."""
-        inflater = isal_zlib.decompressobj(31)
+        inflater = self.kind.inflater()
         data: bytes | memoryview = memoryview(self.rest)[self.at :] if self.at else self.rest
         size, old = 0, True  # inflated bytes so far; whether all of them were read before
         while not inflater.eof:
             try:
                 piece = inflater.decompress(data, INFLATE)
-            except _ERROR:
-                self.fail("gzip_corrupt")
-                if rescue:
+            except self.kind.error:
+                self.fail(at_end=False)
+                if rescue and self.kind.name == "gzip":
                     self.cost *= 2
                     piece, self.gap = _rescue(memoryview(self.rest)[self.at - 1 :], size)
                     for start in range(0, len(piece), INFLATE):
@@ -158,19 +295,19 @@ class _Member:
             if not data and not inflater.eof and len(piece) < INFLATE:
                 data, old = self.raw.read(), False
                 if not data:
-                    self.fail("gzip_cut")
+                    self.fail(at_end=True)
                     return
                 kept = self.rest[self.at :] + data
                 rescue = rescue and len(kept) <= _KEPT  # `rest` still has the member's start
                 self.rest, self.at = kept[-_KEPT:], 0
         self.rest, self.at = bytes(data) or self.raw.read(), 0
 
-    def fail(self, kind: Literal["gzip_corrupt", "gzip_cut"]) -> None:
+    def fail(self, at_end: bool) -> None:
         """Sets the gap, and where the next member is searched: one byte after the start of this one."""
         self.at += 1
         self.cost += len(self.rest) + INFLATE  # at most, since the last piece
-        cut = kind == "gzip_cut" and _find_member(self.rest, self.at) < 0
-        self.gap = Gap("gzip_cut" if cut else "gzip_corrupt")
+        cut = at_end and self.kind.find(self.rest, self.at) < 0
+        self.gap = Gap(f"{self.kind.name}_{'cut' if cut else 'corrupt'}")
 
 
 def _rescue(raw: memoryview, size: int) -> tuple[bytes, Gap]:
@@ -206,28 +343,19 @@ def is_version(start: bytes | bytearray) -> bool:
     return any(version.startswith(start.upper()) for version in _VERSIONS)
 
 
-def _find_member(data: bytes, at: int) -> int:
-    """Returns where the next gzip member may start, or -1."""
-    at = data.find(_MAGIC, at)
-    # The upper three flag bits are reserved and zero (RFC 1952): fewer false starts.
-    while at >= 0 and at + 3 < len(data) and data[at + 3] & 0xE0:
-        at = data.find(_MAGIC, at + 1)
-    return at
-
-
-def _next_member(raw: _Raw, data: bytes, at: int) -> tuple[bytes, int, Gap | None]:
+def _next_member(raw: _Raw, data: bytes, at: int, kind: _Gzip | _Zstandard) -> tuple[bytes, int, Gap | None]:
     """Returns data, where the next member starts in it (-1: nowhere), and the junk before it.
 
     Zeros are padding, not junk; zeros after junk are part of it.
     """
     length, first = 0, b""
     while True:
-        start = _find_member(data, at)
+        start = kind.find(data, at)
         more = raw.read() if start < 0 else b""
-        end = start if start >= 0 else max(at, len(data) - 2) if more else len(data)  # a magic may be cut here
+        end = start if start >= 0 else max(at, len(data) - 3) if more else len(data)  # a magic may be cut here
         skipped = data[at:end] if length else data[at:end].lstrip(b"\0")
         length += len(skipped)
         first = (first + skipped[:FIRST_BYTES])[:FIRST_BYTES]
         if not more:
-            return data, start, Gap("gzip_junk", length, first) if length else None
+            return data, start, Gap(f"{kind.name}_junk", length, first) if length else None
         data, at = data[end:] + more, 0

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
+from c4pipe.io.arguments import bind_arguments
+
 PathArgument = str | os.PathLike[str]
 """A path of this machine; as a string also a URL of an object store."""
 
@@ -98,16 +100,21 @@ def shared_fields(options: Any, record: Any) -> dict[str, Any]:
 def takes_options(record: Callable[P, Record]) -> Callable[[Callable[[Record], Result]], Callable[P, Result]]:
     """Makes a function of a record a function of the record's fields, with their types, defaults and help.
 
-    In its docstring, `{options}` stands for the list of the fields.
+    Arguments are checked (`bind_arguments`). In the docstring, `{options}` stands for the list of the fields.
     """
 
+    kinds = {field.name: kind for field, kind, _ in options_of(record)}
+
     def decorate(function: Callable[[Record], Result]) -> Callable[P, Result]:
+        signature = _signature(record, function.__annotations__["return"])
+
         @functools.wraps(function)
         def call(*arguments: P.args, **keywords: P.kwargs) -> Result:
+            bind_arguments(function.__name__, signature, kinds, arguments, keywords)
             return function(record(*arguments, **keywords))
 
         call.__doc__ = (function.__doc__ or "").replace("{options}", _docstring(record))
-        call.__signature__ = _signature(record, function.__annotations__["return"])  # type: ignore[attr-defined]
+        call.__signature__ = signature  # type: ignore[attr-defined]
         return call
 
     return decorate

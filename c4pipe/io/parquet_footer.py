@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from c4pipe.errors import DamagedFileError, UsageError
+from c4pipe.io.file_kinds import START, describe_start
 from c4pipe.io.paths import StoragePath, open_file
 from c4pipe.io.streams import WebPath
 from c4pipe.io.words import error_reason
@@ -24,6 +25,7 @@ from c4pipe.io.words import error_reason
 UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
 """What Arrow raises for a file that is missing or damaged."""
 
+_LETTERS = b"PAR1"  # at the start and the end of each file
 _MARK = b"SHA-256 of the footer:"
 _SIGN_BYTES = len(_MARK) + 32
 _TAIL_BYTES = 64 * 1024  # bytes that one request reads; most footers are smaller
@@ -60,11 +62,21 @@ def sign_footer(path: Path) -> None:
 def read_footer(file: Any) -> tuple[pq.FileMetaData, bool]:
     """Returns the footer of an open Parquet file, and whether it has a digest. A digest has been compared.
 
-    Raises ValueError if the digest does not fit; OSError or ArrowException where the file can't be read.
+    Raises ValueError if the digest does not fit, or the file is no Parquet, with what it is; OSError or ArrowException
+    where the file can't be read.
     """
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - _TAIL_BYTES))
     tail = file.read()
+    if tail[-4:] == b"PARE":
+        raise ValueError("it is encrypted")
+    if tail[-4:] != _LETTERS:
+        file.seek(0)
+        start = file.read(START)
+        is_cut = start.startswith(_LETTERS)
+        raise ValueError(
+            "it is cut off, or other bytes follow" if is_cut else f"it is no Parquet file, but {describe_start(start)}"
+        )
     footer_bytes = int.from_bytes(tail[-_END_BYTES:-4], "little") + _END_BYTES
     if len(tail) < footer_bytes + _SIGN_BYTES <= size:
         file.seek(size - footer_bytes - _SIGN_BYTES)
@@ -98,6 +110,34 @@ def open_parquet(path: StoragePath | WebPath, footer: pq.FileMetaData | None = N
         undo.pop_all()
         # a buffer before all pages makes fewer requests
         return pq.ParquetFile(source, pre_buffer=True, **options), is_signed
+
+
+def check_columns(schema: pa.Schema, columns: Sequence[str]) -> None:
+    """Raises LookupError, with the name, for a column that a file does not have, or has more than once."""
+    for name in columns:
+        number = schema.names.count(name)
+        if number != 1:
+            others = ", ".join(schema.names) or "none"
+            raise LookupError(
+                f"it has {number} columns named {name}: rename one"
+                if number
+                else f"it has no column {name}, but {others}"
+            )
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Tells whether a column of a type of Arrow has texts: strings of any kind, or codes of a dictionary of strings."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def texts_of(column: pa.Array) -> list[bytes | None]:
+    """Returns the texts of a column (see `is_text`), which may be no valid UTF-8; None for a null."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    texts: list[bytes | None] = column.cast(pa.large_binary()).to_pylist()
+    return texts
 
 
 @contextlib.contextmanager

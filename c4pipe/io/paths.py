@@ -54,6 +54,10 @@ class UrlPath:
         """The folder that contains this one."""
         return type(self)(self.url.rpartition("/")[0])
 
+    def absolute(self: U) -> U:
+        """Returns this path: a URL means the same everywhere."""
+        return self
+
     def open(self) -> RangedFile:
         """Opens a file for reading. Raises OSError."""
         raise NotImplementedError
@@ -73,10 +77,6 @@ class RemotePath(UrlPath):
     def with_name(self, name: str) -> "RemotePath":
         """Returns the path with another name in the same folder."""
         return self.parent / name
-
-    def absolute(self) -> "RemotePath":
-        """Returns this path: a URL means the same everywhere."""
-        return self
 
     def _do(self, operation: "Callable[[fs.FileSystem, str], T]") -> T:
         """Calls a function with file system and path until it succeeds or the tries are used up."""
@@ -363,7 +363,7 @@ def file_sizes(folder: StoragePath, pattern: str) -> dict[str, int]:
     return {path.name: path.stat().st_size for path in folder.glob(pattern) if path.is_file()}
 
 
-def file_size(file: StoragePath) -> int:
+def file_size(file: Path | UrlPath) -> int:
     """Returns the size of a file in bytes. Raises OSError where it can't be read."""
     return file.stat().st_size if isinstance(file, Path) else file.open().seek(0, io.SEEK_END)
 

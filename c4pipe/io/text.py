@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from c4pipe.io.downloads import ByteStream
+from c4pipe.io.file_kinds import GZIP, START, ZSTANDARD, describe_start, no_document, other_kind
 from c4pipe.io.gzip_members import FIRST_BYTES, Gap, inflate
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import open_file
 
 _READ = 256 * 1024
-_ZSTD_READ = 32 * 1024  # small, because a read that meets damage returns nothing
-_GZIP = b"\x1f\x8b"
-_ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")  # a frame, or a skippable frame (RFC 8878, 3.1.2)
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _LINE_CAP = 1 << 20  # characters of a line: no page's URL is as long, as headers are smaller
 
@@ -30,46 +28,23 @@ _FAULTS = {
     "gzip_corrupt": "its gzip data are damaged",
     "gzip_cut": "it is cut off",
     "gzip_junk": "bytes that are no gzip follow",
-    "zstd_corrupt": "its Zstandard data are damaged or cut off, or other bytes follow",
+    "zstd_corrupt": "its Zstandard data are damaged",
+    "zstd_cut": "it is cut off",
+    "zstd_junk": "bytes that are no Zstandard follow",
 }
-_OTHER_KINDS = {
-    b"PAR1\x15": "a Parquet file",
-    b"PK\x03\x04": "a zip archive",
-    b"7z\xbc\xaf": "a 7z archive",
-    _GZIP: "compressed by gzip",
-    b"\x28\xb5\x2f\xfd": "compressed by Zstandard",
-    b"\xfd7zXZ\0": "compressed by xz",
-    b"%PDF-": "a PDF file",
-    b"version https://git-lfs": "a pointer of Git LFS instead of the file",
-    codecs.BOM_UTF16_LE: "text in UTF-16",
-    codecs.BOM_UTF16_BE: "text in UTF-16",
-}
-_BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
-_TAR = b"ustar", 257  # POSIX 1003.1, header of pax and ustar
-_START = 64 * 1024  # bytes that show what a file is
+_DIGITS = 4000  # of the longest number that is exact: Python converts 4,300 (CVE-2020-10735)
+_LONG_NUMBERS = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) <= _DIGITS else float(digits))
+
+LINE_BYTES = 6 * 16 * 1024 * 1024
+"""Bytes of the longest line that is read: JSON can write a byte of text as six (`\\u0009`), and a text has 16 MiB."""
+
 _SURROGATE = re.compile(rb"\\u[Dd][89A-Fa-f]")
-
-
-def other_kind(start: bytes, most_nuls: int = 0) -> str:
-    """Returns what a file is that is no text in UTF-8: `a zip archive`; "" where it may be text.
-
-    Args:
-        start: its first bytes, or all of them.
-        most_nuls: how many of them may be NUL. Half of the bytes of English in UTF-16 are, and of some lists a few.
-    """
-    if kind := next((words for magic, words in _OTHER_KINDS.items() if start.startswith(magic)), ""):
-        return kind
-    if _BZIP2.match(start):
-        return "compressed by bzip2"
-    if start.startswith(*_TAR):
-        return "a tar archive"
-    return "a binary file, or text in UTF-16" if start[:_START].count(0) > most_nuls else ""
 
 
 def read_pieces(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
     """Yields the bytes of a text file, decompressed, without a byte order mark at the start, and the damage.
 
-    Of a file that is no text in UTF-8 by its first bytes (see `other_kind`), only the gap `other_format` is given.
+    Of a file that is no text by its first bytes (see `no_document`), only the gap `other_format` is given.
 
     Args:
         stream: the file, at its start: plain, gzip or Zstandard, by its first bytes.
@@ -83,10 +58,10 @@ def read_pieces(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
             pieces = chain([piece], pieces)
             break
         start += piece
-        if len(start) >= _START:
+        if len(start) >= START:
             break
-    if other_kind(start, max(16, len(start) // 16)):  # a document may have NULs
-        yield Gap("other_format", 0, start[:FIRST_BYTES])
+    if no_document(start[:START]):
+        yield Gap("other_format", 0, start[:START])
         return
     if start := start.removeprefix(codecs.BOM_UTF8):
         yield start
@@ -98,22 +73,32 @@ def _decompressed(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
     while len(start) < FIRST_BYTES and (data := stream.read(_READ)):
         start += data
     again = _Again(start, stream)
-    if _ZSTD.match(start):
-        yield from _of_zstd(again)
-    elif start.startswith(_GZIP):
+    if ZSTANDARD.match(start):
+        yield from inflate(again)
+    elif start.startswith(GZIP):
         yield from inflate(again, is_gzip=True)
     elif start and name.endswith((".gz", ".zst")):
-        yield Gap("gzip_corrupt" if name.endswith(".gz") else "zstd_corrupt", 0, start[:FIRST_BYTES])
+        first = start[:START] if len(start) > 3 else b""  # less may be the start of a compressed file
+        yield Gap("gzip_corrupt" if name.endswith(".gz") else "zstd_corrupt", 0, first)
     else:
         while data := again.read(_READ):
             yield data
+
+
+def content_start(stored: bytes) -> bytes:
+    """Returns the first bytes of the content of a file, START at most, given its first bytes as they are stored."""
+    content = b""
+    for piece in _decompressed(io.BytesIO(stored), ""):
+        if isinstance(piece, Gap) or len(content) >= START:
+            break
+        content += piece
+    return content[:START]
 
 
 class _Again:
     """A stream whose first bytes were read already."""
 
     def __init__(self, start: bytes, stream: ByteStream) -> None:
-        self.closed = False  # Arrow asks for it
         self._start, self._stream = start, stream
 
     def read(self, size: int = _READ) -> bytes:
@@ -122,52 +107,35 @@ class _Again:
             return data
         return self._stream.read(size)
 
-    def readable(self) -> bool:
-        return True
 
-    def close(self) -> None:  # the caller closes the stream
-        self.closed = True
+def decompress(stream: ByteStream, name: str, most_nuls: int = 0) -> Iterator[bytes]:
+    """Yields the pieces of `read_pieces`. Raises ValueError at damage, with the place; OSError as `read_pieces`.
 
-
-def _of_zstd(stream: _Again) -> Iterator[bytes | Gap]:
-    import pyarrow as pa  # takes a while, and most lists are no Zstandard
-
-    source: Any = pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "zstd")
-    while True:
-        try:
-            data = source.read(_ZSTD_READ)
-        except (OSError, pa.ArrowException) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            yield Gap("zstd_corrupt")
-            return
-        if not data:
-            return
-        yield data
-
-
-def decompress(stream: ByteStream, name: str) -> Iterator[bytes]:
-    """Yields the pieces of `read_pieces`. Raises ValueError at damage, with the place; OSError as `read_pieces`."""
+    A list has at most `most_nuls` NULs in its first bytes, or one in sixteen bytes.
+    """
     size = 0
     for piece in read_pieces(stream, name):
         if isinstance(piece, Gap):
             if piece.kind == "other_format":
                 raise _other_format(piece.first)
+            if piece.first and not piece.length:  # no byte of the file is read
+                raise ValueError(f"it is {describe_start(piece.first)}, and not compressed as its name says")
             raise ValueError(f"{_FAULTS[piece.kind]} after {size:,} bytes of content")
         if not size:
-            check_text(piece)
+            check_text(piece, most_nuls)
         size += len(piece)
         yield piece
 
 
-def check_text(start: bytes) -> None:
-    """Raises ValueError for a file that is no text in UTF-8, given its first bytes."""
-    if other_kind(start, len(start) // 16):
+def check_text(start: bytes, most_nuls: int = 0) -> None:
+    """Raises ValueError for a file that is no text, given its first bytes (see `no_document`)."""
+    if no_document(start[:START], most_nuls):
         raise _other_format(start)
 
 
 def _other_format(start: bytes) -> ValueError:
-    return ValueError(f"it is {other_kind(start) or 'a binary file'}, not text in UTF-8")
+    kind = no_document(start[:START], 0) or other_kind(start) or "a binary file"
+    return ValueError(f"it is {kind}, not text in UTF-8")
 
 
 def read_content(stream: ByteStream, name: str, most: int) -> bytes:
@@ -201,9 +169,9 @@ def read_text(path: Path, most: int) -> str:
 class _Content(io.RawIOBase):
     """The content of a file, as a stream."""
 
-    def __init__(self, file: BinaryIO, name: str) -> None:
+    def __init__(self, file: BinaryIO, name: str, most_nuls: int) -> None:
         self._file = file
-        self._pieces = decompress(file, name)
+        self._pieces = decompress(file, name, most_nuls)
         self._left = memoryview(b"")
 
     def readable(self) -> bool:
@@ -221,16 +189,17 @@ class _Content(io.RawIOBase):
         super().close()
 
 
-def open_content(file: BinaryIO, name: str) -> BinaryIO:
+def open_content(file: BinaryIO, name: str, most_nuls: int = 0) -> BinaryIO:
     """Returns the content of a text file that a user wrote: decompressed, without a byte order mark.
 
     Args:
         file: the file, open at its start; the content closes it.
         name: its name (see `read_pieces`).
+        most_nuls: see `decompress`; 16 for documents, which `read_pieces` allows.
 
     Reading raises OSError, and ValueError at damage and where the file is no text in UTF-8.
     """
-    return io.BufferedReader(_Content(file, name), _READ)
+    return io.BufferedReader(_Content(file, name, most_nuls), _READ)
 
 
 def lines_of(path: Path) -> Iterator[str]:
@@ -256,14 +225,37 @@ def entries(lines: Iterable[str]) -> Iterator[str]:
             yield entry
 
 
+def lines_in(content: BinaryIO) -> Iterator[bytes]:
+    """Yields a file's lines. Raises ValueError for a line of more than LINE_BYTES, or as `check_line_ends`."""
+    number = 0
+    while line := content.readline(LINE_BYTES + 1):
+        number += 1
+        if number == 1:
+            check_line_ends(line)
+        if len(line) > LINE_BYTES:
+            raise ValueError(f"its line {number:,} has more than {LINE_BYTES:,} bytes")
+        yield line
+
+
+def check_line_ends(start: bytes) -> None:
+    """Raises ValueError for a file whose lines end in CR alone, given its first line or its first bytes."""
+    if b"\n" not in start and start[:START].rstrip(b"\r").count(b"\r") > 1:
+        raise ValueError("its lines end in CR alone, as on old Macs: convert them to LF")
+
+
 def parse_row(line: bytes) -> dict[str, Any] | None:
     """Returns the object of a line of JSON Lines; None for another line. Half of a surrogate pair becomes U+FFFD.
 
-    Raises UnicodeDecodeError where the line is not UTF-8.
+    A number of more digits than Python converts becomes a float. Raises UnicodeDecodeError where the line is not UTF-8.
     """
     text = line.decode()
     try:
-        row = parse_json(text)
+        try:
+            row = parse_json(text)
+        except json.JSONDecodeError:
+            return None
+        except ValueError:
+            row = _LONG_NUMBERS.decode(text)
         if _SURROGATE.search(line):
             whole = json.dumps(row, ensure_ascii=False).encode("utf-16", "surrogatepass")
             row = parse_json(whole.decode("utf-16", "replace"))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from c4pipe.clean.text_cleaner import Cleaner
 from c4pipe.clean.trace import PageVerdict
 from c4pipe.corpus.opened import Corpus, open_corpus
+from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.options import PathArgument, comma_separated, takes_options
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import format_count, short_repr
@@ -51,7 +52,8 @@ def build_corpus(options: BuildOptions) -> Corpus:
     Raises UsageError for an argument that can't be met, before any work is done; C4pipeError if the job can't go on,
     and its subclass LostDataError if the runner lost data.
     """
-    build(plan_build(options), Progress(options.progress))
+    progress = Progress(options.progress)
+    build(plan_build(options), progress)
     return open_corpus(options.folder)
 
 
@@ -65,8 +67,9 @@ def clean_files(options: CleanOptions) -> CleanResult:
 
     The errors are those of `build_corpus`.
     """
+    progress = Progress(options.progress)
     plan = plan_clean(options)
-    counts = clean(plan, Progress(options.progress))
+    counts = clean(plan, progress)
     return CleanResult(options.folder, counts, tuple(plan.missing()))
 
 
@@ -78,7 +81,8 @@ def dedup_files(options: DedupOptions) -> Corpus:
 
     The returned corpus and the errors are those of `build_corpus`.
     """
-    dedup(plan_dedup(options), Progress(options.progress))
+    progress = Progress(options.progress)
+    dedup(plan_dedup(options), progress)
     return open_corpus(options.folder)
 
 
@@ -92,10 +96,12 @@ def import_text(options: ImportOptions) -> Corpus:
 
     The returned corpus and the errors are those of `build_corpus`.
     """
-    build(plan_build(options), Progress(options.progress))
+    progress = Progress(options.progress)
+    build(plan_build(options), progress)
     return open_corpus(options.folder)
 
 
+@checks_arguments
 def explain_text(
     text: str,
     *,

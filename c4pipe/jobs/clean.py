@@ -365,6 +365,10 @@ def _logged_counts(problems: list[str], header: WorkHeader) -> Mapping[str, int]
 def _why_no_page(header: WorkHeader) -> str:
     """Returns why a file has records, but no page."""
     kind = header.recipe.input_format
+    damage = {name: number for name, number in header.counts.items() if name.startswith("damage.")}
+    if kind == "WET" and damage:
+        kinds = ", ".join(f"{name.removeprefix('damage.')} {number:,}" for name, number in damage.items())
+        return f"its data are damaged ({kinds}): copy it again"
     if kind == "WET":
         return "none of its records has text (conversion): give --from warc if it is a WARC file"
     counts = {name.rpartition(".")[2]: number for name, number in header.counts.items()}

@@ -146,6 +146,8 @@ def plan_dedup(
     check_runner(options)
     dropped = options.dropped
     check_output(options.folder, options.formats, options.shards)
+    if not options.work_folders:
+        raise UsageError("there is no work folder: give at least one, which c4pipe clean wrote")
     files = find_work_files(options.work_folders)
     if inputs is None:
         for folder in options.work_folders:

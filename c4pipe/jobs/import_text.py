@@ -1,19 +1,21 @@
 """Finds text files for `import`, and checks that each has the needed columns."""
 
 import contextlib
-import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from c4pipe.errors import UsageError
 from c4pipe.io.downloads import NetworkOptions
-from c4pipe.io.parquet_footer import UNREADABLE, open_parquet
+from c4pipe.io.file_kinds import START
+from c4pipe.io.parquet_footer import UNREADABLE, check_columns, is_text, open_parquet
 from c4pipe.io.paths import list_names
 from c4pipe.io.streams import InputOpener, input_path, is_url
-from c4pipe.io.text import parse_row
+from c4pipe.io.text import check_line_ends, content_start, parse_row
 from c4pipe.io.words import error_reason, suggestion
 from c4pipe.jobs.options import ImportOptions
 from c4pipe.wet.damage import Damage
@@ -21,8 +23,6 @@ from c4pipe.wet.extraction import NO_COLUMN, TEXT_ENDINGS, TextLayout, is_json, 
 from c4pipe.wet.inputs import InputFile, Selection, find_inputs
 from c4pipe.wet.text_files import read_lines
 
-_TEXT_TYPE = re.compile(r"(large_)?string|dictionary<values=(large_)?string")
-_ADDRESS_TYPE = re.compile(rf"{_TEXT_TYPE.pattern}|u?int(8|16|32|64)$")
 _CORPUS_MANIFEST = "manifest.json"
 _FILES_AT_ONCE = 16
 _FIRST_LINES = 20  # of a file: one row in them must have the column of the text
@@ -78,16 +78,26 @@ def _check(opener: InputOpener, layout: TextLayout, needed: Sequence[str], file:
             reason = error_reason(error).removeprefix(f"{file.path}: ")
             raise UsageError(f"{file.path} can't be read: {reason}{advice}") from error
         _check_columns(file.path, columns, schema.names)
-        kinds = {column: str(schema.field(column).type) for column in columns}
-        if not _TEXT_TYPE.match(kinds[layout.text]):
+        try:
+            check_columns(schema, [each for each in layout.columns if each in schema.names])
+        except LookupError as error:
+            raise UsageError(f"{file.path} can't be read: {error}") from error
+        kinds = {column: schema.field(column).type for column in columns}
+        if not is_text(kinds[layout.text]):
             raise UsageError(
                 f"{file.path} has no strings in its column {layout.text}, but {kinds[layout.text]}: "
                 "name another --text-column"
             )
-        if layout.url in needed and not _ADDRESS_TYPE.match(kinds[layout.url]):
-            raise _no_addresses(file.path, layout.url, kinds[layout.url])
+        if layout.url in needed and not (is_text(kinds[layout.url]) or pa.types.is_integer(kinds[layout.url])):
+            raise _no_addresses(file.path, layout.url, str(kinds[layout.url]))
     elif is_json(file.name):
         _check_json(opener, columns, layout.url if layout.url in needed else "", file)
+    elif layout.split != "files":
+        try:
+            with opener.open(file.path) as stream:
+                check_line_ends(content_start(stream.read(START)))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{file.path} can't be read: {error_reason(error)}") from error
 
 
 def _no_addresses(path: str, column: str, kind: str) -> UsageError:
@@ -107,10 +117,9 @@ def _check_json(opener: InputOpener, columns: Sequence[str], address: str, file:
                     break
                 if item.data.strip():
                     lines += 1
-                    with contextlib.suppress(UnicodeDecodeError):
-                        row = parse_row(item.data)
-                        rows += row is not None
-                        keys = (row or {}) | {key: value for key, value in keys.items() if value is not None}
+                    row = parse_row(item.data.decode("utf-8", "replace").encode())
+                    rows += row is not None
+                    keys = (row or {}) | {key: value for key, value in keys.items() if value is not None}
     except OSError as error:
         raise UsageError(f"{file.path} can't be read: {error_reason(error)}") from error
     if lines and not rows:

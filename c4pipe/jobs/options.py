@@ -209,7 +209,7 @@ class FormatOptions:
 
     format: Annotated[
         str | Sequence[str],
-        Option("parquet, tfrecord, json, or several of these", "F,...", names=format_names),
+        Option("parquet, tfrecord, json, json.zst, or several of these", "F,...", names=format_names),
     ] = "parquet"
 
     @property

@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.words import short_repr
 from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import SHUFFLE, Assembler, Batch
@@ -342,6 +343,7 @@ class Batches(ExampleBatches):
     documents, and the number of examples before it.
     """
 
+    @checks_arguments
     def __init__(
         self,
         documents: Documents,

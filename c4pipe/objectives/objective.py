@@ -9,6 +9,7 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from c4pipe.errors import UsageError
+from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.words import short_repr
 from c4pipe.objectives import denoise, masks
 from c4pipe.objectives.denoise import Ids, next_sentence_pairs
@@ -125,9 +126,11 @@ def picklable(factory: Callable[P, Objective]) -> Callable[P, Objective]:
     So an objective can be sent to a worker of a DataLoader, although its function has no name in a module.
     """
 
+    checked = checks_arguments(factory)
+
     @functools.wraps(factory)
     def made(*args: P.args, **kwargs: P.kwargs) -> Objective:
-        objective = factory(*args, **kwargs)
+        objective = checked(*args, **kwargs)
         object.__setattr__(objective, "_again", functools.partial(made, *args, **kwargs))
         return objective
 

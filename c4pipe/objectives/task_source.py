@@ -16,8 +16,9 @@ from typing import Any, BinaryIO, cast
 
 from c4pipe.corpus.reader import UNREADABLE, open_binary, parquet_file
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.parquet_footer import check_columns
 from c4pipe.io.streams import EndsDigest, InputPath, input_path
-from c4pipe.io.text import check_text, open_content, parse_row
+from c4pipe.io.text import check_text, lines_in, open_content, parse_row
 from c4pipe.io.words import error_reason, short_repr
 from c4pipe.objectives.rows import Features, Rows, framed
 from c4pipe.objectives.tasks import Classification, Preprocessor, Record, TextPair, text
@@ -140,6 +141,7 @@ def _of_parquet(file: InputPath) -> RecordFile:
         stream.seek(max(size - _END_BYTES, min(size, _END_BYTES)))
         digest.update(stream.read())
     with parquet_file(file) as opened:
+        check_columns(opened.schema_arrow, opened.schema_arrow.names)
         return RecordFile(file, "parquet", opened.metadata.num_rows, digest.hexdigest())
 
 
@@ -175,7 +177,7 @@ def _of_lines(file: InputPath, kind: str) -> RecordFile:
     names: tuple[str, ...] = ()
     marks: list[int] = []
     with _lines(file) as lines:
-        for line in lines:
+        for line in lines_in(lines):
             digest.update(line)
             if kind == "tsv" and not position:
                 names = _names(line, file)
@@ -197,7 +199,7 @@ def _names(line: bytes, file: InputPath) -> tuple[str, ...]:
 def _line_records(source: RecordFile, first: int) -> Generator[Record, None, None]:
     mark, left = divmod(first, _MARK_ROWS)
     with _lines(source.file, source.marks[mark] if mark < len(source.marks) else 0) as lines:
-        for line in islice((line for line in lines if not line.isspace()), left, None):
+        for line in islice((line for line in lines_in(lines) if not line.isspace()), left, None):
             yield _of_json(line) if source.format == "json" else _of_tsv(line, source.names)
 
 

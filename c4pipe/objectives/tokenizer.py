@@ -8,11 +8,12 @@ from functools import cached_property
 import numpy as np
 
 from c4pipe.errors import UsageError
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.arguments import checks_arguments
+from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import short_repr
 from c4pipe.objectives.denoise import Ids
 from c4pipe.objectives.rows import Mask, Rows, starts_of
-from c4pipe.vocab.model import load_model, sentinels_of
+from c4pipe.vocab.model import MODEL, load_model, sentinels_of
 
 _CLOSING = "\"')]”’»"
 _WORD_START = re.compile(
@@ -31,11 +32,12 @@ class Tokenizer:
         sha256: the SHA-256 of the model's file in hex.
     """
 
-    def __init__(self, model: StoragePath, sentinels: int | None = None) -> None:
+    @checks_arguments
+    def __init__(self, model: str | StoragePath, sentinels: int | None = None) -> None:
         """Loads a model.
 
         Args:
-            model: the model's file, such as the `spm.model` that `c4pipe vocab` writes, or that of T5 or mT5.
+            model: the folder of a vocabulary, or the model's file, such as `spm.model` in it, or that of T5 or mT5.
             sentinels: the number of sentinels behind the pieces of a file that has none; None for the number in the
                 `vocab.json` beside the file (`c4pipe vocab --sentinels`), or T5's 100. A file that ends with sentinels
                 has its own number.
@@ -43,6 +45,8 @@ class Tokenizer:
         Raises UsageError where it is no SentencePiece model, has no piece for the end of a sequence, or has another
         number of sentinels.
         """
+        model = storage_path(model) if isinstance(model, str) else model
+        model = model / MODEL if model.is_dir() else model
         self._model = load_model(model)
         self.sha256 = self._model.sha256
         if self._model.eos_id < 0:

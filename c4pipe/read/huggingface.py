@@ -16,6 +16,9 @@ _SHARDS = 64
 def dataset(documents: AnyReader, num_shards: int | None = None) -> Any:
     """Returns a `datasets.IterableDataset` of the documents of a reader or mixture.
 
+    `set_epoch` of the dataset puts its shards in another order; the documents of a shard keep their order. For another
+    order of all documents, make the dataset of a reader of the next epoch: `read.documents(..., epoch=1)`.
+
     Args:
         documents: a reader or mixture at its start. The dataset has a state of its own (`state_dict`).
         num_shards: the number of shards of the dataset, which `datasets` divides among nodes and workers; by default 64

@@ -13,6 +13,7 @@ import pyarrow as pa
 from c4pipe.corpus.reader import UNREADABLE, Document, check_shard, parquet_file, unreadable
 from c4pipe.corpus.writer import SCHEMA
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.arguments import checks_arguments
 from c4pipe.read.source import Source, find
 
 _KEPT = 8
@@ -93,6 +94,7 @@ class RandomAccess:
         return footer, ends
 
 
+@checks_arguments
 def random_access(
     path: str | Path, split: str = "train", languages: Sequence[str] | None = None, *, verify: bool = False
 ) -> RandomAccess:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from c4pipe.corpus.reader import Document
 from c4pipe.errors import UsageError
+from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.words import short_repr
 from c4pipe.read.order import WINDOW, Order, random_numbers
 from c4pipe.read.reader import (
@@ -339,6 +340,7 @@ AnyReader = Reader | Mixture
 """Documents with a state that can be divided among processes."""
 
 
+@checks_arguments
 def mix(
     paths: Sequence[str | Path],
     split: str = "train",

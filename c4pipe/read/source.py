@@ -1,11 +1,10 @@
 """The source of documents: shards of a corpus, a token-budget subset of them, or a file of plain text."""
 
 import hashlib
-from codecs import BOM_UTF8
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, BinaryIO, TypedDict, cast
 
 from c4pipe.corpus import manifest
 from c4pipe.corpus.layout import SPLITS, ShardId
@@ -16,6 +15,7 @@ from c4pipe.errors import UsageError
 from c4pipe.io.json_files import Versioned, check_sum, from_json, parse_json, shown, unchanged
 from c4pipe.io.paths import read_file
 from c4pipe.io.streams import InputPath, input_path
+from c4pipe.io.text import lines_in, open_content
 from c4pipe.io.words import error_reason, format_count, format_languages, short_repr
 
 SUBSET_FORMAT, SUBSET_VERSION = "c4pipe token-budget subset", 1
@@ -90,8 +90,6 @@ def find(
     """
     if split not in SPLITS:
         raise UsageError(f"split={split!r}: a corpus has {' and '.join(SPLITS)}")
-    if isinstance(languages, str):
-        raise UsageError(f"languages={languages!r}: give a list, as [{languages!r}]")
     file = input_path(path)
     is_default = split == "train" and languages is None
     if file.name.endswith(".txt"):
@@ -141,14 +139,29 @@ def _check_subset(subset: _Subset) -> None:
 
 def _text(file: InputPath, verify: bool) -> Source:
     """Returns the documents of a file of text: its lines that are not blank."""
-    digest, size, rows = hashlib.sha256(), 0, 0
     try:
-        with open_binary(file) as lines:
-            for line in lines:
-                digest.update(line)
-                rows += bool(line.removeprefix(b"" if size else BOM_UTF8).strip())
-                size += len(line)
-    except OSError as error:
+        with open_binary(file) as stored:
+            digested = _Digested(stored)
+            with open_content(cast(BinaryIO, digested), file.name) as content:
+                rows = sum(bool(line.strip()) for line in lines_in(content))
+    except (OSError, ValueError) as error:
         raise UsageError(f"{file} can't be read: {error_reason(error)}") from error
-    shard = Shard(file, TEXT_FORMAT, ShardId("", "train", 0, 1), rows, size, digest.hexdigest())
-    return Source(str(file), "train", (), digest.hexdigest(), (shard,), verify)
+    digest = digested.sha256.hexdigest()
+    shard = Shard(file, TEXT_FORMAT, ShardId("", "train", 0, 1), rows, digested.size, digest)
+    return Source(str(file), "train", (), digest, (shard,), verify)
+
+
+class _Digested:
+    """An open file, with the SHA-256 and the number of the bytes that were read from it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.sha256, self.size = file, hashlib.sha256(), 0
+
+    def read(self, size: int) -> bytes:
+        data = self._file.read(size)
+        self.sha256.update(data)
+        self.size += len(data)
+        return data
+
+    def close(self) -> None:  # the caller closes the file
+        pass

@@ -103,7 +103,7 @@ class _Reader:
         return value
 
     def _off(self, recipe: Recipe, off: Any) -> Sequence[str]:
-        known = [each.name for _, each in recipe.rules() if each.name not in _NEEDED]
+        known = list(dict.fromkeys(each.name for _, each in recipe.rules() if each.name not in _NEEDED))
         if not isinstance(off, list):
             raise self._error(f"off = {off!r}: give a list of rules, such as off = [{known[-1]!r}]")
         for rule in off:

@@ -12,7 +12,7 @@ from typing import Any
 from c4pipe.corpus.funnel import empty_warning, funnel_rows
 from c4pipe.corpus.manifest import ListedShard, Manifest
 from c4pipe.corpus.writer import FORMATS, PROBABILITY, SCHEMA
-from c4pipe.filters.language import UNKNOWN, two_letter_code
+from c4pipe.filters.language import OLD_CODES, UNKNOWN, two_letter_code
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.card_limits import limits
 from c4pipe.report.data import OptOuts
@@ -21,12 +21,11 @@ from c4pipe.wet.extraction import describe_extraction
 
 NAME = "README.md"
 
-_LOADED = ("parquet", "json")
+_LOADED = ("parquet", "json", "json.zst")
 """The formats that `datasets` loads, the better one first."""
 
 _SPLITS = ("train", "validation")
 _CRAWLED = re.compile(r"CC-MAIN-(\d{4})(\d{2})\d{8}-")  # a segment's time, in the names of Common Crawl's files
-_OLD_CODES = {"iw": "he", "jw": "jv"}  # old codes of ISO 639-1, which CLD3 still uses
 _FIELDS = {
     "url": "as it was crawled",
     "text": "the lines that the rules kept, joined by newlines",
@@ -101,7 +100,7 @@ def _title(recipe: Recipe, languages: Sequence[str]) -> str:
 def _hub_codes(languages: Sequence[str]) -> list[str]:
     """Returns the Hub's codes of languages, without regions. Languages without such a code are left out."""
     codes = {re.split("[-_]", two_letter_code(language))[0] for language in languages if language != UNKNOWN}
-    return sorted(_OLD_CODES.get(code, code) for code in codes)
+    return sorted(OLD_CODES.get(code, code) for code in codes)
 
 
 def _configurations(pages: Mapping[tuple[str, str], int], extension: str) -> Iterator[dict[str, Any]]:

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from c4pipe.errors import hide_secrets
+from c4pipe.errors import UsageError, hide_secrets
 from c4pipe.io.json_files import read_intact_json, write_checked_json
 from c4pipe.io.paths import StoragePath, read_file
 from c4pipe.io.words import format_clock, visible
@@ -112,7 +112,11 @@ class Progress:
                 exception, that is logged as a warning and the job gets no more events; the job itself goes on.
             on_note: gets a sentence about the run that the user should know, in the thread of the job.
             interval: seconds between two events of a job; at least 10 where its files are in an object store.
+
+        Raises UsageError for a callback that can't be called.
         """
+        if not (callback is None or isinstance(callback, bool) or callable(callback)):
+            raise UsageError(f"progress={callback!r}: give a function, or True for a bar")
         self._callback = show_bar if callback is True else callback or None
         self._on_note = on_note
         self._interval = interval

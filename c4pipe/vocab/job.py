@@ -20,7 +20,8 @@ from c4pipe.io.json_files import read_checked_json, read_intact_json, read_json,
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
 from c4pipe.io.paths import StoragePath, file_sizes, list_names, read_file, remove_tree
-from c4pipe.io.words import short_repr
+from c4pipe.io.streams import InputPath
+from c4pipe.io.words import format_count, short_repr
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.runner import check_runner, run_job, spill_folder
@@ -50,7 +51,7 @@ LOG = "spm.log"
 _LEAST_BYTES = 1000
 _PARTS = "parts.json"  # in the sample's folder: the SHA-256 of each part, once all are written
 
-Files = Sequence[Sequence[StoragePath]]
+Files = Sequence[Sequence[InputPath]]
 """Files of each source."""
 
 
@@ -268,8 +269,10 @@ def _count_files(plan: VocabPlan, files: Files, folder: StoragePath, progress: P
     )
     scan.run(plan.options, progress, "count")
     counts: list[Counts] = [np.zeros(BINS, np.int64) for _ in files]
-    for (source, _), counted in zip(items.values(), scan.parts(), strict=True):
+    for (source, path), (counted, no_text) in zip(items.values(), scan.parts(), strict=True):
         counts[source] += counted
+        if no_text:
+            progress.note(f"{path}: {format_count(no_text, 'row')} without a text, left out (no_text)")
     return counts
 
 

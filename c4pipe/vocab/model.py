@@ -58,7 +58,8 @@ def read_description(folder: StoragePath) -> VocabDescription | None:
     Raises UsageError for a malformed file.
     """
     values = read_json(folder / NAME, dict) or {}
-    is_ours = values.get("format") == FORMAT and (values.get("version") == VERSION or "sha256" in values)
+    named = isinstance(values.get("sha256"), str)  # whatever was edited since
+    is_ours = named or (values.get("format") == FORMAT and values.get("version") == VERSION)
     return read_json(folder / NAME, VocabDescription) if is_ours else None
 
 

@@ -5,6 +5,7 @@ does not depend on the files, the workers or the runner. Text is counted in byte
 line.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,7 @@ from c4pipe.errors import C4pipeError
 from c4pipe.io.atomic import write_bytes
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json
 from c4pipe.io.paths import StoragePath, read_file, storage_path
+from c4pipe.io.streams import input_path
 from c4pipe.io.words import error_reason
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.scan import ScanStep
@@ -50,18 +52,18 @@ def count(keys: npt.NDArray[np.uint64], sizes: Sequence[int]) -> Counts:
     return counts
 
 
-def encode_counts(counts: Counts) -> bytes:
-    """Returns the counts of a file as JSON, with their digest."""
+def encode_counts(counts: Counts, no_text: int) -> bytes:
+    """Returns the counts of a file, and the number of its rows without a text, as JSON, with their digest."""
     bins = np.flatnonzero(counts)
-    return encode_checked_json({"bins": bins.tolist(), "bytes": counts[bins].tolist()})
+    return encode_checked_json({"bins": bins.tolist(), "bytes": counts[bins].tolist(), "no_text": no_text})
 
 
-def decode_counts(data: bytes, name: object = "the counts") -> Counts:
-    """Returns the counts, given their JSON. Raises DamagedFileError, with the file's name, where it was changed."""
+def decode_counts(data: bytes, name: object = "the counts") -> tuple[Counts, int]:
+    """Returns what `encode_counts` took. Raises DamagedFileError, with the file's name, where it was changed."""
     values = decode_checked_json(data, name, dict)
     counts = np.zeros(BINS, np.int64)
     counts[values["bins"]] = values["bytes"]
-    return counts
+    return counts, values.get("no_text", 0)  # an earlier version did not count them
 
 
 def total_bytes(available: Sequence[int], weights: Sequence[float], limit: int, repeat: bool) -> int:
@@ -118,8 +120,10 @@ def _without_files(readings: Sequence[Reading]) -> tuple[Reading, ...]:
     return tuple(replace(reading, files=(), content=None, shards=()) for reading in readings)
 
 
-class CountText(ScanStep[tuple[int, str], Counts]):
-    """((number of the source, path), path of the counts): writes the bytes of text of a file, by bin."""
+class CountText(ScanStep[tuple[int, str], tuple[Counts, int]]):
+    """((number of the source, path), path of the counts): writes the bytes of text of a file, by bin, and the number of
+    its rows whose text is null.
+    """
 
     def __init__(self, readings: Sequence[Reading]) -> None:
         """Takes the readings of the sources."""
@@ -129,11 +133,12 @@ class CountText(ScanStep[tuple[int, str], Counts]):
         """Returns the counts of a file as JSON."""
         source, path = item
         counts = np.zeros(BINS, np.int64)
-        for texts, keys in read(storage_path(path, reads=True), self._readings[source]):
+        lost: Counter[str] = Counter()
+        for texts, keys in read(input_path(path), self._readings[source], lost):
             counts += count(keys, [len(text.encode()) + 1 for text in texts])
-        return encode_counts(counts)
+        return encode_counts(counts, lost["no_text"])
 
-    def read(self, part: StoragePath, item: tuple[int, str]) -> Counts:
+    def read(self, part: StoragePath, item: tuple[int, str]) -> tuple[Counts, int]:
         """Returns the counts of a file."""
         return decode_counts(read_file(part), part)
 
@@ -165,7 +170,7 @@ class _Choose(_Spilling):
         source, path = element
         firsts = first_bins(self._portions[source])
         held: list[pa.Table] = []
-        for texts, keys in read(storage_path(path, reads=True), self._readings[source]):
+        for texts, keys in read(input_path(path), self._readings[source]):
             chosen = np.flatnonzero(bins_of(keys) < firsts[-1])
             held.append(pa.table([pa.array(keys[chosen]), [texts[row].encode() for row in chosen]], schema=_SCHEMA))
             if sum(pages.nbytes for pages in held) >= _HELD_BYTES:

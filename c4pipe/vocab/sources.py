@@ -6,15 +6,15 @@ text.
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import mmh3
 import numpy as np
-import pyarrow as pa
 
 from c4pipe.corpus import manifest
 from c4pipe.corpus.opened import open_language
@@ -31,13 +31,13 @@ from c4pipe.corpus.reader import (
 )
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.hashes import normalise_url, page_key
-from c4pipe.io.paths import StoragePath, file_size, list_names, storage_path
-from c4pipe.io.text import parse_row
+from c4pipe.io.parquet_footer import is_text, texts_of
+from c4pipe.io.paths import RemotePath, StoragePath, file_size, list_names
+from c4pipe.io.streams import InputPath, WebPath, input_path
+from c4pipe.io.text import lines_in, open_content, parse_row
 from c4pipe.io.words import error_reason
-from c4pipe.wet.damage import DAMAGE, Damage
 from c4pipe.wet.extraction import TEXT_ENDINGS, is_json, is_parquet
 from c4pipe.wet.inputs import LOG, find_inputs
-from c4pipe.wet.text_files import read_lines
 
 ENDINGS = TEXT_ENDINGS
 """The endings of files that can be read; the ending tells the format."""
@@ -61,7 +61,7 @@ class Source:
         weight: the share of the sample's bytes, relative to the weights of the other sources.
     """
 
-    path: StoragePath
+    path: InputPath
     weight: float = 1.0
 
 
@@ -78,7 +78,7 @@ class Reading:
         shards: the shards of a corpus, one for each file; none of other text.
     """
 
-    files: tuple[StoragePath, ...]
+    files: tuple[InputPath, ...]
     page_keys: tuple[str, bool] | None
     keys: tuple[int, int]
     content: Any
@@ -92,14 +92,14 @@ def parse_source(text: str) -> Source:
     """
     path, colon, weight = text.rpartition(":")
     if not colon or "/" in weight or Path(text).exists():  # the colon of a URL, if any
-        return Source(storage_path(text, reads=True))
+        return Source(input_path(text))
     try:
         value = float(weight)
     except ValueError:
         value = math.nan
     if not (path and value > 0 and math.isfinite(value)):
         raise UsageError(f"{text}: the weight after the colon must be a number above 0, as in corpus/en:10")
-    return Source(storage_path(path, reads=True), value)
+    return Source(input_path(path), value)
 
 
 def source_labels(sources: Sequence[Source]) -> list[str]:
@@ -131,27 +131,38 @@ def find_pages(source: Source, held_out: bool = False, on_note: Callable[[str], 
     Raises UsageError where there is nothing that can be read, C4pipeError where a shard of a corpus is missing.
     """
     path = source.path
-    if not isinstance(path, Path) and "*" in path.url:
+    if isinstance(path, RemotePath) and "*" in path.url:
         return _of_text(path.url, held_out, on_note)
-    if path.name.endswith(ENDINGS) and not path.is_dir():
-        if not path.exists():
+    if path.name.endswith(ENDINGS) and (isinstance(path, WebPath) or not path.is_dir()):
+        if not isinstance(path, WebPath) and not path.exists():
             raise UsageError(f"{path}: there is no such file; check the path")
-        return _split(Reading((path,), None, (0, 0), [{"name": path.name, "bytes": file_size(path)}]), held_out)
+        try:
+            size = file_size(path)
+        except OSError as error:
+            reason = error_reason(error).removeprefix(f"{path}: ")
+            raise UsageError(f"{path} can't be read: {reason}") from error
+        return _split(Reading((path,), None, (0, 0), [{"name": path.name, "bytes": size}]), held_out)
+    if isinstance(path, WebPath):  # which has no listing
+        return _of_corpus(path, held_out)
     if not path.is_dir():
         raise UsageError(_no_folder(path))
     inside = list_names(path)
     if any(map(_SHARD.fullmatch, inside)):
         return _of_corpus(path, held_out)
     if manifest.MANIFEST in inside:
-        languages = ", ".join(f"{path}/{name}" for name in sorted(inside) if "." not in name and name[0] != "_")
-        raise UsageError(f"{path} is a corpus: give the folders of its languages, {languages}")
+        raise _whole_corpus(path, sorted(name for name in inside if "." not in name and name[0] != "_"))
     return _of_text(f"{path}/", held_out, on_note)
 
 
 def _of_text(pattern: str, held_out: bool, on_note: Callable[[str], None]) -> Reading:
     inputs = find_inputs((pattern,), on_note=on_note, kind="text")
     files = [{"name": each.name, "bytes": each.size} for each in inputs]
-    return _split(Reading(tuple(storage_path(each.path, reads=True) for each in inputs), None, (0, 0), files), held_out)
+    return _split(Reading(tuple(input_path(each.path) for each in inputs), None, (0, 0), files), held_out)
+
+
+def _whole_corpus(path: InputPath, languages: Sequence[str]) -> UsageError:
+    folders = ", ".join(f"{path}/{name}" for name in languages)
+    return UsageError(f"{path} is a corpus: give the folders of its languages, {folders}")
 
 
 def _no_folder(path: StoragePath) -> str:
@@ -167,33 +178,39 @@ def _split(reading: Reading, held_out: bool) -> Reading:
     return replace(reading, keys=(HELD_OUT_KEY, 1 << 64) if held_out else (0, HELD_OUT_KEY))
 
 
-def _of_corpus(path: StoragePath, held_out: bool) -> Reading:
+def _of_corpus(path: InputPath, held_out: bool) -> Reading:
     corpus = open_language(path)
+    if corpus.path == path:
+        raise _whole_corpus(path, corpus.languages)
     validation = corpus.shards("validation")
     has_validation = any(shard.rows for shard in validation)
     shards = validation if held_out and has_validation else corpus.shards("train")
-    files = tuple(cast(StoragePath, shard.file) for shard in shards)  # as the path is one
+    files = tuple(shard.file for shard in shards)
     reading = Reading(files, corpus.recipe.page_keys, (0, 1 << 64), {"manifest": corpus.digest}, shards)
     return reading if has_validation else _split(reading, held_out)
 
 
-def read(file: StoragePath, reading: Reading) -> Iterator[Pages]:
+def read(file: InputPath, reading: Reading, lost: Counter[str] | None = None) -> Iterator[Pages]:
     """Yields the texts and keys of a file's pages, in the order of the file, some at a time. Blank texts are left out.
+
+    Rows whose text is null are left out, too; they are counted in `lost`, by their kind of damage, `no_text`.
 
     Raises C4pipeError where a shard of a corpus can't be read; UsageError, with the place, where another file can't be
     read, or its content is not what its name says.
     """
     first, end = reading.keys
-    for texts, keys in _keyed(file, reading.page_keys):
+    for texts, keys in _keyed(file, reading.page_keys, Counter() if lost is None else lost):
         pairs = zip(keys, texts, strict=True)
         chosen = [(key, text) for key, text in pairs if first <= key < end and text.strip()]
         yield [text for _, text in chosen], np.array([key for key, _ in chosen], np.uint64)
 
 
-def _keyed(file: StoragePath, page_keys: tuple[str, bool] | None) -> Iterator[tuple[list[str], list[int]]]:
+def _keyed(
+    file: InputPath, page_keys: tuple[str, bool] | None, lost: Counter[str]
+) -> Iterator[tuple[list[str], list[int]]]:
     """Yields the texts and keys of a file's pages, some at a time."""
     if page_keys is None:
-        for texts in _own_texts(file):
+        for texts in _own_texts(file, lost):
             yield texts, [mmh3.hash64(text.encode(), signed=False)[0] for text in texts]
         return
     scheme, by_md5 = page_keys
@@ -205,7 +222,7 @@ def _keyed(file: StoragePath, page_keys: tuple[str, bool] | None) -> Iterator[tu
         raise C4pipeError(f"{file} can't be read: {error_reason(error)}") from error
 
 
-def first_files(reading: Reading, size: int) -> tuple[StoragePath, ...]:
+def first_files(reading: Reading, size: int) -> tuple[InputPath, ...]:
     """Returns the first shards of a corpus, enough for about `size` bytes of text; all files of other text.
 
     The first shards have the pages with the smallest keys. So a sample of a large corpus reads only a part of it.
@@ -235,43 +252,42 @@ def _text_bytes(shard: Shard) -> int:
     return sum(each.total_uncompressed_size for each in columns if each.path_in_schema == "text")
 
 
-def _own_texts(file: StoragePath) -> Iterator[list[str]]:
+def _own_texts(file: InputPath, lost: Counter[str]) -> Iterator[list[str]]:
     """Yields the texts of a file that is not of a corpus, some at a time. Raises UsageError, with the place."""
     try:
         if is_parquet(file.name):
-            yield from _of_parquet(file)
+            yield from _of_parquet(file, lost)
             return
-        texts = _of_json(file) if is_json(file.name) else (line.decode().strip() for line in _lines(file))
+        texts = _of_json(file, lost) if is_json(file.name) else (line.decode().strip() for line in _lines(file))
         while some := list(islice(texts, _ROWS_AT_ONCE)):
             yield some
     except UNREADABLE as error:
         raise UsageError(f"{file} can't be read: {error_reason(error)}") from error
 
 
-def _of_parquet(file: StoragePath) -> Iterator[list[str]]:
+def _of_parquet(file: InputPath, lost: Counter[str]) -> Iterator[list[str]]:
     for table in parquet_tables(file, ["text"], _ROWS_AT_ONCE):
-        kind = table.schema.field("text").type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-            raise UsageError(f"{file} has no strings in its column text, but {kind}")
-        yield [text or "" for text in table["text"].to_pylist()]
+        column = table["text"]
+        if not is_text(column.type):
+            raise UsageError(f"{file} has no strings in its column text, but {column.type}")
+        lost["no_text"] += column.null_count
+        yield [(text or b"").decode() for chunk in column.chunks for text in texts_of(chunk)]
 
 
-def _lines(file: StoragePath) -> Iterator[bytes]:
-    with open_binary(file) as data:
-        for item in read_lines(data, file.name):
-            if isinstance(item, Damage):
-                raise UsageError(f"{file} can't be read: {DAMAGE[item.kind]}")
-            yield item.data
+def _lines(file: InputPath) -> Iterator[bytes]:
+    with open_content(open_binary(file), file.name, most_nuls=16) as content:
+        yield from lines_in(content)
 
 
-def _of_json(file: StoragePath) -> Iterator[str]:
+def _of_json(file: InputPath, lost: Counter[str]) -> Iterator[str]:
     for number, line in enumerate(_lines(file), 1):
         if not line.strip():
             continue
         row = parse_row(line)
-        text = row.get("text", 0) if row else None
-        if row and text is None:
-            text = ""
+        text = row.get("text", 0) if row else 0
+        if text is None:
+            lost["no_text"] += 1
+            continue
         if not isinstance(text, str):
             shown = line.decode().strip()[:60]
             raise UsageError(f'{file}, line {number}: {shown!r} is no JSON object with a "text"')

@@ -3,19 +3,17 @@
 Also what a file is, in a few words, where it is not what it should be.
 """
 
-import contextlib
 import json
-import re
-import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TextIO, TypedDict
 
 from c4pipe.errors import C4pipeError, DamagedFileError
 from c4pipe.io.atomic import AtomicFile, name_os_errors
+from c4pipe.io.file_kinds import GZIP, ZSTANDARD, describe_start
 from c4pipe.io.json_files import from_json, parse_json
 from c4pipe.io.paths import StoragePath, read_file
-from c4pipe.io.text import other_kind
-from c4pipe.io.words import error_reason, short, visible
+from c4pipe.io.text import content_start
+from c4pipe.io.words import error_reason
 
 RECORD_CAP = 16 * 1024 * 1024
 """Bytes of the largest body that is read: more than eighty times the characters that rule `too_long` lets pass."""
@@ -27,6 +25,9 @@ DAMAGE = {
     "gzip_corrupt": "a gzip member can't be inflated, or is cut off before the next one; its records are lost",
     "gzip_cut": "the file ends inside a gzip member",
     "gzip_junk": "bytes between gzip members belong to none; they are skipped",
+    "zstd_corrupt": "a Zstandard frame can't be decompressed, or is cut off before the next one; its records are lost",
+    "zstd_cut": "the file ends inside a Zstandard frame",
+    "zstd_junk": "bytes between Zstandard frames belong to none; they are skipped",
     "empty_file": "the file has no record",
     "junk": "bytes belong to no record; they are skipped",
     "header_cut": "a header block ends before its blank line; the record is lost",
@@ -46,8 +47,7 @@ DAMAGE = {
     "html_too_large": f"a page has more than {RECORD_CAP:,} bytes when it is decompressed; the page is lost",
     "html_too_hard": "the text of a page can't be extracted within the limits of time and memory; the page is lost",
     "bad_charset": "a page has bytes that are not of its character encoding; they are read as U+FFFD",
-    "zstd_corrupt": "a Zstandard file can't be decompressed, or is cut off; what follows is lost",
-    "other_format": "a file is not text in UTF-8 but in UTF-16, an archive or another binary file; it is not read",
+    "other_format": "a file is no text in UTF-8 but an HTML page, an archive, text in UTF-16 or such; it is not read",
     "parquet_corrupt": "rows of a Parquet file can't be read; they are lost",
     "bad_json": "a line of JSON Lines is no JSON object; it is skipped",
     "no_text": "a row has no text in its column or key for it; it is skipped",
@@ -82,19 +82,6 @@ class NoRecordError(C4pipeError):
 HAS_NO = "has no record"
 """Words in the error of an input without any record; the error of a file that can't be downloaded has them not."""
 
-_ZSTD = b"\x28\xb5\x2f\xfd"
-_ADVICE = {
-    "archive": "unpack it first",
-    "compressed": "unpack it first",
-    "Parquet": "c4pipe import reads Parquet",
-    "Git LFS": "fetch the file with git lfs pull",
-    "UTF-16": "convert it to UTF-8",
-}
-_HTML = re.compile(r"<!doctype html|<html|<head|<body", re.IGNORECASE)
-_TITLE = re.compile(r"<title[^>]*>([^<]*)|<h1[^>]*>([^<]*)", re.IGNORECASE)
-_CODE = re.compile(r"<Code>([^<]*)</Code>")
-_SHOWN = 60  # characters of a file's content in a sentence
-
 
 def describe_content(first: bytes, damage: Mapping[str, int]) -> str:
     """Returns what a file without any record is, as the end of a sentence: `it is an HTML page (404 Not Found)`.
@@ -103,38 +90,15 @@ def describe_content(first: bytes, damage: Mapping[str, int]) -> str:
         first: its first bytes, as it is stored; a few KiB are enough.
         damage: how often the reader met each kind of damage in it.
     """
-    is_text = first.startswith(_ZSTD) and not damage.keys().isdisjoint(("zstd_corrupt", "other_format"))
-    content, is_damaged = first, is_text or "parquet_corrupt" in damage
-    if first.startswith(b"\x1f\x8b"):
-        content = b""
-        with contextlib.suppress(zlib.error):
-            content = zlib.decompressobj(31).decompress(first, 4096)
-        is_damaged = not content and "empty_file" not in damage
+    packing = "gzip" if first.startswith(GZIP) else "Zstandard" if ZSTANDARD.match(first) else ""
+    content = content_start(first) if packing else first
+    is_damaged = "parquet_corrupt" in damage or (not content and packing and "empty_file" not in damage)
+    if content[:5].upper() == b"WARC/" and "other_format" in damage:
+        return "it is a WET or WARC file, and no text: c4pipe build reads it"
     if is_damaged or content[:5].upper() == b"WARC/":
         kinds = ", ".join(f"{kind} {number:,}" for kind, number in damage.items())
         return f"its data are damaged ({kinds}): copy it again"
-    return f"it is {_describe(content)}" + (", in gzip" if content is not first and content else "")
-
-
-def _describe(first: bytes) -> str:
-    if not first.strip(b"\0 \t\r\n"):
-        return "a file of zeros" if b"\0" in first else "a file of blank lines" if first else "empty"
-    if kind := other_kind(first, len(first) // 16):
-        return kind + next((f": {advice}" for word, advice in _ADVICE.items() if word in kind), "")
-    text = first[:4096].decode("utf-8", "replace").lstrip("\ufeff").strip()
-    if _HTML.search(text[:1000]):
-        title = _TITLE.search(text)
-        return f"an HTML page ({_shown(title[1] or title[2] or '')})" if title else "an HTML page"
-    if text.startswith("<"):
-        code = _CODE.search(text)
-        return f"an XML document ({_shown(code[1] if code else text)})"
-    if "\0" in text or text[:200].count("\ufffd") > len(text[:200]) // 10:
-        return "binary data of another kind"
-    return f"{'JSON' if text.startswith(('{', '[')) else 'plain text'} ({_shown(text)})"
-
-
-def _shown(text: str) -> str:
-    return short(visible(" ".join(text[:1000].split())), _SHOWN)
+    return f"it is {describe_start(content)}" + (f", in {packing}" if packing and content else "")
 
 
 MOST = 10_000

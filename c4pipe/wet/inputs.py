@@ -21,10 +21,10 @@ from c4pipe.io.text import decode_text, entries, read_content, read_text
 from c4pipe.io.words import CONTROL, error_reason, format_count
 from c4pipe.wet.extraction import TEXT_ENDINGS
 
-WET_ENDINGS = (".wet", ".wet.gz")
+WET_ENDINGS = (".wet", ".wet.gz", ".wet.zst")
 """The endings of WET files that are searched in folders; a path or glob may name any file."""
 
-WARC_ENDINGS = (".warc", ".warc.gz")
+WARC_ENDINGS = (".warc", ".warc.gz", ".warc.zst")
 """The endings of WARC files that are searched in folders."""
 
 LOG = logging.getLogger("c4pipe")
@@ -145,6 +145,8 @@ def find_inputs(
     Raises UsageError if an input names no file, a folder can't be read, a link of the name of an input leads nowhere,
     or two files have one name; C4pipeError if a crawl's list can't be downloaded.
     """
+    if not patterns:
+        raise UsageError("there is no input: give at least one file, folder or crawl")
     finder = _Finder(selection or Selection(), on_wait, on_note, kind)
     paths: dict[str, str] = {}
     for pattern in patterns:

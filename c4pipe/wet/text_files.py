@@ -10,20 +10,16 @@ import pyarrow as pa
 
 from c4pipe.io.downloads import ByteStream, DownloadError
 from c4pipe.io.gzip_members import FIRST_BYTES, Gap
-from c4pipe.io.parquet_footer import UNREADABLE, open_parquet
+from c4pipe.io.parquet_footer import UNREADABLE, check_columns, open_parquet, texts_of
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import WebPath
-from c4pipe.io.text import parse_row, read_pieces
+from c4pipe.io.text import LINE_BYTES, parse_row, read_pieces
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.extraction import NO_COLUMN, TextLayout, is_json
 from c4pipe.wet.page import Page, microseconds
 
 NO_TIMESTAMP = "1970-01-01T00:00:00Z"
 """The timestamp of a document without a timestamp: a page needs one, and no page was captured in 1970."""
-
-
-LINE_CAP = 6 * RECORD_CAP
-"""Bytes of the longest line that is read: JSON can write one byte of text as six (`\\u0009`)."""
 
 _ISO_DATE = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
@@ -132,9 +128,8 @@ def read_parquet_pages(
     file = open_parquet(path)[0]
     with file:
         names = file.schema_arrow.names
-        if layout.text not in names:
-            raise LookupError(f"it has no column {layout.text}, but {', '.join(names)}")
-        columns = [each for each in layout.columns if each in names]
+        columns = [each for each in layout.columns if each in (layout.text, *names)]
+        check_columns(file.schema_arrow, columns)
         for group in range(file.num_row_groups):
             rows, done = file.metadata.row_group(group).num_rows, 0
             try:
@@ -164,10 +159,7 @@ def _of_batch(batch: pa.RecordBatch, before: int, maker: "_PageMaker") -> Items:
     columns: dict[str, Sequence[Any]] = {
         name: _values(batch[name]) for name in batch.schema.names if name != maker.layout.text
     }
-    texts = batch[maker.layout.text]
-    if pa.types.is_dictionary(texts.type):
-        texts = texts.dictionary_decode()
-    for row, text in enumerate(texts.cast(pa.large_binary()).to_pylist()):
+    for row, text in enumerate(texts_of(batch[maker.layout.text])):
         if text is None:
             yield Damage("no_text", before + row + 1)
         else:
@@ -289,14 +281,14 @@ class Line(NamedTuple):
 def _pieces(stream: ByteStream, name: str) -> Iterator[bytes | Damage]:
     """Yields the pieces of `read_pieces`, and damage between them."""
     for piece in read_pieces(stream, name):
-        yield Damage(piece.kind, 0, piece.length, piece.first) if isinstance(piece, Gap) else piece
+        yield Damage(piece.kind, 0, piece.length, piece.first[:FIRST_BYTES]) if isinstance(piece, Gap) else piece
 
 
 def read_lines(stream: ByteStream, name: str) -> Iterator[Line | Damage]:
     r"""Yields the lines of a text file, which end at `\n`, and the damage in it.
 
     The arguments are those of `read_pieces`. A line that damage cuts is left out, and so is a line of more than
-    LINE_CAP bytes. The offset of damage is the number of the line before which, or in which, it is.
+    LINE_BYTES bytes. The offset of damage is the number of the line before which, or in which, it is.
 
     Raises OSError where the stream can't be read.
     """
@@ -309,7 +301,7 @@ def read_lines(stream: ByteStream, name: str) -> Iterator[Line | Damage]:
         first, newline, rest = piece.partition(b"\n")
         held.append(first)
         size += len(first)
-        if size > LINE_CAP:
+        if size > LINE_BYTES:
             if not is_cut:
                 yield Damage("record_too_large", number, size, held[0][:FIRST_BYTES])
             held, is_cut = [], True

@@ -232,3 +232,15 @@ def test_each_rule_has_words_for_its_value(name: str) -> None:
             assert rule.says(value, rule.drops(value), page)
         elif isinstance(rule, CorpusRule):
             assert rule.says(page.normalised_url)
+
+
+def test_a_page_of_other_sentence_marks_fell_by_the_rule_of_lines(sample_lists: Lists) -> None:
+    """The rule `few_sentences` counts what `no_terminal_punctuation` left: both are named."""
+    page = Page("https://zh.example/", "2019-04-18T10:12:43Z", "水很冷，所以船没有出海。\n村里的人都在等面包和奶酪。")
+    evaluator = RecipeEvaluator(C4.with_languages(["zh-cn"]), sample_lists)
+    trace = explain_page(evaluator, page)
+    fact = "no text is left: no_terminal_punctuation dropped 2 of 2 lines"
+    assert [rule.fact for rule in trace.rules if rule.dropped and rule.asked] == [fact]
+    assert evaluator.explain_drop(*evaluator.clean(page)) == (fact, page.body)
+    last = printed(page_view(trace)).splitlines()[-1]
+    assert last == "Dropped by few_sentences, after no_terminal_punctuation dropped 2 of 2 lines."

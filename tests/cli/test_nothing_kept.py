@@ -3,6 +3,7 @@ A wanted language without a page is named, too.
 """
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,31 @@ def test_a_wanted_language_without_a_page(tmp_path: Path, capsys: pytest.Capture
     assert "| of these in sw | 0 | 0.0 |" in card
     assert f"<p>Warning: {sentence}.</p>" in report
     assert '<span>zh-cn</span></th><td class="n">0</td>' in report
+
+
+NO_JAVA = pytest.mark.skipif(not shutil.which("java"), reason="this machine has no Java, which Spark needs")
+
+
+@pytest.mark.parametrize(
+    "runner",
+    [
+        pytest.param(["DirectRunner"], id="beam", marks=pytest.mark.beam),
+        pytest.param(
+            ["spark", "--spark-master", "local[2]"], id="spark", marks=[pytest.mark.spark, pytest.mark.slow, NO_JAVA]
+        ),
+    ],
+)
+def test_chinese_lines_on_a_runner(runner: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On Spark and Beam, too, the table counts the lines, and the warning names their rule and a recipe that fits."""
+    write_wet(tmp_path / "a.warc.wet.gz", [Page("https://zh.example/", "2019-04-18T10:12:43Z", "\n".join(CHINESE))])
+    command = ["build", str(tmp_path / "a.warc.wet.gz"), "--recipe", "noblocklist", "--languages", "zh-cn,ja"]
+    assert main.main([*command, "--output", str(tmp_path / "c"), "--runner", *runner]) == 4
+    printed, shown = capsys.readouterr()
+    assert "after no_terminal_punctuation dropped 3 of 3 lines; text with other sentence marks" in shown
+    assert "needs the recipe mc4" in shown
+    rows = {row[-3]: row[-2:] for row in map(str.split, printed.splitlines()) if len(row) > 2}
+    assert rows["no_terminal_punctuation"] == ["-3", "100.0"]
+    assert [rows[language] for language in ("zh-cn", "ja")] == [["0", "0.0"]] * 2
 
 
 def test_the_languages_of_a_preset_are_not_missed() -> None:

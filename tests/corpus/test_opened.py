@@ -42,7 +42,7 @@ def test_a_corpus_says_what_its_manifest_says(small_corpus: Path) -> None:
     assert corpus.digest == sha256((small_corpus / "manifest.json").read_bytes()).hexdigest()
     assert corpus.recipe == RECIPES["unfiltered"].with_languages(["en", "de"])
     assert corpus.languages == ("de", "en")
-    assert corpus.formats == ("parquet", "tfrecord", "json")
+    assert corpus.formats == ("parquet", "tfrecord", "json", "json.zst")
     assert corpus.counts == manifest["counts"]
     assert corpus.pages == manifest["counts"]["pages.kept"] > 50
 
@@ -103,7 +103,7 @@ def test_a_page_is_in_the_shards_that_it_belongs_to(small_corpus: Path, file_for
 # What can be wrong
 
 
-@pytest.mark.parametrize("inside", ["", "de", "manifest.json", "_work"])
+@pytest.mark.parametrize("inside", ["", "de", "_work"])
 def test_a_folder_without_a_manifest(copied: Path, inside: str) -> None:
     if not inside:
         (copied / "manifest.json").unlink()

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -72,8 +73,18 @@ def write(folder: Path, tables: list[pa.Table], formats: tuple[str, ...] = ALL) 
     return {name: folder / file.path for name, file in zip(formats, writer.files, strict=True)}
 
 
+def unpack(data: bytes) -> bytes:
+    """The content of a single Zstandard frame that has a checksum."""
+    assert zstandard.get_frame_parameters(data).has_checksum
+    unpacker = zstandard.ZstdDecompressor().decompressobj()
+    content = unpacker.decompress(data)
+    assert (unpacker.eof, unpacker.unused_data) == (True, b"")
+    return content
+
+
 def read_json(path: Path) -> list[Row]:
-    content = gzip.decompress(path.read_bytes()).decode()
+    data = path.read_bytes()
+    content = (gzip.decompress(data) if path.suffix == ".gz" else unpack(data)).decode()
     assert content == "" or content.endswith("\n")
     return [json.loads(line) for line in content.split("\n")[:-1]]
 
@@ -111,6 +122,7 @@ READERS: dict[str, Callable[[Path], list[Row]]] = {
     "parquet": read_parquet,
     "tfrecord": read_tfrecord,
     "json": read_json,
+    "json.zst": read_json,
 }
 
 
@@ -272,13 +284,14 @@ def test_files_are_described(tmp_path: Path) -> None:
         writer.write(table(UNICODE))
         writer.write(table(TWO))
         names = [path.name for path in (tmp_path / "de").iterdir()]
-        assert len(names) == 3
+        assert len(names) == 4
         assert all(n.startswith(".") and str(os.getpid()) in n and n.endswith(".tmp") for n in names)
         assert writer.files == []
     assert [file.path for file in writer.files] == [
         "de/c4-validation-00003-of-00016.parquet",
         "de/c4-validation-00003-of-00016.tfrecord.gz",
         "de/c4-validation-00003-of-00016.json.gz",
+        "de/c4-validation-00003-of-00016.json.zst",
     ]
     for file in writer.files:
         content = (tmp_path / file.path).read_bytes()
@@ -290,7 +303,7 @@ def test_files_are_described(tmp_path: Path) -> None:
             "bytes": len(content),
             "sha256": expected.sha256,
         }
-    assert len(list((tmp_path / "de").iterdir())) == 3
+    assert len(list((tmp_path / "de").iterdir())) == 4
 
 
 def everything(folder: Path) -> list[Path]:
@@ -330,7 +343,9 @@ def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.
     if place == "open":
         monkeypatch.setattr(Path, "open", fail_the_second_time(Path.open))
     elif place == "close":
-        monkeypatch.setattr(writer._GzipFileWriter, "close", fail_the_second_time(writer._GzipFileWriter.close))
+        monkeypatch.setattr(
+            writer._CompressedFileWriter, "close", fail_the_second_time(writer._CompressedFileWriter.close)
+        )
     elif place == "fsync":
         monkeypatch.setattr(os, "fsync", fail_the_second_time(os.fsync))
     else:
@@ -413,4 +428,4 @@ def test_parse_formats_refuses_others(text: str, shown: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_formats(text)
     assert shown in str(caught.value)
-    assert "parquet, tfrecord, json" in str(caught.value)
+    assert "parquet, tfrecord, json, json.zst" in str(caught.value)

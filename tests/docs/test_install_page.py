@@ -28,9 +28,10 @@ from c4pipe.objectives import objective
 from c4pipe.objectives.batches import Batches
 from c4pipe.objectives.tokenizer import Tokenizer
 
-corpus, vocabulary = sys.argv[1:]
+corpus, vocabulary, packed = sys.argv[1:]
 pages = list(read.documents(corpus, seed=1))
 assert len(pages) == len(read.random_access(corpus)) == 38
+assert len(list(read.documents(packed, seed=1))) == 38
 tokenizer = Tokenizer(Path(vocabulary, "spm.model"))
 documents = read.mix([corpus], seed=1)
 batches = Batches(documents, tokenizer, objective.prefix_lm(tokenizer.ids), size=2)
@@ -78,21 +79,23 @@ def test_the_names_of_wheels_are_those_of_the_project() -> None:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A corpus of the sample crawl and a vocabulary."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
+    """A corpus of the sample crawl, a vocabulary, and the corpus in Zstandard."""
     folder = tmp_path_factory.mktemp("read")
+    packed = ["dedup", folder / "corpus" / "_work", "--format", "json.zst", "--output", folder / "packed"]
     crawl, lists, corpus = ROOT / "samples" / "crawl", ROOT / "samples" / "lists", folder / "corpus"
     for command in (
         ["build", crawl, "--lists", lists, "--output", corpus, "--workers", "1", "--quiet"],
         ["vocab", corpus / "en", "--size", "300", "--output", folder / "vocabulary", "--quiet"],
+        [*packed, "--workers", "1", "--quiet"],
     ):
         given = [sys.executable, "-m", "c4pipe", *map(str, command)]
         subprocess.run(given, cwd=ROOT, check=True, capture_output=True)
-    return corpus, folder / "vocabulary"
+    return corpus, folder / "vocabulary", folder / "packed"
 
 
 @pytest.mark.slow
-def test_reading_imports_the_packages_of_the_line_and_nothing_else(built: tuple[Path, Path]) -> None:
+def test_reading_imports_the_packages_of_the_line_and_nothing_else(built: tuple[Path, ...]) -> None:
     (line,) = re.findall(r"^    pip install ((?:[a-z][\w-]+ ?){3,})$", section(INSTALL, "Only to read"), re.MULTILINE)
     lines = page("requirements/reader.in").splitlines()
     assert line.split() == [each for each in lines if not each.startswith("#")]

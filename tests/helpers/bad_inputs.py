@@ -43,7 +43,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     "gzipped nothing": (gzip.compress(b""), "empty"),
     "zeros": (bytes(1000), "a file of zeros"),
     "lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "a pointer of Git LFS"),
-    "zstd": (pa.Codec("zstd").compress(PLAIN, asbytes=True), "compressed by Zstandard: unpack it first"),
+    "zstd": (pa.Codec("zstd").compress(NOT_FOUND, asbytes=True), "an HTML page (404 Not Found), in Zstandard"),
     "bzip2": (bz2.compress(PLAIN), "compressed by bzip2"),
     "xz": (lzma.compress(PLAIN), "compressed by xz"),
     "zip": (archive("zip"), "a zip archive"),

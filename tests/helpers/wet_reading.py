@@ -57,7 +57,7 @@ def check_losses(losses: list[Damage], data: bytes) -> None:
     end = 0
     for kind, offset, length, first in losses:
         assert len(first) == min(length, FIRST_BYTES) or kind in LINES
-        if not kind.startswith("gzip_") and kind not in LINES and length:
+        if not kind.startswith(("gzip_", "zstd_")) and kind not in LINES and length:
             assert end <= offset
             end = offset + length
             assert end <= len(plain)

@@ -118,7 +118,7 @@ LAYOUTS = st.builds(
     Layout,
     recipe=st.sampled_from([C4, C4, TFDS, RECIPES["mc4"]]),
     shards=st.sampled_from([1, 2, 3, 8]),
-    formats=st.sampled_from([("parquet",), ("json",), ("tfrecord",), ("parquet", "tfrecord", "json")]),
+    formats=st.sampled_from([("parquet",), ("json",), ("tfrecord",), ("json.zst",), ("parquet", "tfrecord", "json")]),
 )
 
 

@@ -128,6 +128,24 @@ def test_a_file_that_goes_away_is_missing_and_read_later(
     assert texts(tmp_path / "c") == expected("ab")
 
 
+def test_a_killed_import_continues(hub: Hub, tmp_path: Path) -> None:
+    files, output = f"{DATA}/data/*.parquet", tmp_path / "c"
+    command = [sys.executable, "-m", "c4pipe", "import", files, "--workers", "1", "--quiet", "--output", str(output)]
+    with subprocess.Popen(command) as process:
+
+        def kill(asked: str, number: int) -> None:
+            if asked == "resolve data/d.parquet" and number == 3:
+                process.kill()
+
+        hub.script = kill
+        assert process.wait(60) == -9
+    assert len(list((output / "_work").glob("*.parquet"))) == 3
+    hub.asked.clear()
+    assert import_text(output, files) == 0
+    assert texts(output) == expected("abcd")
+    assert hub.asked["resolve data/a.parquet"] < hub.asked["resolve data/d.parquet"]
+
+
 def test_another_version_than_before_is_an_error(hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = [f"{DATA}/data/[ab]*.parquet", "--workers", "1", "--quiet", "--work", str(tmp_path / "w"), "--output"]
     assert main.main(["import", *options, str(tmp_path / "c")]) == 0

@@ -261,13 +261,40 @@ def test_tensorflow(small_corpus: Path) -> None:
     documents = dataset(read.documents(small_corpus, seed=1))
     assert documents.cardinality() == len(expected)
     assert documents.element_spec["url"] == tf.TensorSpec((), tf.string)
-    for _ in range(2):
-        for document, found in zip(expected, documents.prefetch(4).as_numpy_iterator(), strict=True):
-            assert {name: getattr(v, "decode", lambda v=v: v)() for name, v in found.items()} == document
+    for document, found in zip(expected, documents.prefetch(4).as_numpy_iterator(), strict=True):
+        assert {name: getattr(v, "decode", lambda v=v: v)() for name, v in found.items()} == document
     later = read.documents(small_corpus, seed=1)
     later.skip(10)
     batch = next(iter(dataset(later).batch(8)))
     assert [url.decode() for url in batch["url"].numpy()] == urls(expected[10:18])
+
+
+def tensorflow_urls(documents: Any) -> Urls:
+    return [document["url"].decode() for document in documents.as_numpy_iterator()]
+
+
+@pytest.mark.tensorflow
+def test_tensorflow_reads_each_epoch_in_another_order(small_corpus: Path, every_url: Urls) -> None:
+    import tensorflow as tf
+
+    from c4pipe.read.tensorflow import dataset
+
+    expected = [urls(read.documents(small_corpus, seed=1, epoch=epoch)) for epoch in range(4)]
+    documents = dataset(read.documents(small_corpus, seed=1))
+    assert [tensorflow_urls(documents) for _ in range(2)] == expected[:2]
+    assert tensorflow_urls(documents.repeat(2)) == expected[2] + expected[3]
+    begun = read.documents(small_corpus, seed=1, epoch=2)
+    begun.skip(10)
+    rest = dataset(begun)
+    assert rest.cardinality() == tf.data.UNKNOWN_CARDINALITY
+    assert tensorflow_urls(rest.repeat(2)) == expected[2][10:] + expected[3]
+    assert [len(set(order)) for order in expected] == [len(every_url)] * 4
+    same = dataset(read.documents(small_corpus))
+    assert tensorflow_urls(same) == tensorflow_urls(same)
+    mixture = read.mix([small_corpus], seed=1)
+    endless = dataset(mixture).take(30)
+    assert tensorflow_urls(endless) == urls(islice(mixture.copy(), 30))
+    assert tensorflow_urls(endless) == urls(islice(mixture.at_epoch(1), 30))
 
 
 # Grain
@@ -314,6 +341,17 @@ def test_grain_loader(small_corpus: Path, every_url: Urls) -> None:
         iter(loader(read.random_access(small_corpus, languages=["en"]))).set_state(iterator.get_state())
 
 
+@pytest.mark.consumers
+def test_grain_reads_each_epoch_in_another_order(small_corpus: Path, every_url: Urls) -> None:
+    import grain
+
+    repeated = grain.MapDataset.source(read.random_access(small_corpus)).repeat(3).to_iter_dataset()
+    found = urls(grain.experimental.WindowShuffleIterDataset(repeated, window_size=len(every_url), seed=1))
+    epochs = [found[first : first + len(every_url)] for first in range(0, len(found), len(every_url))]
+    assert [sorted(epoch) for epoch in epochs] == [every_url] * 3
+    assert len(set(map(str, epochs))) == 3
+
+
 # Hugging Face
 
 
@@ -340,3 +378,26 @@ def test_huggingface(small_corpus: Path, every_url: Urls) -> None:
     used.skip(3)
     with pytest.raises(UsageError, match="3 documents were read: give a new reader"):
         dataset(used)
+
+
+@pytest.mark.consumers
+def test_huggingface_reads_each_epoch_in_another_order(small_corpus: Path, every_url: Urls) -> None:
+    from datasets.distributed import split_dataset_by_node
+
+    from c4pipe.read.huggingface import dataset
+
+    documents = dataset(read.documents(small_corpus, seed=1), num_shards=6)
+    epochs = []
+    for epoch in range(3):
+        documents.set_epoch(epoch)
+        epochs.append(urls(documents))
+        nodes = [split_dataset_by_node(documents, node, 3) for node in range(3)]
+        for node in nodes:
+            node.set_epoch(epoch)
+        assert sorted(url for node in nodes for url in urls(node)) == every_url
+    assert len(set(map(str, epochs))) == 3
+    list(islice(iter(documents), 17))
+    again = dataset(read.documents(small_corpus, seed=1), num_shards=6)
+    again.set_epoch(2)
+    again.load_state_dict(documents.state_dict())
+    assert urls(again) == epochs[2][17:]

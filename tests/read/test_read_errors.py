@@ -23,7 +23,7 @@ from tests.helpers.corpora import change_rows, edit_manifest, largest_shard, rea
         ({"epoch": -1}, "epoch=-1: epochs count from 0"),
         ({"window": 0}, "window=0: give 1 document or more"),
         ({"split": "test"}, "split='test': a corpus has train and validation"),
-        ({"languages": "en"}, r"languages='en': give a list, as \['en'\]"),
+        ({"languages": "en"}, r"languages='en': give a list of str or None, such as \['en'\]"),
         ({"languages": ["en", "fr"]}, "has no language 'fr', but de, en"),
     ],
 )
@@ -33,9 +33,12 @@ def test_what_can_not_be_asked_for(small_corpus: Path, arguments: dict[str, Any]
 
 
 def test_a_folder_that_is_no_corpus(small_corpus: Path, corpus: Path, tmp_path: Path) -> None:
-    for folder in (tmp_path / "none", small_corpus / "_work", small_corpus / "manifest.json"):
+    for folder in (tmp_path / "none", small_corpus / "_work"):
         with pytest.raises(UsageError, match=rf"{folder} has no manifest\.json, which build writes last"):
             read.documents(folder)
+    file = small_corpus / "manifest.json"
+    with pytest.raises(UsageError, match=f"{file} is a file: give the folder of a finished corpus"):
+        read.documents(file)
     with pytest.raises(UsageError, match=f"{small_corpus} has no language 'fr', but de, en"):
         read.documents(small_corpus / "fr")
     for version in (2, 4):

@@ -250,6 +250,29 @@ def test_an_unknown_language_is_told_the_known_ones(recipe: Recipe, detector: st
     assert said == list(known)
 
 
+@pytest.mark.parametrize(
+    ("recipe", "code", "meant"),
+    [
+        (MC4, "zh-cn", "'zh'"),
+        (MC4, "zh_TW", "'zh'"),
+        (MC4, "he", "'iw'"),
+        (MC4, "jw", "'jv'"),
+        (MC4, "tl", "'fil'"),
+        (MC4, "nb", "'no'"),
+        (C4, "zh", "'zh-cn' or 'zh-tw'"),
+        (C4, "zh-Hant", "'zh-tw'"),
+        (C4, "iw", "'he'"),
+        (C4, "nn", "'no'"),
+        (C4, "fil", "'tl'"),
+        (C4, "pt-BR", "'pt'"),
+        (C4, "deu", "'de'"),
+    ],
+)
+def test_a_code_of_another_detector_is_told_this_detectors_code(recipe: Recipe, code: str, meant: str) -> None:
+    with pytest.raises(UsageError, match=rf"; did you mean {meant}\?$"):
+        recipe.with_languages([code])
+
+
 def test_a_recipe_without_language_has_one_folder() -> None:
     assert UNFILTERED.without("language").languages == (UNKNOWN,)
 

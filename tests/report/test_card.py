@@ -18,7 +18,7 @@ import pytest
 from c4pipe.clean import work_folder
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
-from c4pipe.corpus.writer import SCHEMA
+from c4pipe.corpus.writer import FORMATS, SCHEMA
 from c4pipe.dedup import publishers
 from c4pipe.recipes.presets import C4, RECIPES
 from c4pipe.report.card import NAME, render_card
@@ -79,7 +79,7 @@ def corpus_in(work: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
 
 def pages_of(made: dict[str, Any]) -> dict[str, Counter[str]]:
     """Pages by language and split, of the first format; splits without a page are left out."""
-    ending = {"parquet": ".parquet", "tfrecord": ".tfrecord.gz", "json": ".json.gz"}[made["formats"][0]]
+    ending = f".{FORMATS[made['formats'][0]].extension}"
     found: dict[str, Counter[str]] = {}
     for shard in made["shards"]:
         language, split = re.fullmatch(r"([^/]+)/c4-(\w+)-.*", shard["path"]).groups()  # type: ignore[union-attr]

@@ -70,12 +70,14 @@ def test_count_adds_sizes_up_by_bin(pages: list[tuple[int, int]]) -> None:
 @given(st.dictionaries(some_bins, st.integers(1, 2**53), max_size=20))
 def test_counts_come_back(values: dict[int, int]) -> None:
     counts = dense(values)
-    data = encode_counts(counts)
-    assert np.array_equal(decode_counts(data), counts)
-    assert decode_counts(data).dtype == np.int64
+    data = encode_counts(counts, 7)
+    again, no_text = decode_counts(data)
+    assert np.array_equal(again, counts)
+    assert again.dtype == np.int64
+    assert no_text == 7
     stored = json.loads(data)
     assert len(stored.pop("sha256")) == 64
-    assert stored == {"bins": sorted(values), "bytes": [values[each] for each in sorted(values)]}
+    assert stored == {"bins": sorted(values), "bytes": [values[each] for each in sorted(values)], "no_text": 7}
     with pytest.raises(DamagedFileError, match=r"^count-1\.json is damaged: "):
         decode_counts(json.dumps({"sha256": "0" * 64, **stored}).encode(), "count-1.json")
 
@@ -330,7 +332,7 @@ def counted(folder: Path, readings: Sequence[Reading]) -> list[Counts]:
     scan = Scan("Count text", CountText(readings), folder, items, lambda written, total: "lost")
     scan.run(RunnerOptions(workers=1), Progress())
     counts = [dense({}) for _ in readings]
-    for (source, _), each in zip(items.values(), scan.parts(), strict=True):
+    for (source, _), (each, _) in zip(items.values(), scan.parts(), strict=True):
         counts[source] += each
     assert len(list(folder.iterdir())) == len(items)
     return counts

@@ -40,12 +40,12 @@ def test_of_a_folder_in_a_store(moto: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_folder_of_the_other_kind_is_named(folder: Path) -> None:
-    with pytest.raises(UsageError, match=r"in .warc or .warc.gz: leave out --from warc, for it has WET"):
+    with pytest.raises(UsageError, match=r"in .warc, .warc.gz or .warc.zst: leave out --from warc, for it has WET"):
         find_inputs([str(folder)], kind="warc")
-    with pytest.raises(UsageError, match=r"in .warc or .warc.gz: give another folder"):
+    with pytest.raises(UsageError, match=r"in .warc, .warc.gz or .warc.zst: give another folder"):
         find_inputs([str(folder)], kind="robotstxt")
     (folder / "a.wet.gz").rename(folder / "a.warc.gz")
-    with pytest.raises(UsageError, match=r"in .wet or .wet.gz: add --from warc, for it has WARC files"):
+    with pytest.raises(UsageError, match=r"in .wet, .wet.gz or .wet.zst: add --from warc, for it has WARC files"):
         find_inputs([str(folder)])
 
 

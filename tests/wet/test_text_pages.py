@@ -122,7 +122,7 @@ def test_a_row_group_that_is_damaged_costs_its_rows(tmp_path: Path) -> None:
     assert found[200] == ["parquet_corrupt", 201, 0]
 
 
-@pytest.mark.parametrize(("ending", "kind"), [(".gz", "gzip_cut"), (".zst", "zstd_corrupt")])
+@pytest.mark.parametrize(("ending", "kind"), [(".gz", "gzip_cut"), (".zst", "zstd_cut")])
 def test_a_file_that_was_cut_is_read_up_to_there(ending: str, kind: str) -> None:
     texts = [f"{n} {n * 7919 % 10007} " * 40 for n in range(2000)]
     data = compressed(json_lines(texts), f"a{ending}")
@@ -146,7 +146,7 @@ def test_bytes_that_are_not_utf_8() -> None:
 
 def test_a_document_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_files, "RECORD_CAP", 100)
-    monkeypatch.setattr(text_files, "LINE_CAP", 600)
+    monkeypatch.setattr(text_files, "LINE_BYTES", 600)
     large = [["record_too_large", 1, 101]]
     assert read(json_lines(["x" * 101]), "a.jsonl") == large
     assert read(b"x" * 101, "a.txt") == [["record_too_large", 0, 101]]

@@ -1,0 +1,112 @@
+"""What a file is, in a few words, where it is not what it should be: an HTML page, an archive, text in UTF-16."""
+
+import re
+
+from c4pipe.io.words import short, visible
+
+START = 64 * 1024
+"""Bytes that show what a file is."""
+
+GZIP = b"\x1f\x8b"
+
+ZSTANDARD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
+"""The start of a file of Zstandard: a frame, or a skippable frame (RFC 8878, 3.1.2)."""
+
+_KINDS = {
+    "a Parquet file": rb"PAR1\x15",
+    "an Arrow or Feather file": rb"ARROW1\0\0|FEA1",
+    "a file of Excel or Word": rb"PK\x03\x04.{26}\[Content_Types\]|\xd0\xcf\x11\xe0",
+    "a zip archive": rb"PK\x03\x04|PK\x05\x06",
+    "a 7z archive": rb"7z\xbc\xaf",
+    "compressed by gzip": re.escape(GZIP),
+    "compressed by Zstandard": ZSTANDARD.pattern,
+    "compressed by xz": rb"\xfd7zXZ\0",
+    "compressed by bzip2": rb"BZh[1-9](1AY&SY|\x17rE8P\x90)",
+    "a tar archive": rb".{257}ustar",  # POSIX 1003.1, header of pax and ustar
+    "a PDF file": rb"%PDF-",
+    "an RTF document": rb"\{\\rtf",
+    "a pointer of Git LFS instead of the file": rb"version https://git-lfs",
+    "text in UTF-16": rb"\xff\xfe|\xfe\xff",
+}
+_MAGIC = [(words, re.compile(pattern, re.S)) for words, pattern in _KINDS.items()]
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))  # that no text has; in UTF-16, letters have one
+_LEAST = 64  # bytes that show whether text is in UTF-8
+_ADVICE = {
+    "archive": "unpack it first",
+    "compressed": "unpack it first",
+    "Parquet": "c4pipe import reads Parquet, where a name ends in .parquet",
+    "Git LFS": "fetch the file with git lfs pull",
+    "UTF-16": "convert it to UTF-8",
+    "encoding": "convert it to UTF-8",
+}
+_PAGE = re.compile(
+    r"(?:<!--(?:(?!-->).)*-->\s*)*(?:<!doctype html\b|<(?:html|head|body)\b[^>]*>.*?<[!/a-z])", re.I | re.S
+)
+_HTML = re.compile(r"<!doctype html|<html|<head|<body", re.I)
+_TITLE = re.compile(r"<title[^>]*>([^<]*)|<h1[^>]*>([^<]*)", re.I)
+_CODE = re.compile(r"<Code>([^<]*)</Code>")
+_SHOWN = 60  # characters of a file's content in a sentence
+
+
+def other_kind(start: bytes, most_nuls: int = 0) -> str:
+    """Returns what a file is that is no text in UTF-8: `a zip archive`; "" where it may be text.
+
+    Args:
+        start: its first bytes, or all of them.
+        most_nuls: how many of them may be NUL. Half of the bytes of English in UTF-16 are, and of some lists a few.
+    """
+    if kind := next((words for words, magic in _MAGIC if magic.match(start)), ""):
+        return kind
+    start = start[:START]
+    if start.count(0) > most_nuls:
+        return "a binary file, or text in UTF-16"
+    others = len(start) - len(start.translate(None, _CONTROLS).decode("utf-8", "ignore").encode())
+    return "binary data, or text in another encoding" if len(start) >= _LEAST and others * 4 >= len(start) else ""
+
+
+def no_document(start: bytes, most_nuls: int = 16) -> str:
+    """Returns what a file is that is no plain text and no list or JSON Lines: `an HTML page (404 Not Found)`; or "".
+
+    Args:
+        start: its first bytes, START of them if it has so many.
+        most_nuls: how many of them may be NUL, if that is more than one in sixteen.
+    """
+    if kind := other_kind(start, max(most_nuls, len(start) // 16)):
+        return kind
+    if start[:5].upper() == b"WARC/":
+        return "a WET or WARC file"
+    text = _decoded(start)
+    return _markup(text) if _PAGE.match(text) or text.startswith(("<?xml", "<Error><Code>")) else ""
+
+
+def describe_start(start: bytes) -> str:
+    """Returns what any file is, given its first bytes: `empty`, `a zip archive: unpack it first`, `plain text (a)`."""
+    if not start.strip(b"\0 \t\r\n"):
+        return "a file of zeros" if b"\0" in start else "a file of blank lines" if start else "empty"
+    if kind := other_kind(start, len(start) // 16):
+        return kind + next((f": {advice}" for word, advice in _ADVICE.items() if word in kind), "")
+    text = _decoded(start)
+    if markup := _markup(text):
+        return markup
+    if "\0" in text or text[:200].count("\ufffd") > len(text[:200]) // 10:
+        return "binary data of another kind"
+    return f"{'JSON' if text.startswith(('{', '[')) else 'plain text'} ({_shown(text)})"
+
+
+def _decoded(start: bytes) -> str:
+    return start[:4096].decode("utf-8", "replace").lstrip("\ufeff").strip()
+
+
+def _markup(text: str) -> str:
+    """Returns which HTML or XML a text is; "" where it is neither."""
+    if _HTML.search(text[:1000]):
+        title = _TITLE.search(text)
+        return f"an HTML page ({_shown(title[1] or title[2] or '')})" if title else "an HTML page"
+    if text.startswith("<"):
+        code = _CODE.search(text)
+        return f"an XML document ({_shown(code[1] if code else text)})"
+    return ""
+
+
+def _shown(text: str) -> str:
+    return short(visible(" ".join(text[:1000].split())), _SHOWN)
