@@ -283,7 +283,7 @@ def test_a_list_names_paths_and_urls(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("patterns", "told"),
     [
-        (["ftp://host/a.wet.gz"], "c4pipe reads http"),
+        (["ftpx://host/a.wet.gz"], "c4pipe reads http"),
         (["bad\udcff.wet.gz"], "there is no such file"),
         (["http://h.example.com/"], "its last part is no file name"),
         (["http://h.example.com/?a=b/c.wet"], "its last part is no file name"),

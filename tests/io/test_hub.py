@@ -159,7 +159,7 @@ def test_damage_on_the_hub(hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixtu
     hub.commit("org/name", {"a.parquet": whole[:-9], "b.parquet": whole, "h.parquet": b"<html>" * 99})
     for name in "ah":
         assert import_text(tmp_path / "c", f"{DATA}/{name}.parquet") == 2
-        assert f"/{name}.parquet can't be read: it is no Parquet file, or it is cut off" in capsys.readouterr().err
+        assert f"/{name}.parquet can't be read: it is " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
