@@ -19,8 +19,6 @@ from c4pipe.tokens.options import TokenFileOptions, TokenOptions
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from c4pipe.io.paths import StoragePath
-
 
 @dataclass(frozen=True, kw_only=True)
 class TokensOptions(TerminalOptions, RunnerOptions, TokenOptions):
@@ -29,15 +27,16 @@ class TokensOptions(TerminalOptions, RunnerOptions, TokenOptions):
 
 def run(options: TokensOptions) -> None:
     """Counts the tokens of a corpus, or writes its token files, or finds a page in them; prints the outcome."""
+    files, around = ("format", "output", "length"), ("end_of_document", "begin_of_document")
     if options.find is not None:
-        _refuse(options, "--find", "vocabulary", "budget_subset", "format", "output", "length", "runner")
+        _refuse(options, "--find", "vocabulary", "budget_subset", *files, *around, "runner")
         _find(options.corpus, options.find)
         return
     if options.vocabulary is None:
         raise UsageError("tokens needs a vocabulary: name its folder with --vocab (see c4pipe tokens --help)")
     if options.format is None:
         _refuse(options, "a count of tokens", "output", "length")
-        _count(options, _model(options.vocabulary))
+        _count(options, options.vocabulary)
         return
     _refuse(options, "--format", "budget_subset")
     if options.output is None:
@@ -53,19 +52,23 @@ def _refuse(options: TokensOptions, what: str, *names: str) -> None:
             raise UsageError(f"{option} is not for {what}: leave out one of them (see c4pipe tokens --help)")
 
 
-def _count(options: TokensOptions, model: "StoragePath") -> None:
+def _count(options: TokensOptions, vocabulary: str) -> None:
     """Counts the tokens of a corpus, writes a subset if it is asked for, and prints both."""
     from c4pipe.cli.progress import make_progress
     from c4pipe.io.paths import storage_path
+    from c4pipe.runners.runner import check_runner
     from c4pipe.tokens import count, subset
+    from c4pipe.tokens.tokenizer import open_tokenizer
 
     corpus = storage_path(options.corpus)
     wanted = options.budget_subset
     size = subset.parse_tokens("--budget-subset", wanted) if wanted is not None else None
     training = subset.parse_tokens("--training-tokens", options.training_tokens)
     train = subset.open_one_language(corpus) if size is not None else None  # checked before the tokens are counted
-    counts = count.count(corpus, model, options, make_progress(options))
-    written = subset.write_subset(train, model, counts, size) if train and size else None
+    check_runner(options)
+    tokenizer = open_tokenizer(vocabulary, options.end_of_document, options.begin_of_document)
+    counts = count.count(corpus, tokenizer, options, make_progress(options))
+    written = subset.write_subset(train, tokenizer, counts, size) if train and size else None
     if options.quiet:
         return
     console = printer(sys.stdout)
@@ -105,14 +108,6 @@ def _find(folder: str, number: int) -> None:
         say(console, f"{where}, {format_count(place.tokens, 'token')}, {place.url}")
 
 
-def _model(vocab: str) -> "StoragePath":
-    """Returns the file of the vocabulary's model."""
-    from c4pipe.io.paths import storage_path
-    from c4pipe.vocab.model import model_file
-
-    return model_file(storage_path(vocab))
-
-
 def tokens_table(counts: Mapping[str, Any]) -> "Table":
     """Returns the totals of `tokens.json` as a table."""
     table = new_table(pad_edge=True, padding=(0, 2, 0, 0))
@@ -133,5 +128,6 @@ COMMAND = Command(
     examples=(
         "c4pipe tokens corpus --vocab vocabulary --budget-subset 2^29",
         "c4pipe tokens corpus --vocab vocabulary --format megatron --output tokens",
+        "c4pipe tokens corpus --vocab tokenizer.json --end-of-document '<|endoftext|>'",
     ),
 )

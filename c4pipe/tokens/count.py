@@ -26,12 +26,10 @@ from c4pipe.io.json_files import (
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, read_file, remove_tree, storage_path
 from c4pipe.objectives.rows import Counts
-from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.runners.events import Progress
-from c4pipe.runners.runner import check_runner
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep, prepare_folder
-from c4pipe.vocab.model import load_model
+from c4pipe.tokens.tokenizer import DocumentTokenizer, TokenizerFile
 
 NAME = "tokens.json"
 FORMAT, VERSION = "c4pipe tokens", 2
@@ -48,19 +46,23 @@ class ShardTokens(TypedDict):
     tokens: int
 
 
-class _Tokens(TypedDict):
+class _Begin(TypedDict, total=False):
+    bos: int
+
+
+class _Tokens(_Begin):
     manifest: Digest
     vocabulary: Digest
     totals: Mapping[str, Any]  # compared with those of the shards
     shards: Sequence[ShardTokens]
 
 
-def count(corpus: StoragePath, model: StoragePath, runner: RunnerOptions, progress: Progress) -> dict[str, Any]:
+def count(corpus: StoragePath, tokenizer: TokenizerFile, runner: RunnerOptions, progress: Progress) -> dict[str, Any]:
     """Counts the tokens of the shards that are not counted yet, and writes `tokens.json`.
 
     Args:
         corpus: the folder of a corpus, or of one of its languages, if only that language is to be counted.
-        model: the file of a SentencePiece model; all workers must be able to read it.
+        tokenizer: the tokenizer.
         runner: the runner that counts.
         progress: shows how many shards were counted.
 
@@ -70,22 +72,21 @@ def count(corpus: StoragePath, model: StoragePath, runner: RunnerOptions, progre
     Raises UsageError if the folder is no finished corpus, or its tokens were counted with another vocabulary;
     C4pipeError if a shard can't be read; LostDataError if the runner ended without counting all shards.
     """
-    check_runner(runner)
-    digest = load_model(model).sha256
     opened = open_language(corpus)
     folder = folder_of(opened)
-    identity = {"manifest": opened.digest, "vocabulary": digest}
+    identity: dict[str, Any] = {"manifest": opened.digest, "vocabulary": tokenizer.sha256}
+    identity |= {"bos": tokenizer.begin} if tokenizer.begin is not None else {}
     with only_run(folder):
         rows = {shard["path"]: shard["rows"] for shard in opened.manifest["shards"]}
         counted = _counted_before(folder, identity, rows)
         new = [shard for shard in opened.shards() if shard.path not in counted]
         if new:
-            counted |= _count(folder, identity, new, model, runner, progress)
-            write_json(folder / NAME, _content(identity, counted))
+            counted |= _count(folder, identity, new, tokenizer, runner, progress)
+            write_json(folder / NAME, _content(identity, tokenizer, counted))
         else:
             progress.note_complete(folder / NAME, "move it away")
         remove_tree(folder / _COUNTS)
-        return _content(identity, counted)
+        return _content(identity, tokenizer, counted)
 
 
 def counted_totals(folder: StoragePath) -> dict[str, Any]:
@@ -116,15 +117,15 @@ def folder_of(corpus: Corpus) -> StoragePath:
     return storage_path(str(corpus.path))
 
 
-def sizes(documents: Iterable[Mapping[str, Any]], tokenizer: Tokenizer) -> Iterable[Counts]:
-    """Yields the number of tokens of each document, with its end of sequence, some documents at a time."""
+def sizes(documents: Iterable[Mapping[str, Any]], tokenizer: DocumentTokenizer) -> Iterable[Counts]:
+    """Yields the number of tokens of each document, with the tokens around it, some documents at a time."""
     waiting = iter(documents)
     while texts := [document["text"] for document in islice(waiting, _AT_ONCE)]:
-        yield tokenizer.encode(texts).sizes + 1
+        yield tokenizer.encode(texts).sizes
 
 
 def _counted_before(
-    folder: StoragePath, identity: Mapping[str, str], rows: Mapping[str, int]
+    folder: StoragePath, identity: Mapping[str, Any], rows: Mapping[str, int]
 ) -> dict[str, ShardTokens]:
     """Returns the counts of shards in `tokens.json`, by path; none if the file is about another corpus.
 
@@ -138,6 +139,10 @@ def _counted_before(
             f"{folder / NAME} has counts by the vocabulary with SHA-256 {content['vocabulary']}, and --vocab has "
             f"{identity['vocabulary']}: give that vocabulary, or move the file away to count again"
         )
+    if content.get("bos") != identity.get("bos"):
+        raise UsageError(
+            f"{folder / NAME} has counts with another --begin-of-document: give that one, or move the file away"
+        )
     counts = {each["path"]: each for each in content["shards"]}
     if unknown := [path for path, each in counts.items() if rows.get(path) != each["documents"]]:
         raise UsageError(
@@ -147,7 +152,9 @@ def _counted_before(
     return counts
 
 
-def _content(identity: Mapping[str, str], shards: Mapping[str, ShardTokens]) -> dict[str, Any]:
+def _content(
+    identity: Mapping[str, Any], tokenizer: TokenizerFile, shards: Mapping[str, ShardTokens]
+) -> dict[str, Any]:
     """Returns the content of `tokens.json`, given the counts of shards by path."""
     in_order = [shards[path] for path in sorted(shards)]
     return {
@@ -156,7 +163,7 @@ def _content(identity: Mapping[str, str], shards: Mapping[str, ShardTokens]) -> 
         **identity,
         "totals": _totals(in_order),
         "shards": [dict(each) for each in in_order],
-        "versions": {"c4pipe": version("c4pipe"), "sentencepiece": version("sentencepiece")},
+        "versions": {name: version(name) for name in ("c4pipe", tokenizer.library)},
     }
 
 
@@ -173,9 +180,9 @@ def _totals(shards: Iterable[ShardTokens]) -> dict[str, dict[str, dict[str, int]
 
 def _count(
     folder: StoragePath,
-    identity: Mapping[str, str],
+    identity: Mapping[str, Any],
     shards: Sequence[Shard],
-    model: StoragePath,
+    tokenizer: TokenizerFile,
     runner: RunnerOptions,
     progress: Progress,
 ) -> dict[str, ShardTokens]:
@@ -184,7 +191,7 @@ def _count(
     prepare_folder(counts, identity)
     scan = Scan(
         "Count tokens",
-        _CountTokens(str(model.absolute())),
+        _CountTokens(tokenizer.copied(counts)),
         counts,
         {f"{shard.path.replace('/', '-')}.json": shard for shard in shards},
         lambda written, total: f"the runner ended without counting {total - written} of {total} shards",
@@ -196,11 +203,11 @@ def _count(
 class _CountTokens(ScanStep[Shard, ShardTokens]):
     """(shard, path of its counts) -> nothing; the numbers of documents and tokens of the shard are written there."""
 
-    def __init__(self, model: str) -> None:
-        self._model = model
+    def __init__(self, tokenizer: TokenizerFile) -> None:
+        self._file = tokenizer
 
     def setup(self) -> None:
-        self._tokenizer = Tokenizer(storage_path(self._model))
+        self._tokenizer = self._file.load()
 
     def scan(self, item: Shard) -> bytes:
         tokens = sum(int(some.sum()) for some in sizes(read_shard(item, 0, item.rows), self._tokenizer))

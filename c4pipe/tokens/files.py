@@ -4,6 +4,7 @@ Two steps: each shard becomes a part, in parallel; then the parts of each langua
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.json_files import read_intact_json, shown, write_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
-from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
+from c4pipe.io.paths import list_names, remove_tree, storage_path
 from c4pipe.io.words import format_count, short_repr, suggestion
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner import check_runner
@@ -27,6 +28,7 @@ from c4pipe.runners.scan import IDENTITY, Scan, prepare_folder
 from c4pipe.tokens.folder import (
     FORMAT,
     LAYOUTS,
+    NANOGPT,
     NPY,
     VERSION,
     TokenManifest,
@@ -37,9 +39,10 @@ from c4pipe.tokens.folder import (
 )
 from c4pipe.tokens.options import TokenFileOptions
 from c4pipe.tokens.parts import JoinParts, JoinTask, SetFigures, WriteParts
-from c4pipe.vocab.model import load_model, model_file
+from c4pipe.tokens.tokenizer import TokenizerFile, open_tokenizer
 
 _PARTS = "_parts"  # the folder of the parts
+_NUMBER = re.compile(r"_\d{6}\.")  # in the names of files of llm.c
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class _Job:
     """A job whose options were checked: the corpus is open, and the vocabulary is known."""
 
     options: TokenFileOptions
-    model: StoragePath
+    tokenizer: TokenizerFile
     corpus: Corpus
     identity: Mapping[str, Any]
     output: Path
@@ -118,23 +121,25 @@ def _checked(options: TokenFileOptions) -> _Job:
     if not isinstance(output, Path):
         raise UsageError(f"--output {output}: trainers map token files into memory, so give a folder of this machine")
     check_runner(options)
-    file = model_file(storage_path(os.fspath(options.vocabulary))).absolute()  # a worker may run in any folder
-    model = load_model(file)
-    if model.eos_id < 0:
+    tokenizer = open_tokenizer(os.fspath(options.vocabulary), options.end_of_document, options.begin_of_document)
+    corpus, dtype = open_language(os.fspath(options.corpus)), dtype_of(layout, tokenizer.size)
+    if layout == NANOGPT and dtype != "uint16":
         raise UsageError(
-            f"{file} has no piece for the end of a sequence, which separates documents: train a model with c4pipe vocab"
+            f"--format nanogpt has ids below 65,536, and {tokenizer.file} has {tokenizer.size:,}: write olmo"
         )
-    corpus = open_language(os.fspath(options.corpus))
+    if layout == NANOGPT and len(corpus.languages) != 1:
+        raise UsageError(f"--format nanogpt has files of one language: give its folder, such as {corpus.path}/en")
     identity = {
         "layout": layout,
         "manifest": corpus.digest,
-        "vocabulary": model.sha256,
+        "vocabulary": tokenizer.sha256,
         "languages": list(corpus.languages),
-        "dtype": dtype_of(layout, model.size),
-        "eos": model.eos_id,
+        "dtype": dtype,
+        "eos": tokenizer.end,
+        **({"bos": tokenizer.begin} if tokenizer.begin is not None else {}),
         **({"length": length} if length is not None else {}),
     }
-    return _Job(options, file, corpus, identity, output)
+    return _Job(options, tokenizer, corpus, identity, output)
 
 
 def _finished(job: _Job) -> TokenManifest | None:
@@ -144,9 +149,9 @@ def _finished(job: _Job) -> TokenManifest | None:
     """
     manifest = read_token_manifest(job.output)
     if manifest is not None:
-        other = [name for name, value in job.identity.items() if manifest.get(name) != value]
-        if other or ("length" in manifest) != ("length" in job.identity):
-            what = other[0] if other else "length"
+        other = [name for name in (*job.identity, "length", "bos") if manifest.get(name) != job.identity.get(name)]
+        if other:
+            what = other[0]
             raise UsageError(
                 f"{job.output} has other token files ({what}: {shown(manifest.get(what))}, and here "
                 f"{shown(job.identity.get(what))}): give another folder"
@@ -159,8 +164,12 @@ def _finished(job: _Job) -> TokenManifest | None:
             f"{job.output} has the parts of other token files, whose run did not end: "
             f"give another folder, or delete {job.parts}"
         )
-    ours = job.file_names if begun is not None else set()
-    other_names = {name for name in list_names(job.output) - ours - {_PARTS} if not name.startswith(".")}
+    ours = {*job.file_names, _PARTS} if begun is not None else {_PARTS}
+    other_names = {
+        name
+        for name in list_names(job.output)
+        if not name.startswith(".") and _NUMBER.sub("_000001.", name) not in ours
+    }
     if other_names:
         raise UsageError(
             f"{job.output} has other files, such as {min(other_names)!a}: give a new folder for token files"
@@ -174,7 +183,7 @@ def _run(job: _Job, progress: Progress) -> dict[TokenSet, SetFigures]:
     clear_abandoned(job.output)
     parts = Scan(
         "Write parts",
-        WriteParts(str(job.model), job.identity["dtype"], job.parts),
+        WriteParts(job.tokenizer.copied(job.parts), job.identity["dtype"], job.parts),
         job.parts,
         {part.note.name: part.shard for task in job.tasks for part in task.parts},
         lambda written, total: f"the runner ended with {written} of {total} parts: do all workers have {job.output}?",
@@ -210,7 +219,7 @@ def _manifest(job: _Job, sets: Mapping[TokenSet, SetFigures]) -> TokenManifest:
         "fingerprint": job.corpus.manifest["fingerprint"],
         "totals": totals,
         "files": [dict(file) for figures in sets.values() for file in figures["files"]],
-        "versions": {"c4pipe": version("c4pipe"), "sentencepiece": version("sentencepiece")},
+        "versions": {name: version(name) for name in ("c4pipe", job.tokenizer.library)},
     }
     return cast(TokenManifest, values)
 

@@ -5,7 +5,8 @@ So a training step leads to the web pages that it read. The manifest is written 
 
 import bisect
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypedDict
@@ -26,12 +27,18 @@ from c4pipe.io.words import error_reason
 
 FORMAT, VERSION = "c4pipe token files", 1
 
-MEGATRON, NPY = "megatron", "npy"
-LAYOUTS = (MEGATRON, NPY)
+MEGATRON, NPY, LLMC, NANOGPT, OLMO = "megatron", "npy", "llmc", "nanogpt", "olmo"
+LAYOUTS = (MEGATRON, NPY, LLMC, NANOGPT, OLMO)
 """The layouts of token files: the values of `--format`."""
 
+LLMC_TOKENS = 100_000_000
+"""The most tokens of a file of llm.c: those of its FineWeb (dev/data/fineweb.py). An int32 there has their number."""
+
+LLMC_HEADER = 1024
+"""The bytes before the ids in a file of llm.c: 256 int32 (dev/data/data_common.py)."""
+
 _MEGATRON_IDS = 65_500  # DType.optimal_dtype of Megatron-LM (megatron/core/datasets/indexed_dataset.py)
-_NPY_IDS = 1 << 16
+_UINT16_IDS = 1 << 16
 
 _Split = Annotated[str, choice(*SPLITS)]
 
@@ -61,11 +68,12 @@ class _NpyTotals(TypedDict):
     left_out: int
 
 
-class _Length(TypedDict, total=False):
+class _Optional(TypedDict, total=False):
     length: Annotated[int, whole(1)]  # the tokens of a row of layout `npy`
+    bos: int
 
 
-class TokenManifest(_Length):
+class TokenManifest(_Optional):
     """The members of the manifest of token files that are read; docs/formats.md describes each member."""
 
     format: str
@@ -113,19 +121,26 @@ class TokenSet:
         """The name of the file that leads from a document to its page."""
         return f"{self.name}_documents.parquet"
 
-    def files(self, layout: str) -> list[str]:
-        """Returns the names of all its files, the file of the ids first."""
-        if layout == NPY:
-            return [f"{self.name}.npy", self.documents_file]
+    def id_files(self, layout: str, tokens: int = 1) -> list[str]:
+        """Returns the names of its files of ids, of which llm.c has several for many tokens."""
+        if layout == LLMC:
+            return [f"{self.name}_{number:06}.bin" for number in range(1, -(-tokens // LLMC_TOKENS) + 1)]
+        if layout == NANOGPT:  # the names that its train.py opens
+            return ["train.bin" if self.split == "train" else "val.bin"]
         # `_text_document` is what Megatron-LM's tools/preprocess_data.py adds: the JSON key, and its level
-        return [f"{self.name}_text_document.bin", f"{self.name}_text_document.idx", self.documents_file]
+        return [f"{self.name}_text_document.bin" if layout == MEGATRON else f"{self.name}.npy"]
+
+    def files(self, layout: str, tokens: int = 1) -> list[str]:
+        """Returns the names of all its files, the files of the ids first, and the documents' file last."""
+        index = [f"{self.name}_text_document.idx"] if layout == MEGATRON else []
+        return [*self.id_files(layout, tokens), *index, self.documents_file]
 
 
 def dtype_of(layout: str, pieces: int) -> str:
     """Returns the type of the ids, as NumPy names it, for a vocabulary of that many pieces."""
-    if layout == NPY:
-        return "uint16" if pieces <= _NPY_IDS else "uint32"
-    return "uint16" if pieces < _MEGATRON_IDS else "int32"
+    if layout == MEGATRON:
+        return "uint16" if pieces < _MEGATRON_IDS else "int32"
+    return "uint16" if pieces <= _UINT16_IDS else "uint32"
 
 
 def read_token_manifest(folder: StoragePath) -> TokenManifest | None:
@@ -157,9 +172,15 @@ def _check(manifest: TokenManifest) -> None:
             if manifest["layout"] == NPY:
                 filled = figures["rows"] * manifest["length"]
                 check_sum(f"{place}.tokens", tokens, filled + figures["left_out"], "its rows and left_out")
-            elif (name := TokenSet(language, split).files(MEGATRON)[0]) in sizes:
-                size = tokens * np.dtype(manifest["dtype"]).itemsize
-                check_sum(f"{place}.tokens, in bytes,", size, sizes[name], f"the bytes of {name}")
+            elif (names := TokenSet(language, split).id_files(manifest["layout"], tokens)) and names[0] in sizes:
+                header = LLMC_HEADER * len(names) if manifest["layout"] == LLMC else 0
+                size = tokens * np.dtype(manifest["dtype"]).itemsize + header
+                check_sum(
+                    f"{place}.tokens, in bytes,",
+                    size,
+                    sum(sizes.get(name, 0) for name in names),
+                    f"those of {names[0]}",
+                )
 
 
 def check_files(folder: Path, manifest: TokenManifest) -> None:
@@ -197,7 +218,8 @@ def _unreadable(path: Path, error: Exception) -> DamagedFileError:
     )
 
 
-_ENDS = (".bin", ".idx", ".npy", "_text_document", "_documents.parquet")
+_END = re.compile(r"(_text_document|_documents|_\d{6})?(\.\w+)?$")
+"""What the names of files have behind that of their set."""
 
 
 @dataclass(frozen=True)
@@ -222,7 +244,7 @@ class DocumentPlace:
 
 
 def find_pages(path: str | os.PathLike[str], number: int) -> list[DocumentPlace]:
-    """Returns the page of a document of Megatron's files, or the pages whose tokens are in a row of NumPy's file.
+    """Returns the page of a document, or the pages whose tokens are in a row of a file of layout `npy`.
 
     It reads the footer and one or a few row groups of the documents' file, however large that is. The corpus is not
     needed.
@@ -230,9 +252,9 @@ def find_pages(path: str | os.PathLike[str], number: int) -> list[DocumentPlace]
     Args:
         path: token files, named as the trainer is given them: `tokens/c4-en-train_text_document` (the prefix) or
             `tokens/c4-en-train.npy`. Their folder alone will do if it has one language and split.
-        number: the number of a document for `megatron`, of a row for `npy`; from 0.
+        number: the number of a row for `npy`, of a document for all other layouts; from 0.
 
-    Returns one place for `megatron`; for `npy` the places of all documents in the row, in order.
+    Returns one place; for `npy` the places of all documents in the row, in order.
 
     Raises UsageError if there are no such token files, or no such document or row; DamagedFileError if the file
     of the documents is missing or damaged.
@@ -260,19 +282,16 @@ def _open(path: Path) -> tuple[Path, TokenManifest, TokenSet]:
             f"{folder} has no {MANIFEST}, which c4pipe tokens --format writes last: give a path such as "
             "tokens/c4-en-train_text_document"
         )
-    sets = {each.name: each for lang, splits in manifest["totals"].items() for each in _sets(lang, splits)}
-    name = path.name
-    for end in _ENDS:
-        name = name.removesuffix(end)
+    sets = [TokenSet(language, split) for language, splits in manifest["totals"].items() for split in splits]
+    named = {_END.sub("", file): each for each in sets for file in each.files(manifest["layout"])}
+    name = _END.sub("", path.name)
     if path.is_dir():
-        name = min(sets) if len(sets) == 1 else ""
-    if name not in sets:
-        raise UsageError(f"{path} is none of the files in {folder}: give one, such as {folder / min(sets, default='')}")
-    return folder, manifest, sets[name]
-
-
-def _sets(language: str, splits: Iterable[str]) -> Iterator[TokenSet]:
-    return (TokenSet(language, split) for split in splits)
+        name = sets[0].name if len(sets) == 1 else ""
+    if name not in named:
+        raise UsageError(
+            f"{path} is none of the files in {folder}: give one, such as {folder / min(named, default='')}"
+        )
+    return folder, manifest, named[name]
 
 
 def _between(path: Path, column: str, first: int, end: int) -> Iterator[DocumentPlace]:

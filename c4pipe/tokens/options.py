@@ -7,9 +7,17 @@ from c4pipe.io.options import Option, PathArgument
 from c4pipe.runners.runner_options import JobOptions
 
 _CORPUS = "folder of a finished corpus, or of one of its languages"
-_VOCABULARY = Option("the vocabulary: its folder, or the file of a SentencePiece model", "MODEL", flag="--vocab")
+_VOCABULARY = Option(
+    "the tokenizer: its folder, its file (SentencePiece, tokenizer.json or tiktoken), or ORG/NAME of the Hub",
+    "MODEL",
+    flag="--vocab",
+)
+_END = Option("special token after each document", "TOKEN", otherwise="the one that the tokenizer's files name")
+_BEGIN = Option("special token before each document", "TOKEN", otherwise="none")
 _FORMAT = Option(
-    "write all token ids: megatron (.bin and .idx for Megatron-LM and NeMo) or npy (an array of packed rows)", "F"
+    "write all token ids: megatron (.bin and .idx for Megatron-LM and NeMo), npy (an array of packed rows), llmc (.bin "
+    "with a header), nanogpt (train.bin and val.bin) or olmo (.npy without a header)",
+    "F",
 )
 _OUTPUT = Option("for --format: folder for the files, on this machine or mounted here; all workers need it", "DIR")
 _LENGTH = Option("for --format npy: tokens of a row", "N")
@@ -23,6 +31,8 @@ class _TokenFiles:
     output: Annotated[PathArgument, _OUTPUT]
     format: Annotated[str, _FORMAT] = "megatron"
     length: Annotated[int | None, _LENGTH] = None
+    end_of_document: Annotated[str | None, _END] = None
+    begin_of_document: Annotated[str | None, _BEGIN] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +57,12 @@ class TokenOptions:
     format: Annotated[str | None, _FORMAT] = None
     output: Annotated[str | None, _OUTPUT] = None
     length: Annotated[int | None, _LENGTH] = None
+    end_of_document: Annotated[str | None, _END] = None
+    begin_of_document: Annotated[str | None, _BEGIN] = None
     find: Annotated[
         int | None,
         Option(
-            "print the page of document N of files that --format megatron wrote, or the pages in row N of an npy file",
+            "print the page of document N of files that --format wrote, or the pages in row N of an npy file",
             "N",
         ),
     ] = None

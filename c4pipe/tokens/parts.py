@@ -9,8 +9,8 @@ import io
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate
+from functools import cached_property, partial
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -24,11 +24,11 @@ from c4pipe.errors import C4pipeError, DamagedFileError
 from c4pipe.io.atomic import AtomicFile, name_os_errors
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_intact_json
 from c4pipe.io.parquet_footer import open_parquet, parquet_writer, sign_footer
-from c4pipe.io.paths import StoragePath, open_file, read_file, storage_path
+from c4pipe.io.paths import StoragePath, open_file, read_file
 from c4pipe.io.words import error_reason
 from c4pipe.runners.scan import ScanStep
-from c4pipe.tokens.folder import NPY, TokenFile, TokenSet, TokenTotals
-from c4pipe.vocab.model import load_model
+from c4pipe.tokens.folder import LLMC, LLMC_HEADER, MEGATRON, NPY, TokenFile, TokenSet, TokenTotals
+from c4pipe.tokens.tokenizer import TokenizerFile
 
 DOCUMENT_ROWS = 1 << 16
 """The documents in a row group of the documents' file. To find a document, one group is read: about 3 MB."""
@@ -70,6 +70,7 @@ class PartFigures(TypedDict):
 
 _MAGIC = b"MMIDIDX\x00\x00"  # the format: megatron/core/datasets/indexed_dataset.py of Megatron-LM
 _CODES = {"int32": 4, "uint16": 8}  # its enumeration of types
+_LLMC = {"uint16": (20240520, 1), "uint32": (20240801, 7)}  # magic and version: HEADERS_INFO in its data_common.py
 _BLOCK = 1 << 20  # numbers of the index that are made at a time
 
 
@@ -136,14 +137,13 @@ def _damaged(path: Path, error: Exception) -> C4pipeError:
 class WriteParts(ScanStep[Shard, PartFigures]):
     """(shard, path of the part's note) -> nothing; the part of the shard is written, its note last."""
 
-    def __init__(self, model: str, dtype: str, folder: Path) -> None:
-        """Takes the path of the model's file, the type of the ids as NumPy names it, and the folder of the parts."""
-        self._model_file, self._dtype, self._folder = model, dtype, folder
+    def __init__(self, tokenizer: TokenizerFile, dtype: str, folder: Path) -> None:
+        """Takes the tokenizer, the type of the ids as NumPy names it, and the folder of the parts."""
+        self._file, self._dtype, self._folder = tokenizer, dtype, folder
 
     def setup(self) -> None:
-        """Loads the model."""
-        self._model = load_model(storage_path(self._model_file))
-        self._end = np.array([self._model.eos_id], np.int32)
+        """Loads the tokenizer."""
+        self._tokenizer = self._file.load()
         self._little = np.dtype(self._dtype).newbyteorder("<")
 
     def scan(self, item: Shard) -> bytes:
@@ -188,10 +188,8 @@ class WriteParts(ScanStep[Shard, PartFigures]):
 
     def _encode(self, texts: Sequence[str]) -> tuple[Lengths, bytes]:
         """Returns the number of tokens of each text, and the bytes of all ids, each text with its end of sequence."""
-        rows = self._model.encode_arrays(texts)
-        lengths = np.fromiter(map(len, rows), np.int32, len(rows)) + np.int32(1)
-        joined = np.concatenate([each for row in rows for each in (row, self._end)])
-        return lengths, joined.astype(self._little).tobytes()
+        rows = self._tokenizer.encode(texts)
+        return rows.sizes.astype(np.int32), rows.values.astype(self._little).tobytes()
 
 
 @dataclass(frozen=True)
@@ -201,9 +199,9 @@ class JoinTask:
     Attributes:
         name: the language and split.
         shards: their shards, in order.
-        layout: `megatron` or `npy`.
+        layout: the layout of the files.
         dtype: the type of the ids.
-        length: the tokens of a row of layout `npy`; None for the other.
+        length: the tokens of a row of layout `npy`; None for the others.
         output: the folder of the token files.
         folder: the folder of the parts.
     """
@@ -260,11 +258,13 @@ def _join(task: JoinTask) -> dict[str, Any]:
         result |= {"rows": tokens // length, "left_out": tokens % length}
     writers: list[Callable[[Path], str]] = []
     if tokens >= length:  # an empty file can't be mapped
-        writers.append(lambda path: _write_ids(path, task, tokens - tokens % length))
-        if task.layout != NPY:
+        count = len(task.name.id_files(task.layout, tokens))
+        ends = [tokens // length * length * number // count for number in range(count + 1)]
+        writers += [partial(_write_ids, task=task, first=first, end=end) for first, end in pairwise(ends)]
+        if task.layout == MEGATRON:
             writers.append(lambda path: _write_index(path, task))
         writers.append(lambda path: _write_documents(path, task.parts))
-    names = task.name.files(task.layout)[: len(writers)]
+    names = task.name.files(task.layout, tokens)[: len(writers)]
     files = [
         {"name": name, **_published(task.output / name, write)} for name, write in zip(names, writers, strict=True)
     ]
@@ -294,23 +294,35 @@ def _write_blocks(path: Path, blocks: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _write_ids(path: Path, task: JoinTask, tokens: int) -> str:
-    """Writes the first `tokens` ids of all parts, for NumPy with a header."""
+def _write_ids(path: Path, task: JoinTask, first: int, end: int) -> str:
+    """Writes the ids of all parts from token `first` up to `end`, behind the header of the layout."""
     dtype = np.dtype(task.dtype).newbyteorder("<")
 
     def blocks() -> Iterator[bytes]:
-        if task.length is not None:
-            header = io.BytesIO()
-            fields = {"descr": dtype.str, "fortran_order": False, "shape": (tokens // task.length, task.length)}
-            np.lib.format.write_array_header_1_0(header, fields)
-            yield header.getvalue()
-        left = tokens * dtype.itemsize
+        yield _header(task, dtype, end - first)
+        place, start, stop = 0, first * dtype.itemsize, end * dtype.itemsize
         for part in task.parts:
+            size = part.figures["bytes"]
+            if place >= stop or place + size <= start:
+                place += size
+                continue
             for block in part.blocks():
-                yield block[:left]
-                left = max(0, left - len(block))
+                yield block[max(0, start - place) : max(0, stop - place)]
+                place += len(block)
 
     return _write_blocks(path, blocks())
+
+
+def _header(task: JoinTask, dtype: np.dtype[Any], tokens: int) -> bytes:
+    """Returns the bytes before the ids of a file with that many tokens."""
+    if task.length is not None:
+        header = io.BytesIO()
+        fields = {"descr": dtype.str, "fortran_order": False, "shape": (tokens // task.length, task.length)}
+        np.lib.format.write_array_header_1_0(header, fields)
+        return header.getvalue()
+    if task.layout == LLMC:
+        return struct.pack("<3i", *_LLMC[task.dtype], tokens).ljust(LLMC_HEADER, b"\0")
+    return b""
 
 
 def _write_index(path: Path, task: JoinTask) -> str:

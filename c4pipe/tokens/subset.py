@@ -16,9 +16,9 @@ from c4pipe.corpus.reader import Shard, read_shard
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import write_json
 from c4pipe.io.paths import StoragePath
-from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read.source import SUBSET_FORMAT, SUBSET_VERSION
 from c4pipe.tokens.count import folder_of, sizes
+from c4pipe.tokens.tokenizer import TokenizerFile
 
 _NUMBER = re.compile(r"([1-9]\d{0,17})(?:\^(\d{1,2}))?")
 
@@ -65,14 +65,14 @@ def open_one_language(path: StoragePath) -> Corpus:
     return corpus
 
 
-def write_subset(corpus: Corpus, model: StoragePath, counted: Mapping[str, Any], size: int) -> Subset:
+def write_subset(corpus: Corpus, tokenizer: TokenizerFile, counted: Mapping[str, Any], size: int) -> Subset:
     """Writes `subset-<language>-<size>.json`: the first documents of the train split with `size` tokens together.
 
     The last document is complete. So the subset can have a few tokens more.
 
     Args:
         corpus: a corpus with one language (see `open_one_language`).
-        model: the file of the vocabulary's model.
+        tokenizer: the tokenizer.
         counted: the content of `tokens.json` for this corpus and vocabulary.
         size: the number of tokens.
 
@@ -88,7 +88,7 @@ def write_subset(corpus: Corpus, model: StoragePath, counted: Mapping[str, Any],
     for shard in shards:
         documents, more = shard.rows, tokens_of[shard.path]
         if tokens + more > size:
-            documents, more = _first_documents(shard, size - tokens, model)
+            documents, more = _first_documents(shard, size - tokens, tokenizer)
         documents_of[shard.path] = documents
         tokens += more
         if tokens >= size:
@@ -109,10 +109,10 @@ def write_subset(corpus: Corpus, model: StoragePath, counted: Mapping[str, Any],
     return subset
 
 
-def _first_documents(shard: Shard, size: int, model: StoragePath) -> tuple[int, int]:
+def _first_documents(shard: Shard, size: int, tokenizer: TokenizerFile) -> tuple[int, int]:
     """Returns the number of first documents of a shard that have `size` tokens together, and their number of tokens."""
     documents = tokens = 0
-    for some in sizes(read_shard(shard, 0, shard.rows), Tokenizer(model)):
+    for some in sizes(read_shard(shard, 0, shard.rows), tokenizer.load()):
         ends = tokens + np.cumsum(some)
         if ends[-1] >= size:
             last = int(np.searchsorted(ends, size))

@@ -139,6 +139,11 @@ class SentencePieceModel:
         return scores
 
     @property
+    def control(self) -> dict[str, int]:
+        """The ids of the control pieces, such as the end of a sequence, which never occur in text."""
+        return {piece: number for number, piece in enumerate(self.pieces) if self._processor.is_control(number)}
+
+    @property
     def first_ordinary(self) -> int:
         """The first id that is neither a control piece nor the unknown piece nor a byte nor unused."""
         model = self._processor

@@ -18,7 +18,7 @@ from c4pipe.io.paths import storage_path
 from c4pipe.read import documents
 from c4pipe.wet.inputs import find_inputs
 from tests.helpers.crawls import LISTS, QUICK, SAMPLES, files_of
-from tests.helpers.hub import Hub, hub_of
+from tests.helpers.hub_datasets import Hub, hub_of
 
 pytestmark = pytest.mark.consumers
 DATA = "hf://datasets/org/name"

@@ -15,6 +15,7 @@ import pytest
 from c4pipe import read
 from c4pipe.errors import UsageError
 from c4pipe.tokens import subset
+from c4pipe.tokens.tokenizer import TokenizerFile
 from tests.helpers.corpora import urls
 from tests.helpers.pytorch import without_torch
 
@@ -44,7 +45,8 @@ def documented(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     corpus = subset.open_one_language(Path(shutil.copytree(small_corpus, folder / "corpus")) / "en")
     shards: list[dict[str, Any]] = [{"path": shard.path, "tokens": 0} for shard in corpus.shards("train")]
     shards[-1]["tokens"] = 2**29
-    subset.write_subset(corpus, folder, {"manifest": corpus.digest, "vocabulary": "", "shards": shards}, 2**29)
+    unused = TokenizerFile(file="", library="sentencepiece", sha256="", size=0, end=0)
+    subset.write_subset(corpus, unused, {"manifest": corpus.digest, "vocabulary": "", "shards": shards}, 2**29)
     return folder
 
 

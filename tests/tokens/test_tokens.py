@@ -283,8 +283,12 @@ def test_errors_are_one_sentence(counted: Path, models: dict[int, Path], tmp_pat
     one_language = "has the languages de, en, and a token-budget subset has one language"
     assert one_language in error(counted, "--vocab", models[300], "--budget-subset", "9")
     assert f"{tmp_path / 'no'} does not exist: give the folder of a" in error(counted, "--vocab", tmp_path / "no")
-    assert "manifest.json is no SentencePiece model" in error(counted, "--vocab", counted / "manifest.json")
-    assert "subset-en-9000.json has no manifest.json" in error(counted / "subset-en-9000.json", "--vocab", models[300])
+    assert "manifest.json can't be read by the package tokenizers" in error(
+        counted, "--vocab", counted / "manifest.json"
+    )
+    assert "subset-en-9000.json is a file: give the folder" in error(
+        counted / "subset-en-9000.json", "--vocab", models[300]
+    )
     assert "has no manifest.json, which build writes last" in error(models[300], "--vocab", models[300])
     ours, theirs = (load_model(models[size] / "spm.model").sha256 for size in (300, 320))
     message = error(counted, "--vocab", models[320])

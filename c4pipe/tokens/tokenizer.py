@@ -1,0 +1,286 @@
+"""The tokenizer of a corpus' tokens: a file of one of three libraries, and the ids around each document.
+
+The libraries are SentencePiece, tokenizers (`tokenizer.json`, the form of Transformers and the Hugging Face Hub) and
+tiktoken. Text is text for each of them: `</s>` in a page never becomes the token that ends a document.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.atomic import write_bytes
+from c4pipe.io.json_files import read_json
+from c4pipe.io.paths import StoragePath, list_names, read_file, storage_path
+from c4pipe.io.words import error_reason, short_repr, suggestion
+from c4pipe.objectives.rows import Rows, starts_of
+from c4pipe.vocab.model import MODEL, TOKENIZER, TOKENIZER_CONFIG, SentencePieceModel, load_model, read_description
+
+SENTENCEPIECE, TOKENIZERS, TIKTOKEN = "sentencepiece", "tokenizers", "tiktoken"
+
+_FILES = (
+    MODEL,
+    TOKENIZER,
+    "spiece.model",
+    "tokenizer.model",
+)  # of c4pipe; Transformers; T5's and Llama's slow tokenizers
+_CONFIGS = (TOKENIZER_CONFIG, "special_tokens_map.json")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+_RANKS = re.compile(rb"[A-Za-z0-9+/]+=* \d+\r?\n")  # a line of a tiktoken file: the bytes of a token, and its rank
+_ENDS = ("<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>")  # of GPT-2; Llama 2 and T5; Llama 3; Gemma
+
+_GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
+_CL100K = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|"
+    r"\s+(?!\S)|\s"
+)
+_CASE = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]%s[\p{Ll}\p{Lm}\p{Lo}\p{M}]%s(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+_O200K = _CASE % ("*", "+") + _CASE % ("+", "*") + r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_OPENAI: Mapping[str, tuple[str, int]] = {
+    "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930": (_GPT2, 50256),  # r50k_base: that of GPT-2
+    "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069": (_GPT2, 50256),  # p50k_base
+    "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7": (_CL100K, 100257),  # cl100k_base
+    "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d": (_O200K, 199999),  # o200k_base
+}
+"""The pattern and the id of `<|endoftext|>` of OpenAI's files, by SHA-256 (tiktoken_ext/openai_public.py)."""
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """A tokenizer in memory: its function for texts, the number of its ids, its special tokens with their ids, and the
+    name of the one that ends a document, if the file itself says it.
+    """
+
+    encode: Callable[[Sequence[str]], Iterable[npt.NDArray[Any]]]
+    size: int
+    special: Mapping[str, int]
+    end: str | None = None
+
+
+class DocumentTokenizer:
+    """A loaded tokenizer, with the ids before and after each document."""
+
+    def __init__(self, loaded: _Loaded, begin: int | None, end: int) -> None:
+        self._loaded = loaded
+        self._begin = [np.array([each], np.int32) for each in ([] if begin is None else [begin])]
+        self._end = np.array([end], np.int32)
+
+    def encode(self, texts: Sequence[str]) -> Rows:
+        """Returns the ids of documents, a row for each, with the ids around it. It uses one core."""
+        rows = list(self._loaded.encode(texts))
+        joined = [each for row in rows for each in (*self._begin, row, self._end)]
+        more = len(self._begin) + 1
+        return Rows(np.concatenate([np.zeros(0, np.int32), *joined]), starts_of([len(row) + more for row in rows]))
+
+
+@dataclass(frozen=True, repr=False)
+class TokenizerFile:
+    """The file of a tokenizer and its properties, as plain values that travel to workers.
+
+    Attributes:
+        file: its path.
+        library: the package that reads it.
+        sha256: the SHA-256 of the file in hex; for tiktoken that of the file and the pattern behind it.
+        size: the number of its ids.
+        end: the id after each document.
+        begin: the id before each document; None for nothing.
+        pattern: for tiktoken, the regular expression that divides a text into words.
+    """
+
+    file: str
+    library: str
+    sha256: str
+    size: int
+    end: int
+    begin: int | None = None
+    pattern: str = ""
+
+    def __repr__(self) -> str:
+        return short_repr(self, self.file, self.library, f"{self.size:,} ids", f"sha256 {self.sha256[:12]}")
+
+    def copied(self, folder: StoragePath) -> "TokenizerFile":
+        """Returns the same tokenizer, whose file is a copy in a folder of parts, which all workers have.
+
+        Raises C4pipeError where it can't be written.
+        """
+        copy = folder / "_tokenizer"
+        try:
+            write_bytes(copy, read_file(storage_path(self.file)))
+        except OSError as error:
+            raise C4pipeError(f"{copy} can't be written: {error_reason(error)}") from error
+        return replace(self, file=str(copy))
+
+    def load(self) -> DocumentTokenizer:
+        """Loads the tokenizer in a worker. Raises UsageError if the file was changed since the command began."""
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"  # each worker is a process of its own
+        data = read_file(storage_path(self.file))
+        if _digest(data, self.pattern) != self.sha256:
+            raise UsageError(f"{self.file} was changed while it was in use: run the same command again")
+        return DocumentTokenizer(_load(self.file, self.library, data, self.pattern, {}), self.begin, self.end)
+
+
+def open_tokenizer(vocabulary: str, end: str | None = None, begin: str | None = None) -> TokenizerFile:
+    """Looks a tokenizer up, and the special tokens around each document.
+
+    Args:
+        vocabulary: the file of a tokenizer, the folder of one, or the id of a repository on the Hugging Face Hub.
+        end: the name of the token after each document; None for the one that the files of the tokenizer name.
+        begin: the name of the token before each document; None for nothing.
+
+    Raises UsageError where there is no such file, its library is missing or can't read it, or it has no such token.
+    """
+    file = _find(vocabulary)
+    try:
+        data = read_file(file)
+    except OSError as error:
+        raise UsageError(f"--vocab {file} can't be read: {error_reason(error)}") from None
+    pattern, special, library = "", dict[str, int](), SENTENCEPIECE
+    if file.name.endswith(".json"):
+        library = TOKENIZERS
+    elif file.name.endswith(".tiktoken") or _RANKS.match(data):
+        library = TIKTOKEN
+        pattern, special = _pattern(file, data)
+    else:
+        load_model(file)  # checks it, also against vocab.json
+    loaded = _load(str(file), library, data, pattern, special)
+    default = None if end else _default_end(file, loaded)
+    names = ", ".join(map(repr, list(loaded.special)[:20])) or "none"
+    ids = dict[str, int]()
+    for option, name in (("--end-of-document", end or default), ("--begin-of-document", begin)):
+        if name is None and option == "--end-of-document":
+            raise UsageError(f"{file} names no token for the end of a document: give {option} with one of its {names}")
+        if name is not None and name not in loaded.special:
+            near = suggestion(name, loaded.special)
+            raise UsageError(f"{option} {name}: {file} has no such special token{near}; its special tokens: {names}")
+        if name is not None:
+            ids[option] = loaded.special[name]
+    end_id, begin_id = ids["--end-of-document"], ids.get("--begin-of-document")
+    path = file.absolute()  # a worker may run in any folder
+    return TokenizerFile(str(path), library, _digest(data, pattern), loaded.size, end_id, begin_id, pattern)
+
+
+def _digest(data: bytes, pattern: str) -> str:
+    return sha256(data + pattern.encode()).hexdigest()
+
+
+def _find(vocabulary: str) -> StoragePath:
+    """Returns the file of a tokenizer."""
+    path = storage_path(vocabulary)
+    if isinstance(path, Path) and not path.exists():
+        if not _HUB_ID.fullmatch(vocabulary):
+            raise UsageError(
+                f"{path} does not exist: give the folder of a vocabulary, a tokenizer's file, or ORG/NAME of the Hub"
+            )
+        path = _downloaded(vocabulary)
+    elif not path.is_dir():
+        # c4pipe's own tokenizer.json: its ids are those of the model beside it but for some combining marks
+        is_own = path.name == TOKENIZER and read_description(path.parent) and (path.parent / MODEL).exists()
+        return path.parent / MODEL if is_own else path
+    names = list_names(path)
+    found = [name for name in _FILES if name in names] or sorted(name for name in names if name.endswith(".tiktoken"))
+    if not found:
+        raise UsageError(f"--vocab {vocabulary} has no tokenizer: neither {', '.join(_FILES)} nor a .tiktoken file")
+    return path / found[0]
+
+
+def _downloaded(repository: str) -> Path:
+    """Returns the folder of a repository's tokenizer, downloaded from the Hugging Face Hub into its cache."""
+    missing = f"--vocab {repository} is neither a file nor a folder here, and"
+    try:
+        from huggingface_hub import errors, snapshot_download
+        from huggingface_hub.utils import disable_progress_bars
+    except ImportError:
+        raise UsageError(f"{missing} the Hub needs a package: run pip install 'c4pipe[tokenizers]'") from None
+    disable_progress_bars()  # the command has its own
+    names = [*_FILES[1:], *_CONFIGS, "*.tiktoken"]
+    try:
+        return Path(snapshot_download(repository, allow_patterns=names))
+    except errors.RepositoryNotFoundError:
+        raise UsageError(f"{missing} the Hub has no such repository, or it is private: check the name") from None
+    except (OSError, ValueError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise UsageError(f"{missing} it can't be downloaded from the Hub: {reason}") from None
+
+
+def _load(file: str, library: str, data: bytes, pattern: str, special: Mapping[str, int]) -> _Loaded:
+    """Loads a tokenizer from the bytes of its file. Raises UsageError where it can't be read."""
+    try:
+        if library == SENTENCEPIECE:
+            model = SentencePieceModel(data)
+            end = model.pieces[model.eos_id] if model.eos_id >= 0 else None
+            return _Loaded(model.encode_arrays, model.size, model.control, end)
+        return _load_json(data) if library == TOKENIZERS else _load_ranks(data, pattern, special)
+    except ImportError:
+        raise UsageError(f"{file} needs the package {library}: run pip install 'c4pipe[tokenizers]'") from None
+    except (ValueError, RuntimeError) as error:
+        reason = error_reason(error).rstrip(".")
+        raise UsageError(
+            f"{file} can't be read by the package {library}: {reason}; it may need a newer {library}"
+        ) from None
+
+
+def _load_json(data: bytes) -> _Loaded:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_buffer(data)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # as text
+
+    def encode(texts: Sequence[str]) -> Iterable[npt.NDArray[Any]]:
+        encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return (np.array(encoding.ids, np.int32) for encoding in encodings)
+
+    added = tokenizer.get_added_tokens_decoder()
+    special = {token.content: number for number, token in added.items() if token.special}
+    return _Loaded(encode, max([*tokenizer.get_vocab().values(), -1]) + 1, special)
+
+
+def _load_ranks(data: bytes, pattern: str, special: Mapping[str, int]) -> _Loaded:
+    from base64 import b64decode
+
+    from tiktoken import Encoding
+
+    pairs = (line.split() for line in data.splitlines() if line)
+    ranks = {b64decode(token): int(rank) for token, rank in pairs}
+    encoding = Encoding("", pat_str=pattern, mergeable_ranks=ranks, special_tokens=dict(special))
+
+    def encode(texts: Sequence[str]) -> Iterable[npt.NDArray[Any]]:
+        return (encoding.encode_to_numpy(text, disallowed_special=()).astype(np.int32) for text in texts)
+
+    return _Loaded(encode, encoding.n_vocab, special)
+
+
+def _pattern(file: StoragePath, data: bytes) -> tuple[str, dict[str, int]]:
+    """Returns the pattern and the special tokens of a tiktoken file, from the JSON file beside it, or of OpenAI's."""
+    beside = file.parent / f"{file.name.removesuffix('.tiktoken')}.json"
+    values = read_json(beside, dict) or {}
+    if not values and (known := _OPENAI.get(sha256(data).hexdigest())):
+        return known[0], {_ENDS[0]: known[1]}
+    pattern, special = values.get("pat_str"), values.get("special_tokens")
+    if not isinstance(pattern, str) or not isinstance(special, dict):
+        raise UsageError(
+            f"{file} has ranks without the pattern that divides a text into words: write {beside} with the members "
+            '"pat_str" and "special_tokens", named as the arguments of tiktoken.Encoding'
+        )
+    return pattern, special
+
+
+def _default_end(file: StoragePath, loaded: _Loaded) -> str | None:
+    """Returns the name of the token that ends a document: that of the configuration, or the only usual name."""
+    if loaded.end is not None:
+        return loaded.end
+    for name in _CONFIGS:
+        value = (read_json(file.parent / name, dict) or {}).get("eos_token")
+        value = value.get("content") if isinstance(value, dict) else value
+        if isinstance(value, str) and value in loaded.special:
+            return value
+    usual = [name for name in _ENDS if name in loaded.special]
+    return usual[0] if len(usual) == 1 else None

@@ -1,0 +1,273 @@
+"""Tokens by each kind of tokenizer, against its library in plain Python."""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from c4pipe import read
+from c4pipe.cli import main
+from c4pipe.tokens.folder import find_pages
+from c4pipe.tokens.tokenizer import open_tokenizer
+from tests.helpers.hub import serve_hub
+from tests.helpers.megatron import read_indexed
+
+pytestmark = pytest.mark.consumers
+
+END = "<|endoftext|>"
+GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
+
+
+def run(*arguments: Any) -> int:
+    return main.main(["tokens", *map(str, arguments), "--workers", "1", "--quiet"])
+
+
+@pytest.fixture
+def error(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs the command, which must fail, and gives its sentence."""
+
+    def message(*arguments: Any, status: int = 2) -> str:
+        assert run(*arguments) == status
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
+    return message
+
+
+@pytest.fixture(scope="module")
+def texts(small_corpus: Path) -> list[str]:
+    """The documents of the English train split, in order."""
+    files = sorted((small_corpus / "en").glob("c4-train-*.parquet"))
+    return [text for file in files for text in pq.read_table(file)["text"].to_pylist()]
+
+
+@pytest.fixture(scope="module")
+def bpe(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A `tokenizer.json` of byte-level BPE as that of GPT-2, which cuts and pads as those of some models do."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=600, initial_alphabet=alphabet))
+    tokenizer.add_special_tokens([END, "<s>"])
+    tokenizer.enable_truncation(8)
+    tokenizer.enable_padding(length=16)
+    file = tmp_path_factory.mktemp("bpe") / "tokenizer.json"
+    tokenizer.save(str(file))
+    return file
+
+
+@pytest.fixture(scope="module")
+def ids(bpe: Path, texts: list[str]) -> list[list[int]]:
+    """The ids of each document, with that of its end."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(bpe))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return [[*tokenizer.encode(text).ids, *tokenizer.encode(END).ids] for text in texts]
+
+
+@pytest.fixture(scope="module")
+def folder(bpe: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same tokenizer as Transformers saves it, with a name for the end that no list knows."""
+    folder = tmp_path_factory.mktemp("transformers")
+    (folder / "tokenizer.json").write_text(bpe.read_text().replace(END, "<end>"))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"eos_token": None, "model_max_length": 8}))
+    (folder / "special_tokens_map.json").write_text(json.dumps({"eos_token": {"content": "<end>"}}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ranks(bpe: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same tokens as a tiktoken file, with its pattern beside it."""
+    data = json.loads(bpe.read_text())["model"]["vocab"]
+    printable = [number for number in range(256) if chr(number).isprintable() and chr(number) != " "]
+    other = [number for number in range(256) if number not in printable]
+    byte_of = {chr(n): n for n in printable} | {chr(256 + place): n for place, n in enumerate(other)}
+    tokens = {rank: bytes(byte_of[letter] for letter in token) for token, rank in data.items()}
+    file = tmp_path_factory.mktemp("ranks") / "own.tiktoken"
+    file.write_bytes(b"".join(b"%s %d\n" % (base64.b64encode(tokens[rank]), rank) for rank in sorted(tokens)))
+    special = {END: len(tokens), "<s>": len(tokens) + 1}
+    file.with_suffix(".json").write_text(json.dumps({"pat_str": GPT2, "special_tokens": special}))
+    return file
+
+
+def megatron_rows(corpus: Path, output: Path, *arguments: Any) -> list[list[int]]:
+    assert run(corpus, "--format", "megatron", "--output", output, *arguments) == 0
+    return read_indexed(output / "c4-en-train_text_document").rows
+
+
+# The kinds of files
+
+
+def test_a_tokenizer_json(small_corpus: Path, bpe: Path, ids: list[list[int]], tmp_path: Path) -> None:
+    assert megatron_rows(small_corpus, tmp_path / "new", "--vocab", bpe) == ids
+    manifest = json.loads((tmp_path / "new" / "manifest.json").read_text())
+    assert manifest["vocabulary"] == open_tokenizer(str(bpe)).sha256
+    assert manifest["versions"].keys() == {"c4pipe", "tokenizers"}
+    (place,) = find_pages(tmp_path / "new" / "c4-en-train.bin", 3)
+    assert place.tokens == len(ids[3])
+    assert run(small_corpus, "--vocab", bpe, "--format", "npy", "--length", 50, "--output", tmp_path / "npy") == 0
+    joined = [each for row in ids for each in row]
+    assert np.load(tmp_path / "npy" / "c4-en-train.npy").ravel().tolist() == joined[: len(joined) // 50 * 50]
+
+
+def test_a_folder_of_transformers(small_corpus: Path, folder: Path, ids: list[list[int]], tmp_path: Path) -> None:
+    assert megatron_rows(small_corpus, tmp_path / "new", "--vocab", folder) == ids
+
+
+def test_a_tiktoken_file(small_corpus: Path, ranks: Path, ids: list[list[int]], tmp_path: Path) -> None:
+    pytest.importorskip("tiktoken", reason="tiktoken isn't installed: c4pipe[tokenizers]")
+    assert megatron_rows(small_corpus, tmp_path / "new", "--vocab", ranks) == ids
+    assert megatron_rows(small_corpus, tmp_path / "folder", "--vocab", ranks.parent) == ids
+    again = shutil.copytree(ranks.parent, tmp_path / "other")
+    beside = again / "own.json"
+    beside.write_text(beside.read_text().replace("[sdmt]", "[sdt]"))
+    assert open_tokenizer(str(again)).sha256 != open_tokenizer(str(ranks)).sha256
+
+
+def test_a_slow_tokenizers_folder(small_corpus: Path, texts: list[str], tmp_path: Path) -> None:
+    import sentencepiece
+
+    options = ["--size", "300", "--workers", "1", "--quiet", "--output", str(tmp_path / "made")]
+    assert main.main(["vocab", str(small_corpus / "en"), *options]) == 0
+    (tmp_path / "slow").mkdir()
+    shutil.copy(tmp_path / "made" / "spm.model", tmp_path / "slow" / "spiece.model")
+    (tmp_path / "slow" / "tokenizer_config.json").write_text('{"eos_token": "</s>"}')
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "slow" / "spiece.model"))
+    rows = megatron_rows(small_corpus, tmp_path / "new", "--vocab", tmp_path / "slow")
+    assert rows == [processor.encode(text, add_eos=True) for text in texts]
+
+
+def test_a_repository_of_the_hub(small_corpus: Path, folder: Path, ids: list[list[int]], tmp_path: Path) -> None:
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    repositories = {"org/tok": {**files, "model.safetensors": b"large"}, "org/none": {"README.md": b"none"}}
+    with serve_hub(repositories) as url:
+
+        def command(name: str) -> "subprocess.CompletedProcess[str]":
+            environment = {**os.environ, "HF_ENDPOINT": url, "HF_HOME": str(tmp_path / "home")}
+            more = ["--format", "megatron", "--output", str(tmp_path / "new"), "--workers", "1", "--quiet"]
+            start = [sys.executable, "-m", "c4pipe", "tokens", str(small_corpus), "--vocab", name]
+            return subprocess.run([*start, *more], env=environment, cwd=tmp_path, capture_output=True, text=True)
+
+        done = command("org/tok")
+        assert (done.returncode, done.stderr) == (0, "")
+        missing, without = command("org/no"), command("org/none")
+    assert read_indexed(tmp_path / "new" / "c4-en-train_text_document").rows == ids
+    assert not list((tmp_path / "home").rglob("*.safetensors"))
+    (line,) = missing.stderr.splitlines()
+    assert "--vocab org/no is neither a file nor a folder here, and the Hub has no such repository" in line
+    assert missing.returncode == without.returncode == 2
+    assert "has no tokenizer: neither spm.model, tokenizer.json" in without.stderr
+
+
+# Counts and subsets
+
+
+def test_counts_and_a_subset(small_corpus: Path, bpe: Path, ids: list[list[int]], tmp_path: Path, error: Any) -> None:
+    corpus = Path(shutil.copytree(small_corpus, tmp_path / "corpus"))
+    assert run(corpus / "en", "--vocab", bpe, "--budget-subset", 4000) == 0
+    content = json.loads((corpus / "tokens.json").read_text())
+    total = sum(map(len, ids))
+    assert content["totals"]["en"]["train"] == {"documents": len(ids), "tokens": total}
+    assert content["vocabulary"] == open_tokenizer(str(bpe)).sha256
+    assert content["versions"].keys() == {"c4pipe", "tokenizers"}
+    ends = np.cumsum([len(row) for row in ids])
+    wanted = int(np.searchsorted(ends, 4000)) + 1
+    assert len(list(read.documents(corpus / "subset-en-4000.json"))) == wanted
+    changed = tmp_path / "tokenizer.json"
+    changed.write_text(bpe.read_text().replace('"<s>"', '"<S>"'))
+    message = error(corpus, "--vocab", changed)
+    assert content["vocabulary"] in message
+    assert open_tokenizer(str(changed)).sha256 in message
+    begin = ["--begin-of-document", "<s>"]
+    assert "tokens.json has counts with another --begin-of-document" in error(corpus, "--vocab", bpe, *begin)
+    (corpus / "tokens.json").unlink()
+    assert run(corpus, "--vocab", bpe, *begin) == 0
+    content = json.loads((corpus / "tokens.json").read_text())
+    assert content["totals"]["en"]["train"]["tokens"] == total + len(ids)
+    assert content["bos"] == 601
+
+
+# The tokens around a document
+
+
+def test_the_tokens_around_a_document_are_a_choice(
+    small_corpus: Path, bpe: Path, ids: list[list[int]], tmp_path: Path, error: Any
+) -> None:
+    names = ["--end-of-document", "<s>", "--begin-of-document", END]
+    rows = megatron_rows(small_corpus, tmp_path / "new", "--vocab", bpe, *names)
+    assert rows == [[600, *row[:-1], 601] for row in ids]
+    plain = [small_corpus, "--vocab", bpe, "--format", "megatron", "--output", tmp_path / "new"]
+    assert "has other token files (eos: 601, and here 600)" in error(*plain)
+    assert "(bos: 600, and here None)" in error(*plain, *names[:2])
+    message = error(*plain, "--end-of-document", "<endoftext>")
+    assert f"--end-of-document <endoftext>: {bpe} has no such special token" in message
+    assert message.endswith(f"; its special tokens: '{END}', '<s>'")
+    assert "--end-of-document is not for --find" in error(tmp_path / "new", "--find", 1, *names[:2])
+
+
+def test_text_that_looks_like_a_special_token_is_text(bpe: Path, ranks: Path) -> None:
+    files = [bpe]
+    if pytest.importorskip("tiktoken", reason="tiktoken isn't installed: c4pipe[tokenizers]"):
+        files.append(ranks)
+    for file in files:
+        rows = list(open_tokenizer(str(file)).load().encode([f"a{END}b", "", "c"]))
+        assert [row.tolist().count(600) for row in rows] == [1, 1, 1]
+        assert [row[-1] for row in rows] == [600, 600, 600]
+
+
+def test_large_vocabularies_have_larger_numbers(small_corpus: Path, bpe: Path, tmp_path: Path) -> None:
+    values = json.loads(bpe.read_text())
+    values["model"]["vocab"] |= {f"more{number}": number for number in range(602, 70_000)}
+    large = tmp_path / "tokenizer.json"
+    large.write_text(json.dumps(values))
+    megatron_rows(small_corpus, tmp_path / "new", "--vocab", large)
+    assert read_indexed(tmp_path / "new" / "c4-en-train_text_document").dtype == "int32"
+
+
+# What can be wrong
+
+
+def test_errors_are_one_sentence(small_corpus: Path, bpe: Path, ranks: Path, tmp_path: Path, error: Any) -> None:
+    count = [small_corpus, "--vocab"]
+    file = tmp_path / "tokenizer.json"
+    file.write_text(bpe.read_text().replace('"version": "1.0"', '"version": "2.0"'))
+    message = error(*count, file)
+    assert f"{file} can't be read by the package tokenizers: " in message
+    assert "Unknown tokenizer version '2.0'" in message
+    assert "it may need a newer tokenizers" in message
+    file.write_text(bpe.read_text().replace(END, "<a>").replace("<s>", "<b>"))
+    assert (
+        f"{file} names no token for the end of a document: give --end-of-document with one of its '<a>', '<b>'"
+        in error(*count, file)
+    )
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert f"{empty} has no tokenizer: neither spm.model, tokenizer.json" in error(*count, empty)
+    alone = Path(shutil.copy(ranks, tmp_path / "own.tiktoken"))
+    assert f"{alone} has ranks without the pattern that divides a text into words" in error(*count, alone)
+    assert 'own.json with the members "pat_str" and "special_tokens"' in error(*count, alone)
+    assert "no/such/file does not exist: give the folder" in error(*count, "no/such/file")
+
+
+def test_a_library_that_is_missing_is_one_sentence(
+    small_corpus: Path, bpe: Path, error: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    message = error(small_corpus, "--vocab", bpe)
+    assert "needs the package tokenizers: run pip install 'c4pipe[tokenizers]'" in message
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert "the Hub needs a package: run pip install 'c4pipe[tokenizers]'" in error(small_corpus, "--vocab", "org/tok")
