@@ -70,11 +70,11 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
     best_format = next(name for name in (*_LOADED, *manifest["formats"]) if name in manifest["formats"])
     extension = FORMATS[best_format].extension
     stored = _stored(manifest["shards"], extension)
-    columns = [(field.name, str(field.type).replace("double", "float64")) for field in SCHEMA]
+    columns = {each.name: _feature(str(each.type)) for each in shard_schema(recipe.columns)}
     for (language, split), size in stored.items():
         size["table_bytes"] = table_bytes.get(f"{language}/{split}", 0)
     if extension != FORMATS["parquet"].extension:  # `datasets` reads the timestamps of JSON Lines as times
-        columns = [(name, "timestamp[s]" if name == "timestamp" else kind) for name, kind in columns]
+        columns["timestamp"] = "dtype: timestamp[s]"
         for size in stored.values():
             size["table_bytes"] -= size["pages"] * (_STRING_TIME - _TIME)
     pages = {place: size["pages"] for place, size in stored.items() if size["pages"]}
@@ -87,7 +87,7 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
         all_from_common_crawl=all(_CRAWLED.match(file["name"]) for file in inputs),
         size_category=_size_category(counts.get("pages.kept", 0)),
         configurations=list(_configurations(stored, extension)) if best_format in _LOADED else [],
-        columns=columns if table_bytes else [],
+        columns=columns if table_bytes else {},
         pages=counts.get("pages.kept", 0),
         bytes=counts.get("bytes.kept", 0),
         recipe=recipe,
@@ -148,6 +148,11 @@ def _configurations(stored: Mapping[tuple[str, str], Counter[str]], extension: s
                 size = sum((places[language, split] for language in found), Counter[str]())
                 splits[split] = {**size, "paths": [_files(language, split, extension) for language in found]}
         yield {"name": name, "splits": splits}
+
+
+def _feature(kind: str) -> str:
+    """Returns a type of Arrow as `datasets` writes it in YAML."""
+    return "list: string" if kind.startswith("list") else f"dtype: {kind.replace('double', 'float64')}"
 
 
 def _files(language: str, split: str, extension: str) -> str:

@@ -208,8 +208,8 @@ def _bytes_in_memory(column: Any) -> int:
     if pa.types.is_list(column.type):
         return 4 * len(column) + _bytes_in_memory(pc.list_flatten(column))
     if pa.types.is_string(column.type):
-        return 4 * len(column) + (pc.sum(pc.cast(pc.binary_length(column), pa.int64())).as_py() or 0)
-    return len(column) * max(1, column.type.bit_width // 8)
+        return 4 * len(column) + int(pc.sum(pc.cast(pc.binary_length(column), pa.int64())).as_py() or 0)
+    return len(column) * max(1, int(column.type.bit_width) // 8)
 
 
 def _sums(table: pa.Table) -> pa.Table:
