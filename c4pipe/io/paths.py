@@ -212,13 +212,25 @@ StoragePath = Path | RemotePath
 """A folder or file on this machine or in an object store."""
 
 
-def storage_path(text: str | Path) -> StoragePath:
-    """Returns the path of a folder or file, given as text. Raises UsageError for a URL that c4pipe can't write to."""
+def storage_path(text: str | Path, reads: bool = False) -> StoragePath:
+    """Returns the path of a folder or file.
+
+    Args:
+        text: a path, or a URL of a store.
+        reads: whether it is only read. Then it may be any URL that fsspec knows, and one of the Hub gets its commit.
+
+    Raises UsageError for another URL, and for a repository of the Hub that can't be read.
+    """
     text = str(text)
     if "://" not in text:
         return Path(text)
-    from c4pipe.io.object_store import SCHEMES
+    from c4pipe.io.object_store import SCHEMES, is_store, pinned
 
+    if reads and is_store(text) and not text.startswith(SCHEMES):
+        try:
+            return RemotePath(pinned(text.rstrip("/")))
+        except DownloadError as error:
+            raise UsageError(str(error)) from None
     scheme, _, rest = text.partition("://")
     if f"{scheme}://" not in SCHEMES or not (rest.strip("/") and (scheme == "hdfs" or rest[0] != "/")):
         raise UsageError(
@@ -320,6 +332,7 @@ def walk_folders(
 def match_paths(pattern: str, on_note: Callable[[str], None]) -> Iterator[Path]:
     """Yields the files and folders of this machine that a glob names, as `glob.glob` with `recursive`; some twice.
 
+    A folder or file whose name has brackets, such as `run[1]`, is found by its name.
     Each real folder is searched once for each `**`, and `on_note` is called, as in `walk_folders`.
     Raises OSError where a folder can't be read.
     """
@@ -332,7 +345,7 @@ def _match(folder: Path, parts: Sequence[str], on_note: Callable[[str], None]) -
     elif parts[0] == "**":
         for inner, _ in walk_folders(folder, on_note, (".",)) if folder.is_dir() else ():
             yield from _match(inner, parts[1:] or ("*",), on_note)
-    elif not glob.has_magic(parts[0]):
+    elif not glob.has_magic(parts[0]) or (not {"*", "?"} & {*parts[0]} and os.path.lexists(folder / parts[0])):
         path = folder / parts[0]
         yield from _match(path, parts[1:], on_note) if os.path.lexists(path) else ()
     elif folder.is_dir():

@@ -18,13 +18,14 @@ from urllib.parse import quote
 from c4pipe.errors import hide_secrets
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.downloads import ByteStream, DownloadStream, NetworkOptions, OnWait, RangedFile
-from c4pipe.io.lock import file_lock
-from c4pipe.io.object_store import SCHEMES, ObjectDownload
-from c4pipe.io.paths import UrlPath, check_inner, open_file, read_file
+from c4pipe.io.lock import file_lock, has_locks
+from c4pipe.io.object_store import ObjectDownload, is_store
+from c4pipe.io.paths import StoragePath, UrlPath, check_inner, open_file, read_file, storage_path
 
 if TYPE_CHECKING:
     from c4pipe.io.http import Pool
 
+_WEB = "http://", "https://"
 _READ_SIZE = 1 << 20  # bytes of a file
 _FETCH_SIZE = 1 << 18  # bytes of a download: progress is told after each
 _LONGEST = 240  # characters of a cached file's name, with room for ".sha256": file systems allow 255 bytes
@@ -36,7 +37,7 @@ OnFetched = Callable[[int, int | None], None]
 
 def is_url(path: str) -> bool:
     """Tells whether an input is a URL that c4pipe can read, and not a path."""
-    return path.startswith(("http://", "https://", *SCHEMES))
+    return path.startswith(_WEB) or is_store(path)
 
 
 def stream_length(stream: ByteStream) -> int | None:
@@ -63,6 +64,12 @@ class InputOpener:
 
         return Pool()
 
+    @cached_property
+    def _cache(self) -> Path | None:
+        """The folder of the cache; None also where two processes could write one file, without locks."""
+        cache = self._network.cache
+        return cache if cache is not None and has_locks(cache) else None
+
     @contextlib.contextmanager
     def open(self, path: str, on_fetched: OnFetched | None = None) -> Iterator[ByteStream]:
         """Opens a path or URL. Raises DownloadError where a URL can't be read, OSError where a file can't.
@@ -71,13 +78,13 @@ class InputOpener:
             path: the path or URL.
             on_fetched: gets the progress of a download into the cache each time that bytes arrive.
         """
-        cache = self._network.cache
+        cache = self._cache if is_url(path) else None
         if is_url(path) and cache is None:
             with self._download(path) as stream:
                 yield stream
             return
         local = Path(path)
-        if cache and is_url(path):
+        if cache:
             local = cached(cache, path, lambda: self._watched(path, on_fetched))
         with open_file(local) as file:
             yield file
@@ -110,7 +117,7 @@ class InputOpener:
             yield _WatchedStream(download, on_fetched) if on_fetched else download
 
     def _download(self, url: str, first: int = 0, size: int | None = None) -> AbstractContextManager[DownloadStream]:
-        if url.startswith(SCHEMES):
+        if is_store(url):
             return contextlib.closing(ObjectDownload(url, self._network, first, size, self._on_wait))
         from c4pipe.io.http import Download  # urllib3 takes a while, and most inputs are files
 
@@ -210,6 +217,16 @@ class WebPath(UrlPath):
     def read_bytes(self, most: int = sys.maxsize) -> bytes:
         """Returns the content of a file. Raises DownloadError where it can't be read, or has more than `most` bytes."""
         return InputOpener(replace(NETWORK, file_bytes=most)).read(self.url)
+
+
+InputPath = StoragePath | WebPath
+"""A folder or file that can be read, wherever it is."""
+
+
+def input_path(path: str | Path | InputPath) -> InputPath:
+    """Returns the folder or file that a path or URL names. Raises UsageError for a URL that c4pipe can't read."""
+    text = str(path)
+    return WebPath(text.rstrip("/")) if text.startswith(_WEB) else storage_path(text, reads=True)
 
 
 class WebFile(RangedFile):
