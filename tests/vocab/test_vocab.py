@@ -131,7 +131,7 @@ def test_symbols_and_digits_are_settings(
     sources: tuple[str, str], vocabulary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert made(vocabulary)["settings"].keys().isdisjoint({"split_digits", "user_symbols"})
-    base = ["vocab", *sources, "--size", 110, "--output"]
+    base = ["vocab", *sources, "--size", 90, "--output"]
     more = ["--split-digits", "--user-symbols", "<|user|>", "--user-symbols", "=="]
     assert run(*base, tmp_path / "v", *more, "--quiet") == 0
     description = made(tmp_path / "v")
