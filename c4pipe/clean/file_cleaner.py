@@ -2,8 +2,8 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
@@ -130,12 +130,19 @@ class ParquetSource:
     """A Parquet file of text, which is read a few rows at a time."""
 
     def __init__(
-        self, path: StoragePath | WebPath, name: str, layout: TextLayout, file_bytes: int, ends_sha256: str
+        self,
+        path: StoragePath | WebPath,
+        name: str,
+        layout: TextLayout,
+        columns: Sequence[str],
+        file_bytes: int,
+        ends_sha256: str,
     ) -> None:
-        """Takes the file, its name, how documents lie in it, its bytes, and the digest of its ends."""
+        """Takes the file, its name, how documents lie in it, their columns, its bytes, and the digest of its ends."""
         self.name = name
         self.size = 0
-        self._path, self._layout, self._bytes, self._ends = path, layout, file_bytes, ends_sha256
+        self._path, self._layout, self._columns = path, layout, columns
+        self._bytes, self._ends = file_bytes, ends_sha256
 
     def items(self) -> Iterator[Page | Damage]:
         """Yields the documents in their order, and the damage.
@@ -143,7 +150,7 @@ class ParquetSource:
         Raises OSError where the file can't be read, C4pipeError where it is no Parquet or lacks the column of the text.
         """
         try:
-            for item, share in read_parquet_pages(self._path, self.name, self._layout):
+            for item, share in read_parquet_pages(self._path, self.name, self._layout, self._columns):
                 self.size = int(self._bytes * share)
                 yield item
         except OSError:
@@ -234,13 +241,15 @@ class WetFileCleaner:
         """
         assert self._layout
         name = target.name.removesuffix(".parquet")
-        source = ParquetSource(path, name, self._layout, size, ends_sha256)
+        source = ParquetSource(path, name, self._layout, self._recipe.columns, size, ends_sha256)
         self._clean(source, target, PositionWriter(target))
 
     def _reader(self, name: str) -> PageReader:
         """Returns the reader of pages for a file of this name that is read as a stream."""
-        layout = self._layout
-        return (lambda stream: read_text_pages(stream, name, layout)) if layout else self._read_pages
+        layout, columns = self._layout, self._recipe.columns
+        if layout:
+            return lambda stream: read_text_pages(stream, name, layout, columns)
+        return partial(self._read_pages, source=name) if columns else self._read_pages
 
     @cached_property
     def _read_pages(self) -> PageReader:
@@ -354,6 +363,7 @@ class PageKeeper:
             span_hashes=spans,
             band_hashes=bands,
             minima=minima,
+            extra=page.page.extra,
         )
 
     def _signature(self, text: str) -> tuple[U64, U16]:

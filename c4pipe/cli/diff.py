@@ -68,6 +68,7 @@ _KINDS = {
     "only_first": "only in the first",
     "only_second": "only in the second",
     "other_text": "in both, with other text",
+    "other_columns": "in both, with other columns",
 }
 _LABELS = {
     "records.skipped": "records skipped: {}",
@@ -135,7 +136,7 @@ def _label(diff: "Diff", what: str, rest: str) -> str:
 def pages_table(diff: "Diff") -> "Table":
     """Returns how many pages are in one corpus, in both, and in both with other text."""
     table = _table("", "pages")
-    for kind in _KINDS:
+    for kind in diff.kinds:
         table.add_row(_KINDS[kind], f"{diff.pages[kind]:,}")
     table.add_row("in both, with the same text", f"{diff.pages['same_text']:,}")
     return table
@@ -143,7 +144,7 @@ def pages_table(diff: "Diff") -> "Table":
 
 def example_lines(diff: "Diff", width: int = _WIDTH) -> Iterator["Text"]:
     """Yields the examples, in lines of at most so many columns."""
-    for kind in _KINDS:
+    for kind in diff.kinds:
         if diff.examples[kind]:
             yield styled("")
             yield styled(f"{_KINDS[kind]}: {len(diff.examples[kind]):,} of {diff.pages[kind]:,} pages", "bold")

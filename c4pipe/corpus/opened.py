@@ -1,5 +1,6 @@
 """The one way to open a finished corpus: its manifest and the sizes of its shards are checked first."""
 
+import contextlib
 import hashlib
 import os
 import re
@@ -148,7 +149,7 @@ def open_corpus(path: str | Path | CorpusPath, languages: Sequence[str] | None =
     try:
         data = read_file(folder / manifest_file.MANIFEST)
     except OSError as error:
-        raise _no_manifest(folder, error) from error
+        raise no_manifest(folder, error) from error
     return _opened(folder, data, languages)
 
 
@@ -161,25 +162,29 @@ def open_language(path: str | Path | CorpusPath, languages: Sequence[str] | None
     try:
         data = read_file(folder / manifest_file.MANIFEST)
     except OSError as error:
-        real = [Path(os.path.realpath(folder))] if isinstance(folder, Path) else []  # of ".", or of a link
-        for inside in (folder, *real):
-            is_language = languages is None and _LANGUAGE.fullmatch(inside.name)
-            manifest_above = _bytes_or_none(inside.parent / manifest_file.MANIFEST) if is_language else None
-            if manifest_above is not None:
-                return _opened(inside.parent, manifest_above, [inside.name])
-        raise _no_manifest(folder, error) from error
+        inside, manifest_above = _language_in(folder)
+        if manifest_above is not None and languages is None:
+            return _opened(inside.parent, manifest_above, [inside.name])
+        raise no_manifest(folder, error) from error
     return _opened(folder, data, languages)
 
 
-def _bytes_or_none(file: CorpusPath) -> bytes | None:
-    try:
-        return read_file(file)
-    except OSError:
-        return None
+def _language_in(folder: CorpusPath) -> tuple[CorpusPath, bytes | None]:
+    """Returns the folder of a language without links, and the manifest of its corpus; None if it is no such folder."""
+    real = [Path(os.path.realpath(folder))] if isinstance(folder, Path) else []  # of ".", or of a link
+    for inside in (folder, *real):
+        if _LANGUAGE.fullmatch(inside.name):
+            with contextlib.suppress(OSError):
+                return inside, read_file(inside.parent / manifest_file.MANIFEST)
+    return folder, None
 
 
-def _no_manifest(folder: CorpusPath, error: OSError) -> UsageError:
+def no_manifest(folder: CorpusPath, error: OSError) -> UsageError:
+    """Returns the error for a user, given a folder that is no corpus, and the error that its manifest raised."""
     file = manifest_file.MANIFEST
+    inside, manifest_above = _language_in(folder)
+    if manifest_above is not None:
+        return UsageError(f"{folder} is only one language of the corpus {inside.parent}: give {inside.parent}")
     if isinstance(folder, Path) and folder.is_file():
         return UsageError(f"{folder} is a file: give the folder of a finished corpus")
     if isinstance(error, FileNotFoundError | NotADirectoryError):
@@ -226,9 +231,11 @@ def _check_sizes(folder: StoragePath, shards: Sequence[Shard]) -> None:
 
 def _listed(folder: CorpusPath, manifest: Manifest) -> Iterator[Shard]:
     """Yields the files of a corpus that its manifest lists."""
+    columns = tuple(manifest["recipe"].get("columns", ()))
     for entry in manifest["shards"]:
         match = _SHARD.fullmatch(entry["path"])
         assert match  # the manifest was checked
         shard_id = ShardId(match[1], match[2], int(match[3]), int(match[4]))
         file = folder / entry["path"]
-        yield Shard(file, format_of(file.name), shard_id, entry["rows"], entry["bytes"], entry["sha256"])
+        size = entry["rows"], entry["bytes"], entry["sha256"]
+        yield Shard(file, format_of(file.name), shard_id, *size, columns)

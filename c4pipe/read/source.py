@@ -64,6 +64,11 @@ class Source:
         """The number of documents that are read from each shard."""
         return [shard.rows for shard in self.shards] if self.documents is None else list(self.documents)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The further columns of the documents, as `Recipe.columns`."""
+        return self.shards[0].columns if self.shards else ()
+
     def read(self, file: int, first: int, end: int, verify: bool) -> Documents:
         """Yields the documents of a file, by its number, from row `first` up to row `end`, which is not yielded.
 

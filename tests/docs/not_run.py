@@ -49,6 +49,7 @@ NOT_RUN = (
     ("docs/warc.md", "python -m pip install *", NETWORK),
     ("docs/warc.md", "c4pipe explain crawl/a.warc.gz *", "tests/jobs/test_warc_jobs.py explains a page of a crawl"),
     ("docs/import.md", "c4pipe import *", "tests/jobs/test_import.py runs them with files of these names"),
+    ("docs/columns.md", "c4pipe *", "tests/jobs/test_columns.py runs them with other inputs"),
     ("docs/install.md", "eval *", "it is for the user's shell; tests/cli/test_command_line.py tests the completion"),
     ("docs/recipes.md", "c4pipe dedup work-*", "it goes on with work folders of two crawls"),
     ("docs/recipes.md", "c4pipe lists robots *", "the robots.txt files of a crawl are downloaded first"),
