@@ -81,6 +81,7 @@ NOTES = """
 - All numbers are of whole processes, with their start-up. CPU includes all child processes; memory is that of the
   largest process.
 - c4pipe's row is its whole command: it reads Parquet, writes the way back to each page, and the digests of all files.
+- For BPE, all peers call the same tokenizer, so only what is around it can be saved.
 - For SentencePiece, the fast tokenizer has the same vocabulary. Its ids differ in a few characters, as
   docs/vocabulary.md says.
 """
@@ -160,7 +161,7 @@ def main() -> int:
         pages = folder / "pages.jsonl"
         documents = export(options.corpus, options.language, pages)
         bpe = options.bpe or made_bpe(pages, options.pieces, folder / "bpe")
-        for kind, vocabulary, times in (("SentencePiece", options.vocabulary, 10), ("BPE", bpe, 3)):
+        for kind, vocabulary, times in (("SentencePiece", options.vocabulary, 10), ("BPE", bpe, 1.5)):
             source = [str(options.corpus / options.language), "--vocab", str(vocabulary)]
             command = [sys.executable, "-m", "c4pipe", "tokens", *source, "--format", "megatron", "--workers", "1"]
             serial = ["env", "TOKENIZERS_PARALLELISM=false", sys.executable, "-c"]
