@@ -61,7 +61,20 @@ class ListedShard(TypedDict):
     sha256: Digest
 
 
+TAKEDOWN = "takedown"
+"""The name in counters for pages that takedowns left out."""
+
+
+class Takedown(TypedDict):
+    """Pages that were left out of a finished corpus: the manifest of that corpus, the kind of the list, the list."""
+
+    of: Digest
+    kind: Annotated[str, choice("urls", "domains")]
+    list: Digest
+
+
 class _Digests(TypedDict, total=False):
+    takedowns: Sequence[Takedown]
     sha256: Digest  # of the other members; manifests of earlier versions have none
     language_model: str  # the digest of the language model, if the recipe has a model
 

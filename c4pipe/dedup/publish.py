@@ -46,6 +46,8 @@ def difference(name: str, there: Any, now: Any) -> str:
         return _recipes(Recipe.from_json(there), Recipe.from_json(now))
     if name == "inputs":
         return _inputs(there, now)
+    if name == "takedowns":
+        return f"{len(there or ())} there, {len(now)} now, or of other lists"
     if name == "formats":
         return f"{', '.join(there)} there, {', '.join(now)} now"
     if name == "train_shards":

@@ -393,7 +393,8 @@ class _WorkExplainer:
         if row is None:
             raise C4pipeError(
                 f"{shards[0].file} lacks {page['url']}, which its work files let pass: "
-                "the corpus or its work files were changed since"
+                + ("a takedown left it out, or " if self._corpus.manifest.get("takedowns") else "")
+                + "the corpus or its work files were changed since"
             )
         return tuple(shard.path for shard in shards), row
 
