@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from c4pipe.cli.console import new_table, printer, styled
-from c4pipe.cli.options import LogOptions, path_or_url
+from c4pipe.cli.options import LogOptions, readable_path
 from c4pipe.cli.parser import Command
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class _ComparisonOptions:
-    first: Annotated["StoragePath", Option("folder of a finished corpus", "FIRST", positional=True, parse=path_or_url)]
-    second: Annotated["StoragePath", Option("folder of another one", "SECOND", positional=True, parse=path_or_url)]
+    first: Annotated[
+        "StoragePath", Option("folder of a finished corpus", "FIRST", positional=True, parse=readable_path)
+    ]
+    second: Annotated["StoragePath", Option("folder of another one", "SECOND", positional=True, parse=readable_path)]
     examples: Annotated[int, Option("number of example pages of each kind", "N")] = 3
     json: Annotated[bool, Option("print JSON instead of tables")] = False
 

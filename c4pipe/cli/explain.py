@@ -84,15 +84,14 @@ def run(options: ExplainOptions) -> None:
 def _corpus(text: str) -> "StoragePath | None":
     """Returns the folder that the input names, or None for a text or a WET file."""
     from c4pipe.inspect.page_input import STANDARD_INPUT, is_there
-    from c4pipe.io.object_store import SCHEMES
+    from c4pipe.io.object_store import is_store
     from c4pipe.io.paths import storage_path
     from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS
 
-    on_the_web = "://" in text and not text.startswith(SCHEMES)
     is_file = text == STANDARD_INPUT or text.endswith(WET_ENDINGS + WARC_ENDINGS)
-    if is_file or on_the_web or not (text.startswith(SCHEMES) or is_there(text)):
+    if is_file or not (is_store(text) or is_there(text)):
         return None
-    folder = storage_path(text)
+    folder = storage_path(text, reads=True)
     return folder if folder.is_dir() else None
 
 

@@ -23,25 +23,16 @@ from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.writer import FORMATS, shard_schema
 from c4pipe.errors import C4pipeError
 from c4pipe.io.parquet_footer import check_columns, open_parquet, read_footer
-from c4pipe.io.paths import StoragePath, open_file, storage_path
-from c4pipe.io.streams import WebPath
+from c4pipe.io.paths import open_file
+from c4pipe.io.streams import InputPath, WebPath
 from c4pipe.io.text import lines_in, open_content, parse_row
 from c4pipe.io.words import error_reason
 from c4pipe.wet.columns import parse_columns
 
-CorpusPath = StoragePath | WebPath
-"""A folder or file that can be read, wherever it is."""
-
 _REQUEST_BYTES = 1 << 23  # of a request for a part of a remote file
 
 
-def corpus_path(path: str | Path | CorpusPath) -> CorpusPath:
-    """Returns the folder or file that a path or URL names. Raises UsageError for a URL that c4pipe can't read."""
-    text = str(path)
-    return WebPath(text.rstrip("/")) if text.startswith(("http://", "https://")) else storage_path(text)
-
-
-def open_binary(file: CorpusPath) -> BinaryIO:
+def open_binary(file: InputPath) -> BinaryIO:
     """Opens a file to be read from its beginning. Raises OSError where that fails."""
     return open_file(file) if isinstance(file, Path) else io.BufferedReader(file.open(), _REQUEST_BYTES)
 
@@ -73,7 +64,7 @@ class Shard:
         columns: the further columns of its documents, as `Recipe.columns`.
     """
 
-    file: CorpusPath
+    file: InputPath
     format: str
     id: ShardId
     rows: int
@@ -167,7 +158,7 @@ def read_tables(shard: Shard, columns: Sequence[str]) -> Iterator[pa.Table]:
 
 
 def tables_of(
-    file: CorpusPath, file_format: str, columns: Sequence[str], further: Sequence[str] = ()
+    file: InputPath, file_format: str, columns: Sequence[str], further: Sequence[str] = ()
 ) -> Iterator[pa.Table]:
     """Works as `read_tables`, for a file of a corpus without its manifest, given its further columns as
     `Recipe.columns`. Raises UNREADABLE.
@@ -182,7 +173,7 @@ def tables_of(
             yield pa.table(arrays, names=list(columns))
 
 
-def parquet_tables(file: CorpusPath, columns: Sequence[str], rows: int = TABLE_ROWS) -> Iterator[pa.Table]:
+def parquet_tables(file: InputPath, columns: Sequence[str], rows: int = TABLE_ROWS) -> Iterator[pa.Table]:
     """Yields the rows of any Parquet file in order, as tables of at most `rows` rows.
 
     Raises LookupError, with the name, for a column that the file lacks or has twice; UNREADABLE where it can't be read.
@@ -247,7 +238,7 @@ def format_of(name: str) -> str:
     raise ValueError(f"{name} ends in none of {', '.join(each.extension for each in FORMATS.values())}")
 
 
-def parquet_file(file: CorpusPath, footer: Any = None) -> pq.ParquetFile:
+def parquet_file(file: InputPath, footer: Any = None) -> pq.ParquetFile:
     """Opens a Parquet file and reads its footer, unless that is given. Raises UNREADABLE.
 
     Checksums, which files of c4pipe have, are compared: of the footer at once, of pages when they are read.
@@ -255,7 +246,7 @@ def parquet_file(file: CorpusPath, footer: Any = None) -> pq.ParquetFile:
     return open_parquet(file, footer)[0]
 
 
-def _of_parquet(file: CorpusPath, first: int, columns: Sequence[str]) -> Documents:
+def _of_parquet(file: InputPath, first: int, columns: Sequence[str]) -> Documents:
     names = shard_schema(columns).names
     with parquet_file(file) as shard:
         for number in range(shard.num_row_groups):
@@ -267,7 +258,7 @@ def _of_parquet(file: CorpusPath, first: int, columns: Sequence[str]) -> Documen
             first = max(0, first - rows)
 
 
-def _of_tfrecord(file: CorpusPath, first: int, columns: Sequence[str]) -> Documents:
+def _of_tfrecord(file: InputPath, first: int, columns: Sequence[str]) -> Documents:
     further, names = parse_columns(columns), shard_schema(columns).names
     lists = {each.name for each in further if each.type == "strings"}
     nothing = dict.fromkeys((each.name for each in further), None)
@@ -280,13 +271,13 @@ def _of_tfrecord(file: CorpusPath, first: int, columns: Sequence[str]) -> Docume
             yield _in_order(values, names)
 
 
-def _of_json(file: CorpusPath, first: int, columns: Sequence[str]) -> Documents:
+def _of_json(file: InputPath, first: int, columns: Sequence[str]) -> Documents:
     names = shard_schema(columns).names
     with open_binary(file) as raw, igzip.IGzipFile(fileobj=raw) as data:
         yield from _json_rows(data, first, names)
 
 
-def _of_zstandard_json(file: CorpusPath, first: int, columns: Sequence[str]) -> Documents:
+def _of_zstandard_json(file: InputPath, first: int, columns: Sequence[str]) -> Documents:
     names = shard_schema(columns).names
     with open_content(open_binary(file), file.name) as data:
         yield from _json_rows(data, first, names)
@@ -303,13 +294,13 @@ def _in_order(values: dict[str, Any], names: Sequence[str]) -> Document:
     return cast(Document, {name: values[name] for name in names})
 
 
-def _of_text(file: CorpusPath, first: int, columns: Sequence[str]) -> Documents:
+def _of_text(file: InputPath, first: int, columns: Sequence[str]) -> Documents:
     with open_content(open_binary(file), file.name) as stream:
         for line in islice(filter(None, map(bytes.strip, lines_in(stream))), first, None):
             yield Document(url="", text=line.decode(), timestamp="", language="", language_probability=0.0)
 
 
-_ROWS: dict[str, Callable[[CorpusPath, int, Sequence[str]], Documents]] = {
+_ROWS: dict[str, Callable[[InputPath, int, Sequence[str]], Documents]] = {
     "parquet": _of_parquet,
     "tfrecord": _of_tfrecord,
     "json": _of_json,

@@ -13,10 +13,9 @@ import pyarrow as pa
 from c4pipe.errors import UsageError
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.file_kinds import START
-from c4pipe.io.object_store import SCHEMES
 from c4pipe.io.parquet_footer import UNREADABLE, check_columns, is_text, open_parquet
-from c4pipe.io.paths import list_names, storage_path
-from c4pipe.io.streams import InputOpener, WebPath, is_url
+from c4pipe.io.paths import list_names
+from c4pipe.io.streams import InputOpener, input_path, is_url
 from c4pipe.io.text import check_line_ends, content_start, parse_row
 from c4pipe.io.words import error_reason, suggestion
 from c4pipe.jobs.options import ImportOptions
@@ -154,15 +153,14 @@ def _check(
     """
     columns = tuple(dict.fromkeys((layout.text, *needed, *further)))
     if is_parquet(file.name):
-        is_web = is_url(file.path) and not file.path.startswith(SCHEMES)
         try:
-            parquet, _ = open_parquet(WebPath(file.path) if is_web else storage_path(file.path))
+            parquet, _ = open_parquet(input_path(file.path))
             with parquet:
                 schema = parquet.schema_arrow
         except UNREADABLE as error:
-            raise UsageError(
-                f"{file.path} can't be read: {error_reason(error)}; copy it again, or leave it out"
-            ) from error
+            advice = "" if isinstance(error, OSError) and is_url(file.path) else "; copy it again, or leave it out"
+            reason = error_reason(error).removeprefix(f"{file.path}: ")
+            raise UsageError(f"{file.path} can't be read: {reason}{advice}") from error
         _check_columns(file.path, columns, schema.names)
         try:
             check_columns(schema, [each for each in (*layout.columns, *further) if each in schema.names])
