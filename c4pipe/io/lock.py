@@ -26,10 +26,14 @@ NAME = ".lock"
 _NO_LOCKS = errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP
 
 
-@cache
 def has_locks(folder: Path) -> bool:
     """Tells whether the file system of a folder has locks (`flock`); makes the folder if it is missing."""
     make_folder(folder)
+    return _has_locks(folder.absolute())
+
+
+@cache
+def _has_locks(folder: Path) -> bool:
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,5 +1,6 @@
 """Work folders and corpora in a store: a real S3 server (moto) behind a proxy that refuses, cuts and resets."""
 
+import io
 import json
 import random
 import signal
@@ -10,12 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
+from c4pipe.corpus.writer import SCHEMA
 from c4pipe.dedup import publish
 from c4pipe.dedup.publishers import STAGING, publisher
+from c4pipe.dedup.removals import MOVED_SPANS
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io import object_store, paths
 from c4pipe.io.atomic import AtomicFile, write_bytes, write_text
@@ -24,6 +29,7 @@ from c4pipe.io.paths import RemotePath, StoragePath, file_sizes, list_names, rem
 from c4pipe.recipes.presets import C4
 from c4pipe.report import card, html_page
 from c4pipe.report.data import DEDUP_DATA, REPORT_DATA
+from c4pipe.report.profile import Profiler
 from tests.helpers.crawls import LISTS, SAMPLES, files_of
 from tests.helpers.s3 import Store, store_of
 from tests.helpers.web import Fault, Script
@@ -36,6 +42,18 @@ IDENTITY = {
     "formats": ["parquet"],
     "train_shards": {"en": 1},
 }
+PAGE = pa.table(
+    {
+        "url": ["https://a.example/"],
+        "text": ["A page."],
+        "timestamp": ["2019-04-18T10:12:43Z"],
+        "language": ["en"],
+        "language_probability": pa.array([1.0], SCHEMA.field("language_probability").type),
+    }
+)
+with io.BytesIO() as file:
+    pq.write_table(PAGE, file)
+    SHARD = file.getvalue()
 TRAIN, VALIDATION = "en/c4-train-00000-of-00001.parquet", "en/c4-validation-00000-of-00001.parquet"
 
 
@@ -182,9 +200,15 @@ def write_shards(output: StoragePath, *paths: str) -> dict[str, Any]:
     """Writes shards of a row each, and returns the report of an engine that did."""
     for path in paths:
         language, _, name = path.partition("/")
-        put(publisher(output).shards_folder / language / name, path.encode())
-    shards = [{"path": path, "rows": 1, "bytes": len(path), "sha256": "0" * 64} for path in paths]
-    return {"shards": shards, "pages.kept": len(paths), "pages.kept.en": len(paths), "pages.validation": 1}
+        put(publisher(output).shards_folder / language / name, SHARD)
+    shards = [{"path": path, "rows": 1, "bytes": len(SHARD), "sha256": "0" * 64} for path in paths]
+    profiles = []
+    for split in ("train", "validation"):
+        profiler = Profiler("en", split)
+        profiler.add(PAGE)
+        profiles.append(profiler.result())
+    counts = {"pages.kept": len(paths), "pages.kept.en": len(paths), "pages.validation": 1, "bytes.kept": 14}
+    return {"shards": shards, "profiles": profiles, **counts}
 
 
 def test_a_corpus_is_one_when_it_has_a_manifest(folder: StoragePath) -> None:
@@ -193,7 +217,7 @@ def test_a_corpus_is_one_when_it_has_a_manifest(folder: StoragePath) -> None:
     token = begin(folder, *paths)
     report = write_shards(folder, *paths)
     assert manifest.read_manifest(folder) is None
-    publish.finish(folder, report, token)
+    publish.finish(folder, report, token, [])
     made = manifest.read_manifest(folder)
     assert made is not None
     assert made["shards"] == report["shards"]
@@ -204,9 +228,10 @@ def test_a_corpus_is_one_when_it_has_a_manifest(folder: StoragePath) -> None:
         REPORT_DATA,
         html_page.NAME,
         manifest.MANIFEST,
+        MOVED_SPANS,
     }
     assert list_names(folder / "en") == {TRAIN[3:], VALIDATION[3:]}
-    publish.finish(folder, report, token)  # the engine tries its last step again
+    publish.finish(folder, report, token, [])  # the engine tries its last step again
     assert manifest.read_manifest(folder) == made
     assert publish.prepare(folder, IDENTITY) == made
 
@@ -228,7 +253,7 @@ def test_a_corpus_that_is_not_what_was_written_is_none(folder: StoragePath, harm
     else:
         remove_tree(folder / STAGING)
     with pytest.raises(LostDataError):
-        publish.finish(folder, report, token)
+        publish.finish(folder, report, token, [])
     assert manifest.read_manifest(folder) is None
 
 

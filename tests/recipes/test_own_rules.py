@@ -253,7 +253,7 @@ def test_an_exception_names_the_rule_and_the_page() -> None:
         (lambda: C4.with_rule(Upper(), stage="final"), "its stages are lines, cleaned"),
         (lambda: Marked(most=10), "give a whole number of at most 9"),
         (lambda: FewWords(min_words_per_line=True), "give a whole number"),
-        (lambda: c4pipe.Cleaner(None), "None is no recipe"),  # type: ignore[arg-type]
+        (lambda: c4pipe.Cleaner(None), "recipe=None: give "),  # type: ignore[arg-type]
         (lambda: c4pipe.Cleaner("c5"), "unknown recipe 'c5'"),
     ],
 )

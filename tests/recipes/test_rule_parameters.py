@@ -57,8 +57,8 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: replace(C4, name="a\nb"), "name = 'a\\nb': give a text of one line"),
     (lambda: replace(C4, description=None), "description = None: give a text of one line"),  # type: ignore[arg-type]
     (lambda: BadWords(exempt=("boats",)), "[bad_words] exempt: 'boats' names no language: write it as in 'ja:sm'"),
-    (lambda: Cleaner("unfiltered", languages=3), "--languages 3: [language] languages = 3: give "),  # type: ignore[arg-type]
-    (lambda: Cleaner("unfiltered", languages=[3]), "--languages 3: [language] languages = [3]: give "),  # type: ignore[list-item]
+    (lambda: Cleaner("unfiltered", languages=3), "languages=3: give a str or a list of str"),  # type: ignore[arg-type]
+    (lambda: Cleaner("unfiltered", languages=[3]), "languages=[3]: give a str or a list of str"),  # type: ignore[list-item]
     (lambda: Cleaner("unfiltered")(b"boats"), "text is of type bytes: give a str"),  # type: ignore[arg-type]
     (lambda: Cleaner("unfiltered")("boats", url=3), "url is of type int: give a str"),  # type: ignore[arg-type]
     (lambda: Cleaner("unfiltered").explain("boats", timestamp=3), "timestamp is of type int"),  # type: ignore[arg-type]
