@@ -30,6 +30,7 @@ from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import EndsDigest, WebPath
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.wet.columns import COPIES_COLUMN
 from c4pipe.wet.damage import HAS_NO, Damage, NoRecordError, QuarantineWriter, describe_content
 from c4pipe.wet.extraction import TextLayout, is_text
 from c4pipe.wet.page import Page
@@ -249,7 +250,7 @@ class WetFileCleaner:
         layout, columns = self._layout, self._recipe.columns
         if layout:
             return lambda stream: read_text_pages(stream, name, layout, columns)
-        return partial(self._read_pages, source=name) if columns else self._read_pages
+        return partial(self._read_pages, source=name) if set(columns) - {COPIES_COLUMN} else self._read_pages
 
     @cached_property
     def _read_pages(self) -> PageReader:

@@ -16,6 +16,7 @@ from c4pipe.clean.work_file import WorkHeader, check_pages
 from c4pipe.clean.work_folder import check_done, check_ends, read_headers_of, read_named_header, set_aside, work_path
 from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError, UsageError
 from c4pipe.filters.column_rules import ColumnBelow, missing
+from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.lists import LISTS_FOLDER, Lists
 from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.downloads import NetworkOptions, OnWait
@@ -34,7 +35,7 @@ from c4pipe.runners.local_flow import Workers
 from c4pipe.runners.machine_limits import allowed_cores
 from c4pipe.runners.runner import check_runner, local_workers, run_job
 from c4pipe.runners.worker import cpu_seconds
-from c4pipe.wet.columns import CRAWL_PROVENANCE, parse_columns
+from c4pipe.wet.columns import COPIES_COLUMN, CRAWL_PROVENANCE, parse_columns
 from c4pipe.wet.damage import HAS_NO
 from c4pipe.wet.extraction import choose_extraction
 from c4pipe.wet.inputs import InputFile, Missing, find_inputs
@@ -124,7 +125,7 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
         files = find_inputs(
             options.input_names, options.selection, note_wait(progress), notes.append, options.input_kind
         )
-    recipe = recipe.with_columns(columns)
+    recipe = recipe.with_columns(columns + ((COPIES_COLUMN,) if options.copies else ()))
     _check_columns(recipe)
     listed = ListedRecipe.gather(recipe, options.lists, options.links, options.language_model)
     plan = CleanPlan(options, listed, files, tuple(notes), dropped)
@@ -134,8 +135,13 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
 
 
 def _check_columns(recipe: Recipe) -> None:
-    """Raises UsageError where a rule needs numbers of a column that the pages do not carry."""
+    """Raises UsageError where a rule needs a column that the pages do not carry, or a column needs a rule."""
     columns = dict(parse_columns(recipe.columns))
+    if COPIES_COLUMN in recipe.columns and not recipe.has(NearDuplicate.name):
+        raise UsageError(
+            f"--copies: recipe {recipe.name} has no rule near_duplicate: give a recipe file with "
+            'on = ["near_duplicate"], or leave the option out'
+        )
     for _, rule in recipe.rules():
         if isinstance(rule, ColumnBelow) and columns.get(rule.column) not in ("int", "float"):
             raise UsageError(f"recipe {recipe.name}: {missing(rule, 'the inputs')}")
