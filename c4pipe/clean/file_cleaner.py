@@ -38,7 +38,6 @@ from c4pipe.wet.records import FIRST_PIECE, crawl_name, has_record
 from c4pipe.wet.text_files import read_parquet_pages, read_part_pages, read_text_pages
 from c4pipe.wet.warc import PageReader, SkippedRecord, page_reader
 
-
 SharedItems = Iterator[tuple[Page | Damage, float]]
 """Documents and damage, each with the share of the file or part that was read before it, from 0 to 1."""
 
@@ -135,11 +134,11 @@ class TextSource:
     """A Parquet file of text, or a part of a large file of text (a `PageSource`)."""
 
     def __init__(self, items: SharedItems, name: str, file_bytes: int, ends_sha256: str, part: Part | None) -> None:
-        """Takes the documents with their shares, the file's name, its bytes and the digest of its ends, and the part."""
+        """Takes the documents with their shares, the file's name, bytes and digest of its ends, and the part."""
         self.name = name
         self.size = 0
         self._items, self._bytes, self._ends = items, file_bytes, ends_sha256
-        self._length = file_bytes // (part.count if part else 1)
+        self._length = file_bytes // (part.of if part else 1)
 
     def items(self) -> Iterator[Page | Damage]:
         """Yields the documents in their order, and the damage.

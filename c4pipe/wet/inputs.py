@@ -53,7 +53,7 @@ class Part(NamedTuple):
 
     Attributes:
         number: its number, from 0.
-        count: how many parts the file has.
+        of: how many parts the file has.
         first: the offset of its first byte, or the number of its first row group.
         end: the offset or number behind its last.
         size: the bytes of the whole file.
@@ -61,7 +61,7 @@ class Part(NamedTuple):
     """
 
     number: int
-    count: int
+    of: int
     first: int
     end: int
     size: int
@@ -95,12 +95,12 @@ class InputFile(NamedTuple):
     def work_name(self) -> str:
         """The name of the work file without its ending: the file's name, with the number of the part if it has one."""
         part = self.part
-        return f"{self.name}.part-{part.number:05}-of-{part.count:05}" if part else self.name
+        return f"{self.name}.part-{part.number:05}-of-{part.of:05}" if part else self.name
 
     @property
     def load(self) -> int:
         """The bytes of the file or part, about; 0 where they are not known."""
-        return (self.size or 0) // (self.part.count if self.part else 1)
+        return (self.size or 0) // (self.part.of if self.part else 1)
 
 
 class Missing(TypedDict):

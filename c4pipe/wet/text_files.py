@@ -52,7 +52,9 @@ def read_text_pages(stream: ByteStream, name: str, layout: TextLayout) -> Items:
         yield Damage("empty_file", 0)
 
 
-def read_part_pages(stream: ByteStream, name: str, layout: TextLayout, part: Part) -> Iterator[tuple[Page | Damage, float]]:
+def read_part_pages(
+    stream: ByteStream, name: str, layout: TextLayout, part: Part
+) -> Iterator[tuple[Page | Damage, float]]:
     """Yields the documents of the lines that begin in a part of a file, and the damage, as `read_text_pages` does.
 
     Args:
@@ -341,8 +343,8 @@ def _pieces(stream: ByteStream, name: str) -> Iterator[bytes | Damage]:
 def read_lines(stream: ByteStream, name: str, first: int = 1) -> Iterator[Line | Damage]:
     r"""Yields the lines of a text file, which end at `\n`, and the damage in it.
 
-    The arguments are those of `read_pieces`, and the number of the first line. Behind the first line of a file, a stream
-    begins with a line, and is not compressed. A line that damage cuts is left out, and so is a line of more than
+    The arguments are those of `read_pieces`, and the number of the first line: a stream that begins behind the first
+    line of a file is not compressed. A line that damage cuts is left out, and so is a line of more than
     LINE_BYTES bytes. The offset of damage is the number of the line before which, or in which, it is.
 
     Raises OSError where the stream can't be read.
