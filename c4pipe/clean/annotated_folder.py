@@ -27,6 +27,7 @@ from c4pipe.io.json_files import (
 from c4pipe.io.parquet_footer import open_parquet, parquet_writer, reading, sign_footer
 from c4pipe.io.paths import StoragePath, list_names, storage_path
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.wet.columns import with_extra
 from c4pipe.wet.inputs import Missing
 
 PAGE_FIELDS = (
@@ -83,7 +84,7 @@ def annotated_schema(recipe: Recipe, labels: int) -> pa.Schema:
             fields[pa.field(fired_column(name), pa.bool_())] = None
             if operation.kind == "page rule" and isinstance(rule, PageRule) and rule.counts:
                 fields[pa.field(number_column(name), _NUMBERS[rule.counts])] = None
-    return pa.schema(list(fields))
+    return with_extra(pa.schema(list(fields)), recipe.columns)
 
 
 VERSION = 1

@@ -13,6 +13,7 @@ from c4pipe.clean.trace import MOST_CHARACTERS
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.language import Language
 from c4pipe.filters.rule import PageRule
+from c4pipe.wet.columns import EXTRA
 from c4pipe.wet.page import Page
 
 Row = dict[str, Any]
@@ -66,6 +67,7 @@ class Annotator:
             "lines_read": counts.read,
             **{lines_column(rule): changed for rule, changed in counts.changed.items()},
             **self._row,
+            **({EXTRA: page.extra} if page.extra else {}),
         }
 
     def saw(self, operation: Operation, value: Any, dropped: bool, counts: LineCounts) -> bool:

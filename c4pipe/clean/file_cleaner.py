@@ -3,7 +3,7 @@
 import contextlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
@@ -244,19 +244,21 @@ class WetFileCleaner:
         Raises C4pipeError where the file is no Parquet or lacks the column of the text, and the errors of `clean`.
         """
         assert self._layout
-        name = part_of(target.name)[0].removesuffix(".parquet")
+        name, columns = part_of(target.name)[0].removesuffix(".parquet"), self._recipe.columns
         if isinstance(file, StoragePath | WebPath):
-            items = read_parquet_pages(file, name, self._layout, part)
+            items = read_parquet_pages(file, name, self._layout, columns, part)
         else:
             assert part
-            items = read_part_pages(file, name, self._layout, part)
+            items = read_part_pages(file, name, self._layout, columns, part)
         source = TextSource(items, name, size, ends_sha256, part)
         self._clean(source, target, PositionWriter(target), part)
 
     def _reader(self, name: str) -> PageReader:
         """Returns the reader of pages for a file of this name that is read as a stream."""
-        layout = self._layout
-        return (lambda stream: read_text_pages(stream, name, layout)) if layout else self._read_pages
+        layout, columns = self._layout, self._recipe.columns
+        if layout:
+            return lambda stream: read_text_pages(stream, name, layout, columns)
+        return partial(self._read_pages, source=name) if columns else self._read_pages
 
     @cached_property
     def _read_pages(self) -> PageReader:
@@ -374,6 +376,7 @@ class PageKeeper:
             span_hashes=spans,
             band_hashes=bands,
             minima=minima,
+            extra=page.page.extra,
         )
 
     def _signature(self, text: str) -> tuple[U64, U16]:

@@ -13,9 +13,8 @@ from c4pipe.clean.progress import NoteWriter, PositionWriter
 from c4pipe.errors import C4pipeError
 from c4pipe.filters.lists import load_lists
 from c4pipe.io.downloads import DownloadError, NetworkOptions
-from c4pipe.io.object_store import SCHEMES
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.streams import InputOpener, WebPath, digest_ends, is_url
+from c4pipe.io.streams import InputOpener, digest_ends, input_path
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.flow import Step
@@ -107,9 +106,8 @@ class CleanWetFile(Step):
         if part and not is_parquet(name):
             with self._sources.open_at(source, max(0, part.first - 1)) as stream:
                 self._cleaner.clean_text(stream, size, ends, target, part)
-            return
-        is_web = is_url(source) and not source.startswith(SCHEMES)
-        self._cleaner.clean_text(WebPath(source) if is_web else storage_path(source), size, ends, target, part)
+        else:
+            self._cleaner.clean_text(input_path(source), size, ends, target, part)
 
     def _clean_wet(self, source: str, name: str, target: StoragePath) -> None:
         position = PositionWriter(target)

@@ -9,7 +9,7 @@ import functools
 import json
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,6 +30,7 @@ from c4pipe.io.parquet_footer import open_parquet, parquet_writer, read_footer, 
 from c4pipe.io.paths import StoragePath, open_file
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.stored_recipe import check_recipe
+from c4pipe.wet.columns import EXTRA, with_extra
 
 VERSION = 4
 """The version of this format. Reading a work file of another version is an error."""
@@ -63,7 +64,7 @@ NEAR_COLUMNS = [
 """Further columns if the recipe has the rule `near_duplicate`. They are empty for a page without n-grams."""
 
 PAGE_COLUMNS = [name for name in SCHEMA.names if name not in ("url_key", "captured", "tie", "span_hashes")]
-"""The columns that deduplication needs to write a page to the corpus."""
+"""The columns with which deduplication decides about a page."""
 
 _GROUP_BYTES = 32 * 1024 * 1024  # text of a row group, which limits the memory of writer and reader
 _GROUP_ROWS = 64 * 1024
@@ -100,7 +101,13 @@ CrawlName = Annotated[str, text(".{0,200}", "the name of a crawl")]
 
 def work_schema(recipe: Recipe) -> pa.Schema:
     """Returns the columns of a work file of a recipe."""
-    return pa.schema([*SCHEMA, *NEAR_COLUMNS]) if recipe.find(NearDuplicate) else SCHEMA
+    schema = pa.schema([*SCHEMA, *NEAR_COLUMNS]) if recipe.find(NearDuplicate) else SCHEMA
+    return with_extra(schema, recipe.columns)
+
+
+def page_columns(recipe: Recipe) -> list[str]:
+    """Returns the columns that deduplication needs to write a page to the corpus."""
+    return [*PAGE_COLUMNS, EXTRA] if recipe.columns else PAGE_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -154,6 +161,7 @@ class KeptPage:
         band_hashes: the hash of each band of the signature (see `filters.minhash`); none where the rule
             `near_duplicate` has nothing to compare.
         minima: the last 16 bits of each minimum of the signature.
+        extra: the values of the columns that the recipe names, by name.
     """
 
     page_key: int
@@ -169,6 +177,7 @@ class KeptPage:
     span_hashes: U64
     band_hashes: U64 | tuple[()] = ()
     minima: U16 | tuple[()] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 class WorkWriter:
@@ -200,7 +209,7 @@ class WorkWriter:
             self.spans += len(page.span_hashes)
             if page.language is not None and page.dropped is None:
                 self.text_bytes[page.language] = self.text_bytes.get(page.language, 0) + size
-        if len(group.text) >= _GROUP_BYTES or len(group.ties) >= _GROUP_ROWS:
+        if len(group.text) + group.extra_bytes >= _GROUP_BYTES or len(group.ties) >= _GROUP_ROWS:
             self._flush()
 
     def finish(
@@ -256,6 +265,7 @@ class RowGroup:
     Attributes:
         text: the texts so far, in UTF-8.
         ties: the column `tie`.
+        extra_bytes: the bytes of the further columns so far, about.
     """
 
     def __init__(self) -> None:
@@ -267,6 +277,8 @@ class RowGroup:
         self._bands, self._band_ends = array("Q"), array("i", [0])
         self._minima: list[bytes] = []
         self._characters: list[int | None] = []
+        self._extra: list[Mapping[str, Any] | None] = []
+        self.extra_bytes = 0
 
     def add(self, url_key: int, captured: int, tie: int, page: KeptPage | None) -> int:
         """Adds a page (see `WorkWriter.add`), and returns how many bytes its text has."""
@@ -276,10 +288,14 @@ class RowGroup:
         self.ties.append(tie)
         if page is None:
             self._small.append(_TOMBSTONE)
+            self._extra.append(None)
             self._minima.append(b"")
             self._characters.append(None)
         else:
             self._small.append(_small_values(page))
+            self._extra.append(page.extra)
+            if page.extra:
+                self.extra_bytes += sum(map(_size, page.extra.values()))
             self._minima.append(bytes(page.minima))
             self._characters.append(len(page.text))
             self.text += page.encoded
@@ -314,7 +330,14 @@ class RowGroup:
             columns["band_hashes"] = _lists(self._bands, pa.uint64(), self._band_ends)
             columns["minima"] = pa.array(self._minima, pa.binary())
             columns["characters"] = pa.array(self._characters, pa.uint32())
+        if EXTRA in schema.names:
+            columns[EXTRA] = pa.array(self._extra, schema.field(EXTRA).type)
         return pa.table([columns[name] for name in schema.names], schema)
+
+
+def _size(value: Any) -> int:
+    """Returns about how many bytes of memory a value takes."""
+    return len(value) if isinstance(value, str) else 8 * len(str(value))
 
 
 def _column(values: "array[int]", each: pa.DataType) -> pa.Array:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from c4pipe.clean.examples import EXAMPLES_ENDING, examples_file
 from c4pipe.clean.work_file import WorkHeader, read_header
-from c4pipe.errors import UsageError, hide_secrets
+from c4pipe.errors import DamagedFileError, UsageError, hide_secrets
 from c4pipe.io.json_files import read_checked_json, write_checked_json
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.recipes.recipe import Recipe
@@ -77,10 +77,24 @@ def set_aside(path: StoragePath) -> StoragePath:
 def read_headers_of(files: Iterable[StoragePath]) -> Iterator[WorkHeader]:
     """Yields the headers of work files, in order. Several are read at the same time, because a store answers slowly.
 
-    Raises UsageError as `read_header`.
+    Raises UsageError as `read_named_header`.
     """
     with ThreadPoolExecutor(_HEADERS_AT_ONCE, thread_name_prefix="headers") as pool:
-        yield from pool.map(read_header, files)
+        yield from pool.map(read_named_header, files)
+
+
+def read_named_header(path: StoragePath) -> WorkHeader:
+    """Returns the header of a work file in its folder.
+
+    Raises as `read_header`, DamagedFileError also where the file has the name of another work file.
+    """
+    header = read_header(path)
+    if path.name != f"{header.source}.parquet":
+        raise DamagedFileError(
+            f"{path} is the work file of {header.source}, under another name; run clean again with this work folder, "
+            f"or delete the file"
+        )
+    return header
 
 
 def find_work_files(folders: Sequence[StoragePath]) -> dict[str, StoragePath]:
@@ -181,6 +195,8 @@ def describe(header: WorkHeader) -> str:
 
 def _describe(recipe: Recipe, fingerprint: str) -> str:
     text = f"; text by {recipe.extraction.removeprefix('text: ')}" if recipe.extraction else ""
+    if recipe.columns:
+        text += f"; columns {', '.join(recipe.columns)}"
     return f"{recipe.name} ({','.join(recipe.languages)}{text}; {fingerprint})"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from c4pipe.cli.console import new_table, printer, styled
-from c4pipe.cli.options import LogOptions, path_or_url
+from c4pipe.cli.options import LogOptions, readable_path
 from c4pipe.cli.parser import Command
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class _ComparisonOptions:
-    first: Annotated["StoragePath", Option("folder of a finished corpus", "FIRST", positional=True, parse=path_or_url)]
-    second: Annotated["StoragePath", Option("folder of another one", "SECOND", positional=True, parse=path_or_url)]
+    first: Annotated[
+        "StoragePath", Option("folder of a finished corpus", "FIRST", positional=True, parse=readable_path)
+    ]
+    second: Annotated["StoragePath", Option("folder of another one", "SECOND", positional=True, parse=readable_path)]
     examples: Annotated[int, Option("number of example pages of each kind", "N")] = 3
     json: Annotated[bool, Option("print JSON instead of tables")] = False
 
@@ -68,6 +70,7 @@ _KINDS = {
     "only_first": "only in the first",
     "only_second": "only in the second",
     "other_text": "in both, with other text",
+    "other_columns": "in both, with other columns",
 }
 _LABELS = {
     "records.skipped": "records skipped: {}",
@@ -135,7 +138,7 @@ def _label(diff: "Diff", what: str, rest: str) -> str:
 def pages_table(diff: "Diff") -> "Table":
     """Returns how many pages are in one corpus, in both, and in both with other text."""
     table = _table("", "pages")
-    for kind in _KINDS:
+    for kind in diff.kinds:
         table.add_row(_KINDS[kind], f"{diff.pages[kind]:,}")
     table.add_row("in both, with the same text", f"{diff.pages['same_text']:,}")
     return table
@@ -143,7 +146,7 @@ def pages_table(diff: "Diff") -> "Table":
 
 def example_lines(diff: "Diff", width: int = _WIDTH) -> Iterator["Text"]:
     """Yields the examples, in lines of at most so many columns."""
-    for kind in _KINDS:
+    for kind in diff.kinds:
         if diff.examples[kind]:
             yield styled("")
             yield styled(f"{_KINDS[kind]}: {len(diff.examples[kind]):,} of {diff.pages[kind]:,} pages", "bold")

@@ -45,6 +45,9 @@ class _PageOptions:
         ),
     ]
     url: Annotated[str | None, Option("URL of the page; needed for a WET or WARC file and for a corpus", "URL")] = None
+    record: Annotated[
+        str | None, Option("instead of --url: the warc_record_id of a page of a corpus with provenance", "ID")
+    ] = None
     work: Annotated[
         Sequence["StoragePath"],
         Option(
@@ -81,15 +84,14 @@ def run(options: ExplainOptions) -> None:
 def _corpus(text: str) -> "StoragePath | None":
     """Returns the folder that the input names, or None for a text or a WET file."""
     from c4pipe.inspect.page_input import STANDARD_INPUT, is_there
-    from c4pipe.io.object_store import SCHEMES
+    from c4pipe.io.object_store import is_store
     from c4pipe.io.paths import storage_path
     from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS
 
-    on_the_web = "://" in text and not text.startswith(SCHEMES)
     is_file = text == STANDARD_INPUT or text.endswith(WET_ENDINGS + WARC_ENDINGS)
-    if is_file or on_the_web or not (text.startswith(SCHEMES) or is_there(text)):
+    if is_file or not (is_store(text) or is_there(text)):
         return None
-    folder = storage_path(text)
+    folder = storage_path(text, reads=True)
     return folder if folder.is_dir() else None
 
 
@@ -102,9 +104,10 @@ def _of_corpus(options: ExplainOptions, folder: "StoragePath") -> Iterator[Expla
             raise UsageError(f"--{option}: the corpus {folder} has a recipe and lists of its own; leave the option out")
     if options.input_kind != "wet" or options.extract is not None:
         raise UsageError(f"--from and --extract: the corpus {folder} knows how its text was made; leave them out")
-    if options.url is None:
-        raise UsageError(f"{folder} is a folder: name a page of the corpus with --url")
-    for verdict in CorpusExplainer(folder, options.work).explain(options.url):
+    if (options.url is None) == (options.record is None):
+        raise UsageError(f"{folder} is a folder: name a page of the corpus with --url, or with --record")
+    explainer = CorpusExplainer(folder, options.work)
+    for verdict in explainer.explain(options.url or explainer.url_of(options.record or "")):
         yield capture_json(verdict), capture_view(verdict)
 
 
@@ -115,6 +118,8 @@ def _of_pages(options: ExplainOptions) -> Iterator[Explained]:
     from c4pipe.recipes.choose import ListedRecipe, choose_recipe
     from c4pipe.wet.extraction import choose_extraction
 
+    if options.record is not None:
+        raise UsageError(f"--record {options.record}: {options.input} is no corpus: name the page with --url")
     if options.work:
         raise UsageError(f"--work {options.work[0]}: {options.input} is no corpus, and only a corpus has work folders")
     recipe = choose_recipe(options.recipe or "c4", options.language_codes, options.language_model)

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, cast
 
 from c4pipe.cli.command_line import parse_command_line
@@ -29,6 +30,7 @@ COMMANDS = {
     "diff": "compare two corpora: counts, pages and examples",
     "overlap": "find the pages of a corpus that share text with evaluation sets",
     "report": "write report.html of a corpus",
+    "takedown": "write a corpus again without the pages of a list of URLs or hosts",
     "plan": "estimate time and disk space of a build from slices of a few files",
     "explain": "show why a page is kept or dropped: the verdict of every rule",
     "recipes": "show the rules of a recipe, or compare recipes",
@@ -85,6 +87,7 @@ def main(given: Sequence[str] | None = None) -> int:
         parser = make_parser(given)
         given = _help_of(parser, given)
         command, options = parse_command_line(parser, given)
+        _check_current_folder()
         with log_to(options.get("log"), given, lambda text: note(text, "--json-progress" in given)):
             status, error = int(command.run(command.options(**options)) or 0), ""
         sys.stdout.flush()  # raises C4pipeError if it can't be written
@@ -101,6 +104,16 @@ def main(given: Sequence[str] | None = None) -> int:
         status, error = STOPPED, "stopped; the same command continues from here"
     print_end(status, error, as_json="--json-progress" in given)
     return status
+
+
+def _check_current_folder() -> None:
+    """Raises UsageError where the current folder was deleted: then neither paths nor new processes have a start."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise UsageError(
+            "the current folder was deleted: change to another folder, and run the command there"
+        ) from None
 
 
 def make_parser(given: Sequence[str] | None = None) -> Parser:

@@ -60,6 +60,13 @@ def path_or_url(text: str) -> "StoragePath":
     return storage_path(text)
 
 
+def readable_path(text: str) -> "StoragePath":
+    """Returns the folder or file that an option names, on this machine or in any store: it is only read."""
+    from c4pipe.io.paths import storage_path
+
+    return storage_path(text, reads=True)
+
+
 def start_workers(workers: int | None, runner: str | None, inputs: Sequence[str] = ()) -> None:
     """Starts the server of a command's worker processes. It imports their modules while this process makes the plan.
 

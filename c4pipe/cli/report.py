@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from c4pipe.cli.console import printer, say
 from c4pipe.cli.options import TerminalOptions, path_or_url
 from c4pipe.cli.parser import Command
-from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
 from c4pipe.runners.runner_options import RunnerOptions, WorkerOptions
 
@@ -46,7 +45,7 @@ def run(options: ReportOptions) -> None:
     """
     from c4pipe.cli.progress import make_progress
     from c4pipe.corpus import manifest
-    from c4pipe.corpus.opened import open_corpus
+    from c4pipe.corpus.opened import no_manifest, open_corpus
     from c4pipe.inspect.opt_outs import count_opt_outs, read_opt_outs
     from c4pipe.io.atomic import write_text
     from c4pipe.io.lock import only_run
@@ -58,7 +57,7 @@ def run(options: ReportOptions) -> None:
     folder = options.corpus.absolute()
     corpus_manifest = manifest.read_manifest(folder)
     if corpus_manifest is None:
-        raise UsageError(f"{options.corpus} has no {manifest.MANIFEST}: give the folder of a finished corpus")
+        raise no_manifest(options.corpus, FileNotFoundError())
     with only_run(folder):
         if options.opt_outs is not None:
             runner, progress = RunnerOptions(workers=options.workers), make_progress(options)

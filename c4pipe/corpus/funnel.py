@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from c4pipe.corpus.manifest import TAKEDOWN
 from c4pipe.filters.body_lines import BodyLines
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.language import two_letter_code
@@ -131,6 +132,8 @@ def _pages(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
             if finished or name in counts or stage not in ("corpus", "final"):
                 shown.add(rule.name)
                 yield FunnelRow("pages", "dropped", rule.name, counts.get(name, 0), read)
+    if left_out := counts.get(f"pages.dropped.{TAKEDOWN}"):
+        yield FunnelRow("pages", "dropped", TAKEDOWN, left_out, read)
     if finished:
         yield FunnelRow("pages", "kept", "pages kept", counts["pages.kept"], read)
     else:

@@ -21,7 +21,7 @@ from c4pipe.runners.control_totals import TOTALS_PREFIX, Report, add_reports
 from c4pipe.wet.inputs import Missing
 
 if TYPE_CHECKING:
-    from c4pipe.corpus.reader import CorpusPath
+    from c4pipe.io.streams import InputPath
 
 MANIFEST = "manifest.json"
 FORMAT, MANIFEST_VERSION = "c4pipe corpus", 3
@@ -61,7 +61,20 @@ class ListedShard(TypedDict):
     sha256: Digest
 
 
+TAKEDOWN = "takedown"
+"""The name in counters for pages that takedowns left out."""
+
+
+class Takedown(TypedDict):
+    """Pages that were left out of a finished corpus: the manifest of that corpus, the kind of the list, the list."""
+
+    of: Digest
+    kind: Annotated[str, choice("urls", "domains")]
+    list: Digest
+
+
 class _Digests(TypedDict, total=False):
+    takedowns: Sequence[Takedown]
     sha256: Digest  # of the other members; manifests of earlier versions have none
     language_model: str  # the digest of the language model, if the recipe has a model
 
@@ -82,7 +95,7 @@ class Manifest(_Digests):
     versions: Mapping[str, str]
 
 
-def read_manifest(folder: "CorpusPath") -> Manifest | None:
+def read_manifest(folder: "InputPath") -> Manifest | None:
     """Returns the manifest of a corpus, or None where the folder has none.
 
     Raises UsageError where it can't be read, or is not of this version.
@@ -96,7 +109,7 @@ def read_manifest(folder: "CorpusPath") -> Manifest | None:
     return parse(data, folder)
 
 
-def parse(data: bytes, folder: "CorpusPath") -> Manifest:
+def parse(data: bytes, folder: "InputPath") -> Manifest:
     """Returns a manifest, given the bytes of its file and the folder that it is in.
 
     Raises UsageError where it is no manifest, or not of this version.
@@ -171,7 +184,7 @@ def _check(manifest: Manifest) -> None:
     _check_counts(manifest["counts"], manifest["shards"])
 
 
-def _compare_with_report(folder: "CorpusPath", manifest: Manifest) -> None:
+def _compare_with_report(folder: "InputPath", manifest: Manifest) -> None:
     """Raises ValueError where the report beside a manifest has another number of bytes."""
     try:
         sizes = parse_json(read_file(folder / "report.json"))["profile"]["language_bytes"]

@@ -1,5 +1,6 @@
 """The one way to open a finished corpus: its manifest and the sizes of its shards are checked first."""
 
+import contextlib
 import hashlib
 import os
 import re
@@ -16,12 +17,12 @@ import numpy as np
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.layout import SPLITS, Layout, ShardId
 from c4pipe.corpus.manifest import Manifest
-from c4pipe.corpus.reader import CorpusPath, Shard, check_rows, check_size, corpus_path, format_of
+from c4pipe.corpus.reader import Shard, check_rows, check_size, format_of
 from c4pipe.corpus.writer import FORMATS
 from c4pipe.errors import UsageError
 from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.paths import StoragePath, file_sizes, read_file
-from c4pipe.io.streams import WebPath
+from c4pipe.io.streams import InputPath, WebPath, input_path
 from c4pipe.io.words import error_reason, format_count, format_languages, html_table, short_repr
 from c4pipe.recipes.recipe import Recipe
 
@@ -43,7 +44,7 @@ class Corpus:
         languages: the codes of the languages that were opened, in alphabetical order; all of them by default.
     """
 
-    path: CorpusPath
+    path: InputPath
     manifest: Manifest
     digest: str
     languages: tuple[str, ...]
@@ -131,7 +132,7 @@ class Corpus:
 
 
 @checks_arguments
-def open_corpus(path: str | Path | CorpusPath, languages: Sequence[str] | None = None) -> Corpus:
+def open_corpus(path: str | Path | InputPath, languages: Sequence[str] | None = None) -> Corpus:
     """Opens a finished corpus.
 
     Args:
@@ -144,42 +145,46 @@ def open_corpus(path: str | Path | CorpusPath, languages: Sequence[str] | None =
     Raises UsageError where the folder is no finished corpus, or one of another version, or lacks a language;
     C4pipeError where a shard is missing or has another size.
     """
-    folder = corpus_path(path)
+    folder = input_path(path)
     try:
         data = read_file(folder / manifest_file.MANIFEST)
     except OSError as error:
-        raise _no_manifest(folder, error) from error
+        raise no_manifest(folder, error) from error
     return _opened(folder, data, languages)
 
 
-def open_language(path: str | Path | CorpusPath, languages: Sequence[str] | None = None) -> Corpus:
+def open_language(path: str | Path | InputPath, languages: Sequence[str] | None = None) -> Corpus:
     """Opens a finished corpus by its own folder, or one language of it by the folder of that language, or a link to it.
 
     Arguments and errors are those of `open_corpus`.
     """
-    folder = corpus_path(path)
+    folder = input_path(path)
     try:
         data = read_file(folder / manifest_file.MANIFEST)
     except OSError as error:
-        real = [Path(os.path.realpath(folder))] if isinstance(folder, Path) else []  # of ".", or of a link
-        for inside in (folder, *real):
-            is_language = languages is None and _LANGUAGE.fullmatch(inside.name)
-            manifest_above = _bytes_or_none(inside.parent / manifest_file.MANIFEST) if is_language else None
-            if manifest_above is not None:
-                return _opened(inside.parent, manifest_above, [inside.name])
-        raise _no_manifest(folder, error) from error
+        inside, manifest_above = _language_in(folder)
+        if manifest_above is not None and languages is None:
+            return _opened(inside.parent, manifest_above, [inside.name])
+        raise no_manifest(folder, error) from error
     return _opened(folder, data, languages)
 
 
-def _bytes_or_none(file: CorpusPath) -> bytes | None:
-    try:
-        return read_file(file)
-    except OSError:
-        return None
+def _language_in(folder: InputPath) -> tuple[InputPath, bytes | None]:
+    """Returns the folder of a language without links, and the manifest of its corpus; None if it is no such folder."""
+    real = [Path(os.path.realpath(folder))] if isinstance(folder, Path) else []  # of ".", or of a link
+    for inside in (folder, *real):
+        if _LANGUAGE.fullmatch(inside.name):
+            with contextlib.suppress(OSError):
+                return inside, read_file(inside.parent / manifest_file.MANIFEST)
+    return folder, None
 
 
-def _no_manifest(folder: CorpusPath, error: OSError) -> UsageError:
+def no_manifest(folder: InputPath, error: OSError) -> UsageError:
+    """Returns the error for a user, given a folder that is no corpus, and the error that its manifest raised."""
     file = manifest_file.MANIFEST
+    inside, manifest_above = _language_in(folder)
+    if manifest_above is not None:
+        return UsageError(f"{folder} is only one language of the corpus {inside.parent}: give {inside.parent}")
     if isinstance(folder, Path) and folder.is_file():
         return UsageError(f"{folder} is a file: give the folder of a finished corpus")
     if isinstance(error, FileNotFoundError | NotADirectoryError):
@@ -187,7 +192,7 @@ def _no_manifest(folder: CorpusPath, error: OSError) -> UsageError:
     return UsageError(f"{folder} can't be opened as a corpus: its {file} can't be read: {error_reason(error)}")
 
 
-def _opened(folder: CorpusPath, data: bytes, languages: Sequence[str] | None) -> Corpus:
+def _opened(folder: InputPath, data: bytes, languages: Sequence[str] | None) -> Corpus:
     """Returns the corpus of a folder, given the bytes of its manifest. Errors are those of `open_corpus`."""
     manifest = manifest_file.parse(data, folder)
     known = sorted(manifest["train_shards"])
@@ -224,11 +229,13 @@ def _check_sizes(folder: StoragePath, shards: Sequence[Shard]) -> None:
             check_size(shard, sizes.get(shard.file.name))
 
 
-def _listed(folder: CorpusPath, manifest: Manifest) -> Iterator[Shard]:
+def _listed(folder: InputPath, manifest: Manifest) -> Iterator[Shard]:
     """Yields the files of a corpus that its manifest lists."""
+    columns = tuple(manifest["recipe"].get("columns", ()))
     for entry in manifest["shards"]:
         match = _SHARD.fullmatch(entry["path"])
         assert match  # the manifest was checked
         shard_id = ShardId(match[1], match[2], int(match[3]), int(match[4]))
         file = folder / entry["path"]
-        yield Shard(file, format_of(file.name), shard_id, entry["rows"], entry["bytes"], entry["sha256"])
+        size = entry["rows"], entry["bytes"], entry["sha256"]
+        yield Shard(file, format_of(file.name), shard_id, *size, columns)

@@ -20,27 +20,19 @@ from isal import igzip, isal_zlib
 
 from c4pipe.corpus import tfrecord
 from c4pipe.corpus.layout import ShardId
-from c4pipe.corpus.writer import FORMATS, SCHEMA
+from c4pipe.corpus.writer import FORMATS, shard_schema
 from c4pipe.errors import C4pipeError
 from c4pipe.io.parquet_footer import check_columns, open_parquet, read_footer
-from c4pipe.io.paths import StoragePath, open_file, storage_path
-from c4pipe.io.streams import WebPath
+from c4pipe.io.paths import open_file
+from c4pipe.io.streams import InputPath, WebPath
 from c4pipe.io.text import lines_in, open_content, parse_row
 from c4pipe.io.words import error_reason
-
-CorpusPath = StoragePath | WebPath
-"""A folder or file that can be read, wherever it is."""
+from c4pipe.wet.columns import parse_columns
 
 _REQUEST_BYTES = 1 << 23  # of a request for a part of a remote file
 
 
-def corpus_path(path: str | Path | CorpusPath) -> CorpusPath:
-    """Returns the folder or file that a path or URL names. Raises UsageError for a URL that c4pipe can't read."""
-    text = str(path)
-    return WebPath(text.rstrip("/")) if text.startswith(("http://", "https://")) else storage_path(text)
-
-
-def open_binary(file: CorpusPath) -> BinaryIO:
+def open_binary(file: InputPath) -> BinaryIO:
     """Opens a file to be read from its beginning. Raises OSError where that fails."""
     return open_file(file) if isinstance(file, Path) else io.BufferedReader(file.open(), _REQUEST_BYTES)
 
@@ -69,14 +61,16 @@ class Shard:
         rows: the number of its documents, by the manifest.
         bytes: its size, by the manifest.
         sha256: the SHA-256 of its bytes in hex, by the manifest.
+        columns: the further columns of its documents, as `Recipe.columns`.
     """
 
-    file: CorpusPath
+    file: InputPath
     format: str
     id: ShardId
     rows: int
     bytes: int
     sha256: str
+    columns: tuple[str, ...] = ()
 
     @property
     def language(self) -> str:
@@ -98,7 +92,7 @@ def check_size(shard: Shard, size: int | None) -> None:
 
 class Document(TypedDict):
     """A row of a corpus; docs/formats.md describes the columns. For a line of plain text, all columns but `text` are
-    empty.
+    empty. A document of a corpus with further columns has these, too.
     """
 
     url: str
@@ -126,7 +120,7 @@ def read_shard(shard: Shard, first: int, end: int, verify: bool = False) -> Docu
     count, more = 0, False
     try:
         check_shard(shard, verify)
-        with contextlib.closing(_ROWS[shard.format](shard.file, first)) as rows:
+        with contextlib.closing(_ROWS[shard.format](shard.file, first, shard.columns)) as rows:
             count = yield from _counted(islice(rows, end - first))
             more = end == shard.rows and next(rows, None) is not None  # this also reaches a checksum at the end
     except UNREADABLE as error:
@@ -147,14 +141,14 @@ def read_tables(shard: Shard, columns: Sequence[str]) -> Iterator[pa.Table]:
 
     Args:
         shard: a file of a corpus, in any of its formats.
-        columns: the columns to read, some of `SCHEMA`.
+        columns: the columns to read, some of `SCHEMA` or of the further columns of the corpus.
 
     Raises C4pipeError where the file is missing or damaged, or differs from the manifest.
     """
     rows = 0
     try:
         check_shard(shard, verify=False)
-        for table in tables_of(shard.file, shard.format, columns):
+        for table in tables_of(shard.file, shard.format, columns, shard.columns):
             rows += len(table)
             yield table
     except UNREADABLE as error:
@@ -163,18 +157,23 @@ def read_tables(shard: Shard, columns: Sequence[str]) -> Iterator[pa.Table]:
         raise other_rows(shard, f"{rows:,}")
 
 
-def tables_of(file: CorpusPath, file_format: str, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Works as `read_tables`, for a file of a corpus without its manifest. Raises UNREADABLE."""
+def tables_of(
+    file: InputPath, file_format: str, columns: Sequence[str], further: Sequence[str] = ()
+) -> Iterator[pa.Table]:
+    """Works as `read_tables`, for a file of a corpus without its manifest, given its further columns as
+    `Recipe.columns`. Raises UNREADABLE.
+    """
     if file_format == "parquet":
         yield from parquet_tables(file, columns)
         return
-    with contextlib.closing(_ROWS[file_format](file, 0)) as documents:
+    schema = shard_schema(further)
+    with contextlib.closing(_ROWS[file_format](file, 0, further)) as documents:
         while rows := [cast(dict[str, Any], document) for document in islice(documents, TABLE_ROWS)]:
-            arrays = [pa.array([row[name] for row in rows], SCHEMA.field(name).type) for name in columns]
+            arrays = [pa.array([row[name] for row in rows], schema.field(name).type) for name in columns]
             yield pa.table(arrays, names=list(columns))
 
 
-def parquet_tables(file: CorpusPath, columns: Sequence[str], rows: int = TABLE_ROWS) -> Iterator[pa.Table]:
+def parquet_tables(file: InputPath, columns: Sequence[str], rows: int = TABLE_ROWS) -> Iterator[pa.Table]:
     """Yields the rows of any Parquet file in order, as tables of at most `rows` rows.
 
     Raises LookupError, with the name, for a column that the file lacks or has twice; UNREADABLE where it can't be read.
@@ -239,7 +238,7 @@ def format_of(name: str) -> str:
     raise ValueError(f"{name} ends in none of {', '.join(each.extension for each in FORMATS.values())}")
 
 
-def parquet_file(file: CorpusPath, footer: Any = None) -> pq.ParquetFile:
+def parquet_file(file: InputPath, footer: Any = None) -> pq.ParquetFile:
     """Opens a Parquet file and reads its footer, unless that is given. Raises UNREADABLE.
 
     Checksums, which files of c4pipe have, are compared: of the footer at once, of pages when they are read.
@@ -247,51 +246,61 @@ def parquet_file(file: CorpusPath, footer: Any = None) -> pq.ParquetFile:
     return open_parquet(file, footer)[0]
 
 
-def _of_parquet(file: CorpusPath, first: int) -> Documents:
+def _of_parquet(file: InputPath, first: int, columns: Sequence[str]) -> Documents:
+    names = shard_schema(columns).names
     with parquet_file(file) as shard:
         for number in range(shard.num_row_groups):
             rows = shard.metadata.row_group(number).num_rows
             if first < rows:
-                group = shard.read_row_group(number, SCHEMA.names, use_threads=False)
+                group = shard.read_row_group(number, names, use_threads=False)
                 for start in range(first, rows, _ROWS_AT_ONCE):
                     yield from group.slice(start, _ROWS_AT_ONCE).to_pylist()
             first = max(0, first - rows)
 
 
-def _of_tfrecord(file: CorpusPath, first: int) -> Documents:
+def _of_tfrecord(file: InputPath, first: int, columns: Sequence[str]) -> Documents:
+    further, names = parse_columns(columns), shard_schema(columns).names
+    lists = {each.name for each in further if each.type == "strings"}
+    nothing = dict.fromkeys((each.name for each in further), None)
     with open_binary(file) as raw, igzip.IGzipFile(fileobj=raw) as data:
         for record in islice(tfrecord.records(data), first, None):
-            yield _in_order(tfrecord.decode(record))
+            values = nothing | tfrecord.decode(record, lists)
+            for each in further:
+                if each.type == "bool" and values[each.name] is not None:
+                    values[each.name] = bool(values[each.name])
+            yield _in_order(values, names)
 
 
-def _of_json(file: CorpusPath, first: int) -> Documents:
+def _of_json(file: InputPath, first: int, columns: Sequence[str]) -> Documents:
+    names = shard_schema(columns).names
     with open_binary(file) as raw, igzip.IGzipFile(fileobj=raw) as data:
-        yield from _json_rows(data, first)
+        yield from _json_rows(data, first, names)
 
 
-def _of_zstandard_json(file: CorpusPath, first: int) -> Documents:
+def _of_zstandard_json(file: InputPath, first: int, columns: Sequence[str]) -> Documents:
+    names = shard_schema(columns).names
     with open_content(open_binary(file), file.name) as data:
-        yield from _json_rows(data, first)
+        yield from _json_rows(data, first, names)
 
 
-def _json_rows(data: BinaryIO, first: int) -> Documents:
+def _json_rows(data: BinaryIO, first: int, names: Sequence[str]) -> Documents:
     for line in islice(lines_in(data), first, None):
         if (row := parse_row(line)) is None:
             raise ValueError("it has a line that is no JSON object")
-        yield _in_order(row)
+        yield _in_order(row, names)
 
 
-def _in_order(values: dict[str, Any]) -> Document:
-    return cast(Document, {name: values[name] for name in SCHEMA.names})
+def _in_order(values: dict[str, Any], names: Sequence[str]) -> Document:
+    return cast(Document, {name: values[name] for name in names})
 
 
-def _of_text(file: CorpusPath, first: int) -> Documents:
+def _of_text(file: InputPath, first: int, columns: Sequence[str]) -> Documents:
     with open_content(open_binary(file), file.name) as stream:
         for line in islice(filter(None, map(bytes.strip, lines_in(stream))), first, None):
             yield Document(url="", text=line.decode(), timestamp="", language="", language_probability=0.0)
 
 
-_ROWS: dict[str, Callable[[CorpusPath, int], Documents]] = {
+_ROWS: dict[str, Callable[[InputPath, int, Sequence[str]], Documents]] = {
     "parquet": _of_parquet,
     "tfrecord": _of_tfrecord,
     "json": _of_json,

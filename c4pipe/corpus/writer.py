@@ -25,13 +25,21 @@ from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.parquet_footer import parquet_writer, sign_footer
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import suggestion
+from c4pipe.wet.columns import extra_fields
 
 STRINGS = ("url", "text", "timestamp", "language")
 PROBABILITY = "language_probability"
 _FIELDS: "list[pa.Field[Any]]" = [pa.field(name, pa.string(), nullable=False) for name in STRINGS]
 SCHEMA = pa.schema([*_FIELDS, pa.field(PROBABILITY, pa.float64(), nullable=False)])
+"""The columns of each corpus."""
+
 ROW_GROUP_BYTES = 16_000_000  # of rows that wait for a full group: a writer needs this memory
 _ROWS_AT_ONCE = 512  # rows turned into Python objects at a time, about 1 MB of text
+
+
+def shard_schema(columns: Sequence[str]) -> pa.Schema:
+    """Returns the columns of a corpus whose pages carry further columns, as `Recipe.columns` names them."""
+    return pa.schema([*SCHEMA, *extra_fields(columns)]) if columns else SCHEMA
 
 
 class TableWriter(ABC):
@@ -40,7 +48,10 @@ class TableWriter(ABC):
     # The end of a group depends only on the rows. So Parquet's row groups, and the pieces that zlib gets, do not
     # depend on the calls of write(): zlib does not promise the same output for the same input in other pieces.
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, schema: pa.Schema = SCHEMA) -> None:
+        """Takes the path of the file, and its columns: a result of `shard_schema`."""
+        self._schema = schema
+        self._more = schema.names[len(SCHEMA) :]
         self._waiting: list[pa.Table] = []
         self._waiting_bytes = 0
         self._resources = contextlib.ExitStack()  # close() closes these, last opened first
@@ -50,11 +61,14 @@ class TableWriter(ABC):
         """Writes rows to the file. Each column has one chunk."""
 
     def write(self, table: pa.Table) -> None:
-        """Appends rows. Raises ValueError unless names, order and types are those of SCHEMA and nothing is null."""
-        if table.schema.types != SCHEMA.types:
-            raise ValueError(f"A shard's columns are\n{SCHEMA}\nand not\n{table.schema}")
-        table = table.cast(SCHEMA)  # copies nothing; ValueError for other names and for nulls
+        """Appends rows. Raises ValueError unless names, order and types are those of the schema, and no column of
+        SCHEMA has nulls.
+        """
+        if table.schema.types != self._schema.types:
+            raise ValueError(f"A shard's columns are\n{self._schema}\nand not\n{table.schema}")
+        table = table.cast(self._schema)  # copies nothing; ValueError for other names and for nulls
         lengths = [pc.binary_length(table[name]).to_numpy() for name in STRINGS]
+        lengths += [_value_bytes(table[name]) for name in self._more]
         # in plain encoding a string takes 4 bytes more than its UTF-8, and the float takes 8
         ends = np.cumsum(np.sum(lengths, axis=0, dtype=np.int64) + (4 * len(STRINGS) + 8))
         while table.num_rows:
@@ -83,12 +97,23 @@ class TableWriter(ABC):
             self._resources.close()
 
 
+def _value_bytes(column: pa.ChunkedArray) -> Any:
+    """Returns the bytes that each value of a further column takes in plain encoding, about."""
+    values = column.combine_chunks()
+    if pa.types.is_string(column.type):
+        return 4 + pc.fill_null(pc.binary_length(values), 0).to_numpy()
+    if not pa.types.is_list(column.type):
+        return np.full(len(column), 8)
+    texts = 4 + pc.binary_length(pc.list_flatten(values)).to_numpy()
+    return 4 + np.bincount(pc.list_parent_indices(values).to_numpy(), texts, len(column)).astype(np.int64)
+
+
 class ParquetFileWriter(TableWriter):
     """Parquet with zstd and one row group for each group. It has no dictionaries: texts and URLs do not repeat."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        writer = parquet_writer(path, SCHEMA, compression_level=3, use_dictionary=False)
+    def __init__(self, path: Path, schema: pa.Schema = SCHEMA) -> None:
+        super().__init__(path, schema)
+        writer = parquet_writer(path, schema, compression_level=3, use_dictionary=False)
         self._writer = self._resources.enter_context(writer)
         self._path, self._is_signed = path, False
 
@@ -106,8 +131,8 @@ class ParquetFileWriter(TableWriter):
 class _CompressedFileWriter(TableWriter):
     """A compressed file with one record for each row. Its header holds neither a time nor a name."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, schema: pa.Schema = SCHEMA) -> None:
+        super().__init__(path, schema)
         self._stream = self._resources.enter_context(self._compressed(self._resources.enter_context(path.open("wb"))))
 
     def _compressed(self, file: BinaryIO) -> Any:
@@ -123,21 +148,24 @@ class _CompressedFileWriter(TableWriter):
 
 
 class TFRecordFileWriter(_CompressedFileWriter):
-    """Gzipped TFRecord of tf.train.Example: strings are bytes features, the probability is a 32-bit float."""
+    """Gzipped TFRecord of tf.train.Example: strings are bytes features, floats have 32 bits. A null is no feature."""
 
     def _records(self, rows: pa.Table) -> Iterator[bytes]:
         # Arrow holds strings as UTF-8: cast to binary, they are not decoded and encoded again
         strings = [rows[name].cast(pa.binary()).to_pylist() for name in STRINGS]
-        for *values, probability in zip(*strings, rows[PROBABILITY].to_pylist(), strict=True):
-            yield tfrecord.encode(dict(zip(STRINGS, values, strict=True)), PROBABILITY, probability)
+        more = rows.select(self._more).to_pylist() if self._more else [{}] * rows.num_rows
+        for *values, probability, others in zip(*strings, rows[PROBABILITY].to_pylist(), more, strict=True):
+            yield tfrecord.encode(dict(zip(STRINGS, values, strict=True)), PROBABILITY, probability, others)
 
 
 class JSONFileWriter(_CompressedFileWriter):
-    """Gzipped JSON Lines: the keys of the published C4, then those of the language. NaN raises ValueError."""
+    """Gzipped JSON Lines: the keys of the published C4, those of the language, then further columns. NaN raises
+    ValueError.
+    """
 
     def _records(self, rows: pa.Table) -> Iterator[bytes]:
         encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-        for row in rows.select(["text", "timestamp", "url", "language", PROBABILITY]).to_pylist():
+        for row in rows.select(["text", "timestamp", "url", "language", PROBABILITY, *self._more]).to_pylist():
             yield encode(row).encode() + b"\n"
 
 
@@ -157,12 +185,12 @@ class ShardFormat:
     Attributes:
         name: its name for users.
         extension: the end of its files' names, without the first dot.
-        writer: opens a file to be written.
+        writer: opens a file with some columns to be written.
     """
 
     name: str
     extension: str
-    writer: Callable[[Path], TableWriter]
+    writer: Callable[..., TableWriter]
 
 
 FORMATS: dict[str, ShardFormat] = {
@@ -230,9 +258,19 @@ class ShardWriter:
     """
 
     def __init__(
-        self, folder: StoragePath, language: str, split: str, index: int, count: int, formats: Sequence[str]
+        self,
+        folder: StoragePath,
+        language: str,
+        split: str,
+        index: int,
+        count: int,
+        formats: Sequence[str],
+        columns: Sequence[str] = (),
     ) -> None:
-        """Takes the folder of the corpus, the identity of the shard, and the formats: keys of FORMATS, or KeyError."""
+        """Takes the folder of the corpus, the identity of the shard, the formats (keys of FORMATS, or KeyError), and
+        the further columns, as `Recipe.columns`.
+        """
+        self._schema = shard_schema(columns)
         self.files: list[ShardFile] = []
         self._folder = folder
         chosen = [FORMATS[name] for name in formats]
@@ -247,7 +285,7 @@ class ShardWriter:
                 make_folder(final.parent)
                 file = AtomicFile(final)
                 undo.callback(file.discard)
-                writer = shard_format.writer(file.path)
+                writer = shard_format.writer(file.path, self._schema)
                 undo.callback(writer.abandon)
                 self._open.append((name, file, writer))
             self._undo = undo.pop_all()

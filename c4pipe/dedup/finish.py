@@ -16,7 +16,7 @@ from c4pipe.clean.dropped_pages import DroppedWriter, KeepDropped, dropped_write
 from c4pipe.clean.evaluate import FinalVerdict, RecipeEvaluator
 from c4pipe.clean.examples import EXAMPLES_PER_FILE, PASSED, Example, SmallestKeys, make_example
 from c4pipe.clean.trace import explain_final
-from c4pipe.clean.work_file import PAGE_COLUMNS, read_kept, read_stale
+from c4pipe.clean.work_file import page_columns, read_kept, read_stale
 from c4pipe.dedup import near_duplicates, write
 from c4pipe.dedup.near_duplicates import NearDuplicates
 from c4pipe.dedup.near_pages import COPIED_HOSTS, HOSTS, NEAR_DUPLICATES, STAYED
@@ -34,6 +34,7 @@ from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import excerpt
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
+from c4pipe.wet.columns import EXTRA
 
 
 class PageFinisher:
@@ -68,7 +69,7 @@ class PageFinisher:
         """Returns the kept pages, in their final form and in their order, with a column `units_left`.
 
         Args:
-            pages: the newest pages of a work file, with its PAGE_COLUMNS.
+            pages: the newest pages of a work file, with its `page_columns`.
             removals: by page key, the first unit of each span that the page loses.
             counts: counters, to which removed units and dropped and kept pages are added.
             dropped: the writer to which dropped pages are added; None where none are kept.
@@ -149,7 +150,8 @@ class PageFinisher:
         """Returns pages that lose spans, without these."""
         starts = pages["unit_starts"].combine_chunks()
         offsets, values = starts.offsets.to_pylist(), starts.values.to_numpy()
-        rows = pages.drop_columns(["unit_starts"]).to_pylist()  # it makes an object for each number in a list
+        dropped = [name for name in ("unit_starts", EXTRA) if name in pages.schema.names]
+        rows = pages.drop_columns(dropped).to_pylist()  # it makes an object for each number in a list
         for page, first, end in zip(rows, offsets, offsets[1:], strict=False):
             key, page["unit_starts"] = page["page_key"], values[first:end].tolist()
             if shown is not None and key < shown.limits[RepeatedSpan.name]:
@@ -198,7 +200,7 @@ class PageFinisher:
         """Returns the rule that drops a page which keeps some of its repeated spans; None where it stays.
 
         Args:
-            page: a row of a work file, with its PAGE_COLUMNS.
+            page: a row of a work file, with the PAGE_COLUMNS of `clean.work_file`.
             repeated: the first unit of each repeated span of the page.
             kept: of these, the spans that the page keeps.
         """
@@ -341,7 +343,7 @@ class FinishPages(DedupStep):
             if len(near_rows):
                 group.counts[f"pages.dropped.{NearDuplicate.name}"] += len(near_rows)
                 group.counts[f"pages.dropped.{StaleCapture.name}"] -= len(near_rows)  # they are passed over, too
-            columns, passed = [*PAGE_COLUMNS, "span_hashes"], np.r_[stale, near_rows]
+            columns, passed = [*page_columns(self._plan.rules), "span_hashes"], np.r_[stale, near_rows]
             for pages, passed_over in read_kept(path, columns, passed, _ROWS_AT_ONCE):
                 group.counts[f"pages.dropped.{StaleCapture.name}"] += passed_over
                 finished = group.finish(pages, file, dropped, shown)

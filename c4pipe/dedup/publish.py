@@ -46,6 +46,8 @@ def difference(name: str, there: Any, now: Any) -> str:
         return _recipes(Recipe.from_json(there), Recipe.from_json(now))
     if name == "inputs":
         return _inputs(there, now)
+    if name == "takedowns":
+        return f"{len(there or ())} there, {len(now)} now, or of other lists"
     if name == "formats":
         return f"{', '.join(there)} there, {', '.join(now)} now"
     if name == "train_shards":
@@ -62,6 +64,9 @@ def _recipes(there: Recipe, now: Recipe) -> str:
     if there.extraction != now.extraction:
         text, other = (each.extraction.removeprefix("text: ") or "WET files" for each in (there, now))
         return f"text by {text} there, by {other} now"
+    if there.columns != now.columns:
+        columns = [_cut(", ".join(each.columns) or "none") for each in (there, now)]
+        return f"further columns: {columns[0]} there, {columns[1]} now"
     for stage, rule in now.rules():
         before = next((each for each in getattr(there, stage) if each.name == rule.name), None)
         if before is None:

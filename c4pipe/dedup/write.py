@@ -26,6 +26,7 @@ from c4pipe.report.profile import Profiler
 from c4pipe.runners import control_totals
 from c4pipe.runners.control_totals import REPORT
 from c4pipe.runners.flow import Step
+from c4pipe.wet.columns import EXTRA, flat
 
 SHARD = "shard"
 """The name of the output that carries the name of each shard."""
@@ -47,11 +48,12 @@ def encode(pages: pa.Table, rows: Any = None) -> bytes:
         pages: the pages.
         rows: the numbers of the pages to take, in the order of their keys; None for all pages, in any order.
     """
-    pages = pages.select(_BATCH_SCHEMA.names).cast(_BATCH_SCHEMA)
+    schema = _BATCH_SCHEMA.append(pages.schema.field(EXTRA)) if EXTRA in pages.schema.names else _BATCH_SCHEMA
+    pages = pages.select(schema.names).cast(schema)
     if rows is None:
         rows = np.argsort(pages["page_key"].to_numpy(), kind="stable")
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, _BATCH_SCHEMA, options=_COMPRESSED) as stream:
+    with pa.ipc.new_stream(sink, schema, options=_COMPRESSED) as stream:
         for first in range(0, len(rows), _ROWS_AT_ONCE):  # no second copy of all pages is made
             stream.write_table(pages.take(pa.array(rows[first : first + _ROWS_AT_ONCE])))
     encoded: bytes = sink.getvalue().to_pybytes()
@@ -96,7 +98,8 @@ def _runs(batches: Iterable[bytes]) -> tuple[list["_Run"], int]:
 
 
 def _table(batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    return pa.Table.from_batches(list(batches), _BATCH_SCHEMA).combine_chunks()
+    found = list(batches)
+    return pa.Table.from_batches(found, found[0].schema if found else _BATCH_SCHEMA).combine_chunks()
 
 
 def _sorted(pages: pa.Table) -> pa.Table:
@@ -165,6 +168,7 @@ def write_shard(
     output: StoragePath,
     formats: Sequence[str],
     on_pages: Callable[[int], None] = lambda pages: None,
+    columns: Sequence[str] = (),
 ) -> control_totals.Report:
     """Writes the files of a shard into the publisher's folder.
 
@@ -174,6 +178,7 @@ def write_shard(
         output: the folder of the corpus.
         formats: the formats to write.
         on_pages: gets the number of newly written pages after each write.
+        columns: the further columns of the pages, as `Recipe.columns`.
 
     Returns a report: control totals, the files, and the profile of the pages. Raises C4pipeError where the files can't
     be written.
@@ -186,17 +191,16 @@ def write_shard(
     try:
         with (
             ThreadPoolExecutor(1, thread_name_prefix="profile") as profile,  # Arrow lets other threads work meanwhile
-            ShardWriter(folder, language, split, number, of, formats) as writer,
+            ShardWriter(folder, language, split, number, of, formats, columns) as writer,
         ):
             for pages in in_order(batches):
                 totals = control_totals.received("pages", shuffle.totals(pages["page_key"].to_numpy()))
                 report = control_totals.add_reports([report, totals])
-                rows = pages.select(SCHEMA.names)
-                waiting.append(profile.submit(profiler.add, rows))
+                waiting.append(profile.submit(profiler.add, pages.select(SCHEMA.names)))
                 if len(waiting) > _WAITING:
                     waiting.popleft().result()
-                writer.write(rows)
-                on_pages(len(rows))
+                writer.write(flat(pages, SCHEMA.names))
+                on_pages(len(pages))
     except OSError as error:
         name = f"shard {number} of {of} ({language}, {split})"
         raise C4pipeError(f"{name} can't be written to {folder}: {error_reason(error, with_path=True)}") from error
@@ -214,7 +218,8 @@ class WriteShard(DedupStep):
         """Writes the files of one shard."""
         (shard,) = received.given(SHARD)
         output = storage_path(self._plan.output)
-        yield write_shard(received.streams(PAGES), shard, output, self._plan.formats, partial(self._tally, "shards"))
+        tally, columns = partial(self._tally, "shards"), self._plan.rules.columns
+        yield write_shard(received.streams(PAGES), shard, output, self._plan.formats, tally, columns)
 
 
 class ReadExamples(Step):

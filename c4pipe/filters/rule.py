@@ -285,6 +285,8 @@ def _checked(rule: Rule, name: str, value: Any, hint: Any) -> Any:
     if kind in (int, float):
         limits = next((each for each in marks if isinstance(each, Between)), Between(-_MOST))
         return _number(value, kind, limits, entry)
+    if kind is str:
+        return _sure(value, isinstance(value, str) and value.strip() != "", f"{entry}: give a text")
     if get_origin(kind) is tuple:
         return _texts(rule, name, value, entry, LowerCase in marks)
     return value

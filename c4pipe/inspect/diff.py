@@ -4,7 +4,8 @@ A page is identified by its normalised URL, which no two pages of a corpus share
 URL. Corpora of `c4` and its variants, except `mc4`, are in the order of these keys; other corpora are not.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
@@ -16,9 +17,15 @@ import pyarrow as pa
 from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.filters.hashes import U64, normalise_url, url_key
+from c4pipe.wet.columns import parse_columns
 
 KINDS = ("only_first", "only_second", "other_text")
 """How a page can differ: it is only in one of the corpora, or it is in both with different texts."""
+
+OTHER_COLUMNS = "other_columns"
+"""A further kind, if both corpora have a further column of one name and type: the text is the same, and a value of such
+a column differs.
+"""
 
 _ORDER = (
     "records.skipped",
@@ -55,13 +62,24 @@ class Diff:
 
     Attributes:
         corpora: both corpora.
-        pages: the number of pages of each of KINDS, and of pages with the `same_text` in both.
-        examples: for each of KINDS, the pages with the smallest keys.
+        pages: the number of pages of each of `kinds`, and of pages with the `same_text` in both.
+        examples: for each of `kinds`, the pages with the smallest keys.
     """
 
     corpora: tuple[Corpus, Corpus]
     pages: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*KINDS, "same_text"), 0))
     examples: dict[str, list[Example]] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The further columns that both corpora have."""
+        first, second = (corpus.recipe.columns for corpus in self.corpora)
+        return tuple(each for each in first if each in second)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """How pages can differ."""
+        return (*KINDS, OTHER_COLUMNS) if self.columns else KINDS
 
     @property
     def counts(self) -> dict[str, tuple[int | None, int | None]]:
@@ -87,7 +105,7 @@ class Diff:
             **{side: _corpus_json(corpus) for side, corpus in zip(("first", "second"), self.corpora, strict=True)},
             "counts": {name: list(values) for name, values in self.counts.items()},
             "pages": self.pages,
-            "examples": {kind: [vars(each) for each in self.examples[kind]] for kind in KINDS},
+            "examples": {kind: [vars(each) for each in self.examples[kind]] for kind in self.kinds},
         }
 
 
@@ -125,18 +143,23 @@ def compare(first: Corpus, second: Corpus, examples: int, pages_read: Callable[[
     Raises C4pipeError if a shard can't be read.
     """
     diff = Diff((first, second))
-    shown: dict[str, list[int]] = {kind: [] for kind in KINDS}
-    readers = [KeyReader(corpus, pages_read) for corpus in diff.corpora]
+    names = [each.name for each in parse_columns(diff.columns)]
+    if names:
+        diff.pages[OTHER_COLUMNS] = 0
+    shown: dict[str, list[int]] = {kind: [] for kind in diff.kinds}
+    readers = [KeyReader(corpus, pages_read, names) for corpus in diff.corpora]
     ranges = _key_ranges(first, second)
     for number in range(1, ranges + 1):
         of_first, of_second = (reader.up_to(first_key(number, ranges)) for reader in readers)
         differing = compare_keys(of_first, of_second)
-        for kind, keys in differing.items():
+        for kind in diff.kinds:
+            keys = differing[kind]
             diff.pages[kind] += len(keys)
             shown[kind] += keys[: examples - len(shown[kind])].tolist()
         diff.pages["same_text"] += len(of_first.keys) - len(differing["only_first"]) - len(differing["other_text"])
-    ones = find_pages(first, {*shown["only_first"], *shown["other_text"]})
-    others = find_pages(second, {*shown["only_second"], *shown["other_text"]})
+    both = {*shown["other_text"], *shown.get(OTHER_COLUMNS, ())}
+    ones = find_pages(first, {*shown["only_first"], *both}, names)
+    others = find_pages(second, {*shown["only_second"], *both}, names)
     diff.examples = {kind: [_example(ones.get(key), others.get(key)) for key in keys] for kind, keys in shown.items()}
     return diff
 
@@ -160,30 +183,47 @@ class Keys:
     Attributes:
         keys: the keys, of shape [pages].
         texts: the hashes of the texts, of shape [pages].
+        others: the hashes of the further columns that are compared, of shape [pages].
     """
 
     keys: U64
     texts: U64
+    others: U64
 
     def divide(self, key: int) -> tuple["Keys", "Keys"]:
         """Returns the pages with smaller keys, and the others."""
         at = int(np.searchsorted(self.keys, np.uint64(key - 1), side="right"))
-        return Keys(self.keys[:at], self.texts[:at]), Keys(self.keys[at:], self.texts[at:])
+        return (
+            Keys(self.keys[:at], self.texts[:at], self.others[:at]),
+            Keys(self.keys[at:], self.texts[at:], self.others[at:]),
+        )
 
 
 def compare_keys(first: Keys, second: Keys) -> dict[str, U64]:
-    """Returns the keys of the pages that differ, in order, for each of KINDS."""
+    """Returns the keys of the pages that differ, in order, for each of KINDS and for OTHER_COLUMNS."""
     both, in_first, in_second = np.intersect1d(first.keys, second.keys, assume_unique=True, return_indices=True)
+    same = first.texts[in_first] == second.texts[in_second]
     return {
         "only_first": np.setdiff1d(first.keys, second.keys, assume_unique=True),
         "only_second": np.setdiff1d(second.keys, first.keys, assume_unique=True),
-        "other_text": both[first.texts[in_first] != second.texts[in_second]],
+        "other_text": both[~same],
+        OTHER_COLUMNS: both[same & (first.others[in_first] != second.others[in_second])],
     }
 
 
-def _example(first: tuple[str, str] | None, second: tuple[str, str] | None) -> Example:
-    """Returns the first difference of two pages, given as (URL, text), or None if a corpus lacks the page."""
+_Shown = tuple[str, str, Sequence[tuple[str, Any]]]
+"""A page as examples show it: URL, text, and the names and values of further columns."""
+
+
+def _example(first: _Shown | None, second: _Shown | None) -> Example:
+    """Returns the first difference of two pages; of equal texts, the first column that differs, as line 0. None: a
+    corpus lacks the page.
+    """
     url = (first or second or ("",))[0]
+    if first and second and first[1] == second[1]:
+        differs = (pair for pair in zip(first[2], second[2], strict=True) if pair[0] != pair[1])
+        old, new = (f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in next(differs))
+        return Example(url, 0, old, new)
     ones, others = (page[1].split("\n") if page else [] for page in (first, second))
     number, one, other = first_difference(ones, others)
     return Example(url, number, one, other)
@@ -235,10 +275,13 @@ class KeyReader:
     the order of the keys.
     """
 
-    def __init__(self, corpus: Corpus, pages_read: Callable[[int], None]) -> None:
-        """Starts at the first key. Calls `pages_read` with the number of pages, each time some were read."""
+    def __init__(self, corpus: Corpus, pages_read: Callable[[int], None], columns: Sequence[str] = ()) -> None:
+        """Starts at the first key. Calls `pages_read` with the number of pages, each time some were read. `columns` are
+        the names of the further columns that are compared.
+        """
+        self._columns = columns
         self._waiting = keyed_shards(corpus)[::-1]
-        self._rest = Keys(np.empty(0, np.uint64), np.empty(0, np.uint64))
+        self._rest = Keys(*np.empty((3, 0), np.uint64))
         self._pages_read = pages_read
 
     def up_to(self, end: int) -> Keys:
@@ -246,39 +289,57 @@ class KeyReader:
 
         Raises C4pipeError if a shard can't be read.
         """
-        keys, texts = [self._rest.keys], [self._rest.texts]
+        found = [self._rest]
         while self._waiting and self._waiting[-1].first < end:
-            for some_keys, some_texts in _keys_of(self._waiting.pop().shard):
-                keys.append(some_keys)
-                texts.append(some_texts)
-                self._pages_read(len(some_keys))
-        merged, places = np.unique(np.concatenate(keys), return_index=True)
-        below, self._rest = Keys(merged, np.concatenate(texts)[places]).divide(end)
+            for some in _keys_of(self._waiting.pop().shard, self._columns):
+                found.append(some)
+                self._pages_read(len(some.keys))
+        merged, places = np.unique(np.concatenate([each.keys for each in found]), return_index=True)
+        texts, others = (
+            np.concatenate([getattr(each, name) for each in found])[places] for name in ("texts", "others")
+        )
+        below, self._rest = Keys(merged, texts, others).divide(end)
         return below
 
 
-def _keys_of(shard: Shard) -> Iterator[tuple[U64, U64]]:
-    """Yields the keys of a shard's pages and the hashes of their texts, some at a time."""
-    for pages in read_tables(shard, ("text", "url")):
-        texts = pages["text"].cast(pa.binary()).to_pylist()
-        hashes = [mmh3.hash64(text, signed=False)[0] for text in texts]
-        yield np.array(list(map(_key, pages["url"].to_pylist())), np.uint64), np.array(hashes, np.uint64)
+def _keys_of(shard: Shard, columns: Sequence[str]) -> Iterator[Keys]:
+    """Yields the keys of a shard's pages and the hashes of their texts and further columns, some at a time."""
+    for pages in read_tables(shard, ("text", "url", *columns)):
+        texts = _hashes(pages["text"].cast(pa.binary()).to_pylist())
+        values = map(repr, _comparable(pages, columns)) if columns else [""] * len(pages)
+        yield Keys(np.array(list(map(_key, pages["url"].to_pylist())), np.uint64), texts, _hashes(values))
+
+
+def _hashes(values: Iterable[bytes | str]) -> U64:
+    return np.array([mmh3.hash64(each, signed=False)[0] for each in values], np.uint64)
+
+
+def _comparable(pages: pa.Table, columns: Sequence[str]) -> Iterable[tuple[Any, ...]]:
+    """Returns the values of columns of each page; floats with the 32 bits that all formats have."""
+    values = [
+        (pages[name].cast(pa.float32()) if pa.types.is_float64(pages[name].type) else pages[name]).to_pylist()
+        for name in columns
+    ]
+    return zip(*values, strict=True) if values else ((),) * len(pages)
 
 
 def _key(url: str) -> int:
     return url_key(normalise_url(url))
 
 
-def find_pages(corpus: Corpus, wanted: Collection[int]) -> dict[int, tuple[str, str]]:
-    """Returns the URL and the text of the corpus's pages with these keys, by key.
+def find_pages(corpus: Corpus, wanted: Collection[int], columns: Sequence[str] = ()) -> dict[int, _Shown]:
+    """Returns the URL, the text and some further columns of the corpus's pages with these keys, by key.
 
     Raises C4pipeError if a shard can't be read.
     """
-    pages: dict[int, tuple[str, str]] = {}
+    pages: dict[int, _Shown] = {}
     for each in keyed_shards(corpus):
         if any(each.first <= key < each.end for key in wanted if key not in pages):
-            for table in read_tables(each.shard, ("url", "text")):
-                for url, text in zip(table["url"].to_pylist(), table["text"].to_pylist(), strict=True):
+            for table in read_tables(each.shard, ("url", "text", *columns)):
+                rows = zip(
+                    table["url"].to_pylist(), table["text"].to_pylist(), _comparable(table, columns), strict=True
+                )
+                for url, text, values in rows:
                     if (key := _key(url)) in wanted:
-                        pages.setdefault(key, (url, text))
+                        pages.setdefault(key, (url, text, tuple(zip(columns, values, strict=True))))
     return pages

@@ -4,13 +4,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from c4pipe.clean.dropped_pages import DROPPED_FOLDER
 from c4pipe.clean.evaluate import RecipeEvaluator, RuleVerdict
 from c4pipe.clean.trace import explain_final
+from c4pipe.clean.work_file import row_groups
 from c4pipe.clean.work_folder import WORK_FOLDER, find_work_files, read_headers
 from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.corpus.reader import UNREADABLE, Shard, parquet_tables, read_tables
@@ -25,8 +29,11 @@ from c4pipe.inspect.lookup import WorkFiles
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.wet.columns import EXTRA, flat, parse_columns
 from c4pipe.wet.inputs import part_of
 from c4pipe.wet.page import microseconds, text_order
+
+_RECORD = "warc_record_id"
 
 JOB_1 = "a rule of job 1"
 """The reason of a page that has only a tombstone in its work file, which names no rule, and no dropped page."""
@@ -107,23 +114,48 @@ class CorpusExplainer:
         folders = tuple(work) or ((inside,) if inside.is_dir() else ())
         self._dropped = _DroppedPages(self._corpus, (folder, *folders))
         self._by_work_files = _WorkExplainer(self._corpus, folder, folders, self._dropped) if folders else None
+        self._work_paths = list(find_work_files(folders).values()) if folders else []
 
     def explain(self, url: str) -> list[CaptureVerdict]:
         """Returns a verdict for each capture of a URL, the newest first. URLs are normalised, as for deduplication.
+
+        Behind them are pages that a rule dropped before they counted as captures, if the dropped pages were kept.
 
         Raises UsageError if nothing is known about the URL, C4pipeError if a shard or a file of dropped pages can't be
         read.
         """
         return self._by_work_files.explain(url) if self._by_work_files else self._explain_by_shards(url)
 
+    def url_of(self, record: str) -> str:
+        """Returns the URL of the page of a record, given its `warc_record_id`, with `<` and `>` around it or without.
+
+        Looks in all shards, then in the work files, which also have pages that dedup dropped.
+
+        Raises UsageError where the corpus does not know the records of its pages, or has no such record.
+        """
+        if _RECORD not in dict(parse_columns(self._corpus.recipe.columns)):
+            raise UsageError(
+                f"{self._corpus.path} does not have the records of its pages: give --url; "
+                "c4pipe build --provenance keeps them"
+            )
+        ids = pa.array([f"<{record.removeprefix('<').removesuffix('>')}>", record])
+        tables = chain.from_iterable(read_tables(shard, ("url", _RECORD)) for shard in self._corpus.shards())
+        works = (flat(each, ("url",)) for path in self._work_paths for each in row_groups(path, ("url", EXTRA)))
+        for table in chain(tables, works):
+            if found := table["url"].filter(pc.is_in(table[_RECORD], ids)).to_pylist():
+                return str(found[0])
+        raise UsageError(f"{self._corpus.path} and its work files have no page of the record {record}: give its --url")
+
     def _explain_by_shards(self, url: str) -> list[CaptureVerdict]:
         """Looks for a URL in the shards where its key belongs, then in the dropped pages."""
         shards, row = _find_page(self._corpus, url)
+        kept: list[CaptureVerdict] = []
         if shards:
             note = f"What it lost is unknown, because there is no {self._work_folder}: give the folder with --work."
-            return [CaptureVerdict(url, "", None, shards=shards, row=row, note=note)]
-        if dropped := list(self._dropped.find(url, [each["name"] for each in self._corpus.manifest["inputs"]])):
-            return dropped
+            kept.append(CaptureVerdict(url, "", None, shards=shards, row=row, note=note))
+        dropped = self._dropped.find(url, [each["name"] for each in self._corpus.manifest["inputs"]])
+        if verdicts := [*kept, *dropped]:
+            return verdicts
         recipe = self._corpus.recipe
         other = "its text" if recipe.input_format == "text" else f"the {recipe.input_format} file that has the page"
         raise UsageError(
@@ -249,7 +281,7 @@ class _WorkExplainer:
         return RecipeEvaluator(self._recipe, lists)
 
     def explain(self, url: str) -> list[CaptureVerdict]:
-        """Returns a verdict for each capture of a URL, the newest first."""
+        """Works as `CorpusExplainer.explain`."""
         key = url_key(normalise_url(url, self._recipe.page_keys[0]))
         newest, stale = self._files.captures({key})
         if not len(newest):
@@ -264,7 +296,9 @@ class _WorkExplainer:
                 + f", or a rule dropped it early ({rules}); {self._next_step()}"
             )
         captures = (newest[0], *stale)
-        return [self._explain_capture(url, each, newest[0], len(captures)) for each in captures]
+        early = {rule.name for rule in self._recipe.readable}  # the work files have no row of their pages
+        fallen = (each for each in self._dropped.find(url, self._names, ["clean"]) if each.reason in early)
+        return [*(self._explain_capture(url, each, newest[0], len(captures)) for each in captures), *fallen]
 
     def _explain_capture(self, url: str, capture: Any, newest: Any, count: int) -> CaptureVerdict:
         """Returns the verdict on a capture (a URL_ROW), given the newest of all `count` captures of the URL."""
@@ -364,7 +398,8 @@ class _WorkExplainer:
         if row is None:
             raise C4pipeError(
                 f"{shards[0].file} lacks {page['url']}, which its work files let pass: "
-                "the corpus or its work files were changed since"
+                + ("a takedown left it out, or " if self._corpus.manifest.get("takedowns") else "")
+                + "the corpus or its work files were changed since"
             )
         return tuple(shard.path for shard in shards), row
 

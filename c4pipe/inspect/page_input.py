@@ -12,6 +12,7 @@ from c4pipe.filters.hashes import normalise_url
 from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.file_kinds import ZSTANDARD, other_kind
 from c4pipe.io.gzip_members import Gap, inflate
+from c4pipe.io.object_store import pinned
 from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.io.words import short
 from c4pipe.wet.damage import RECORD_CAP, Damage
@@ -117,7 +118,7 @@ def _captures(path: str, url: str | None, scheme: str, extraction: str) -> list[
     read = damaged = 0
     captures: list[Page] = []
     try:
-        with InputOpener(NetworkOptions(tries=_TRIES)).open(path) as stream:
+        with InputOpener(NetworkOptions(tries=_TRIES)).open(pinned(path)) as stream:
             for item in page_reader(extraction)(stream):
                 if not isinstance(item, Page):
                     damaged += isinstance(item, Damage)

@@ -6,6 +6,7 @@ read, too: https://iipc.github.io/warc-specifications/specifications/warc-zstd/
 
 import re
 import zlib
+from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ FIRST_BYTES = 64
 
 _KEPT = 256 * 1024  # compressed bytes kept of the current member, to search for the next one after damage
 _AGAIN = 256  # bytes that may be inflated or searched again, in members that fail, for each byte of the file
+_MOST_MEMBERS = 4096  # that may wait: a record of Common Crawl is a member, and a batch of records has fewer
 _RESCUED = 2 * INFLATE  # inflated bytes to rescue: isal drops one piece, and the content of its own buffer (64 KiB)
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -62,26 +64,64 @@ class Gap(NamedTuple):
     first: bytes = b""
 
 
-def inflate(stream: ByteStream, is_gzip: bool = False) -> Iterator[bytes | Gap]:
+class Members:
+    """The members of a file while it is inflated: where each begins in the inflated bytes, and its place in the file.
+
+    Members whose bytes have been asked for are forgotten.
+
+    Attributes:
+        is_compressed: whether the file has a member.
+        is_open: whether the member that began last has not ended yet.
+    """
+
+    def __init__(self) -> None:
+        self.is_compressed = self.is_open = False
+        self._found: deque[list[int]] = deque(maxlen=_MOST_MEMBERS)  # offset inflated and in the file, end there or 0
+
+    def begin(self, inflated: int, start: int) -> None:
+        """Notes that a member begins, by its offset in the inflated bytes and in the file."""
+        if self._found and self._found[-1][0] == inflated:  # an empty member
+            self._found.pop()
+        self._found.append([inflated, start, 0])
+        self.is_compressed = self.is_open = True
+
+    def end(self, end: int) -> None:
+        """Notes the end in the file of the member that began last; 0 where the member is damaged."""
+        self._found[-1][2] = end
+        self.is_open = False
+
+    def place(self, inflated: int) -> tuple[int, int] | None:
+        """Returns offset and length in the file of the whole member that begins at an offset in the inflated bytes.
+
+        None where no whole member begins there. Later calls must have larger offsets.
+        """
+        while self._found and self._found[0][0] < inflated and len(self._found) > 1:
+            self._found.popleft()
+        begin, start, end = self._found[0] if self._found else (-1, 0, 0)
+        return (start, end - start) if begin == inflated and end else None
+
+
+def inflate(stream: ByteStream, is_gzip: bool = False, members: Members | None = None) -> Iterator[bytes | Gap]:
     """Yields the inflated bytes of `stream` in pieces of at most INFLATE bytes, and a Gap for each damaged place.
 
     A file that starts with a member is inflated, member by member; any other passes unchanged. If the start is
     damaged, the next member or record decides: a member means that the file is compressed. With `is_gzip`, it is
     gzipped in any case. After a damaged member, reading continues at the next member that inflates. It may start in
     the last _KEPT bytes of the damaged one, unless so many starts have failed there that the rest is skipped.
+    `members` learns the place of each member.
     Raises what `stream.read` raises (OSError), nothing else.
     """
     raw, plain = _Raw(stream), False
     data = raw.read()
     if is_gzip:
-        yield from _members(raw, data, _Gzip())
+        yield from _members(raw, data, _Gzip(), members or Members())
         return
     while data:
         starts = [(at, each) for each in (_Gzip(), _Zstandard()) if not plain and (at := each.find(data, 0)) >= 0]
         member, kind = min(starts, key=lambda start: start[0], default=(None, None))
         plain = plain or _last_record(data[:member]) >= 0
         if kind and not plain:
-            yield from _members(raw, data, kind)
+            yield from _members(raw, data, kind, members or Members())
             return
         yield data
         data = raw.read()
@@ -97,6 +137,7 @@ class _Raw:
     def __init__(self, stream: ByteStream) -> None:
         self.stream = stream
         self.budget = _AGAIN * _KEPT
+        self.size = 0
 
     def read(self) -> bytes:
         """Reads READ bytes, or the rest of the file. The stream may return fewer bytes at a time than requested."""
@@ -105,6 +146,7 @@ class _Raw:
             pieces.append(data)
             size += len(data)
         self.budget += _AGAIN * size
+        self.size += size
         return b"".join(pieces)
 
     def pay(self, cost: int) -> bool:
@@ -114,8 +156,9 @@ class _Raw:
         return is_enough
 
 
-def _members(raw: _Raw, data: bytes, kind: "_Gzip | _Zstandard") -> Iterator[bytes | Gap]:
+def _members(raw: _Raw, data: bytes, kind: "_Gzip | _Zstandard", members: Members) -> Iterator[bytes | Gap]:
     at, lost = 0, False  # where the search continues; whether there was damage since the last whole member
+    size = 0
     while True:
         data, at, junk = _next_member(raw, data, at, kind)
         if junk and not lost:
@@ -125,9 +168,14 @@ def _members(raw: _Raw, data: bytes, kind: "_Gzip | _Zstandard") -> Iterator[byt
             return
         member = _Member(raw, data, at, kind)
         inflated = False
+        members.begin(size, raw.size - len(data) + at)
         for piece in member.read(rescue=not lost):
             inflated = True
+            size += len(piece)
+            if member.end:
+                members.end(member.end)
             yield piece
+        members.end(member.end)
         # A false start of a member that gave bytes is a gap of its own, so that they don't run into the next.
         if member.gap and (inflated or not lost):
             yield member.gap
@@ -262,6 +310,7 @@ class _Member:
         at: where this search begins in `rest`.
         gap: the damage, if the member has any.
         cost: the number of bytes, read before, that were inflated or searched, perhaps repeatedly.
+        end: where the member ends in the file, as soon as it is known; 0 before.
     """
 
     def __init__(self, raw: _Raw, data: bytes, at: int, kind: _Gzip | _Zstandard) -> None:
@@ -270,6 +319,7 @@ class _Member:
         # Everything read since the member began: the next one is searched here if this one fails.
         self.rest, self.at = data, at
         self.gap: Gap | None = None
+        self.end = 0
 
     def read(self, rescue: bool) -> Iterator[bytes]:
         """Yields the member's inflated bytes; with `rescue`, also the bytes between the last piece and the damage."""
@@ -287,6 +337,8 @@ class _Member:
                     for start in range(0, len(piece), INFLATE):
                         yield piece[start : start + INFLATE]
                 return
+            if inflater.eof:
+                self.end = self.raw.size - len(inflater.unused_data)
             if piece:
                 size += len(piece)
                 self.cost += len(piece) if old else 0

@@ -1,4 +1,5 @@
-"""Files in object stores (s3://, gs://) and in HDFS (hdfs://), through Arrow's file systems.
+"""Files in object stores (s3://, gs://) and in HDFS (hdfs://), through Arrow's file systems; all other URLs, such as
+hf://datasets/ORG/NAME/FILE, through fsspec, to be read.
 
 Credentials and regions come from the same places as for the store's own tools: environment, profile, the machine's
 role. `AWS_ENDPOINT_URL` or the profile names an S3 server other than Amazon's, `STORAGE_EMULATOR_HOST` an emulator of
@@ -6,10 +7,12 @@ Google's.
 """
 
 import configparser
+import contextlib
 import functools
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -24,7 +27,9 @@ from c4pipe.io.downloads import DownloadError, DownloadStream, NetworkOptions, R
 T = TypeVar("T")
 
 SCHEMES = ("s3://", "gs://", "hdfs://")
-"""The beginnings of URLs that are read and written through Arrow."""
+"""The beginnings of URLs that are read and written through Arrow. Others are read through fsspec."""
+
+_HUB = "hf://"  # https://huggingface.co/docs/huggingface_hub/guides/hf_file_system
 
 _BLOCK = 8 * 1024 * 1024  # bytes of a request
 _CONNECT_SECONDS = 30.0
@@ -41,6 +46,11 @@ _DEFAULT_REGION = "us-east-1"
 # requests for this one as for the default region.
 _NO_REDIRECTS = "aws-global"
 _FINAL_ERRORS = (ArrowInvalid, FileExistsError, NotADirectoryError, PermissionError)
+
+
+def is_store(path: str) -> bool:
+    """Tells whether an input is a URL of a store, and no path or URL of a web server."""
+    return re.match(r"(?!https?:)[a-z][a-z0-9+.-]+://", path) is not None
 
 
 class ObjectDownload(DownloadStream):
@@ -97,10 +107,10 @@ def list_objects(url: str, network: NetworkOptions) -> Iterator[tuple[str, int]]
 
     Raises DownloadError where the folder does not exist or can't be listed.
     """
-    scheme, bucket, _ = _parts(url)
-    if not bucket and scheme != "hdfs":
+    if not _parts(url)[1] and url.startswith(("s3:", "gs:")):
         raise DownloadError(f"{url}: the URL names no bucket")
-    selector = fs.FileSelector(path_of(url).rstrip("/") or "/", recursive=True)
+    folder = path_of(url).rstrip("/")
+    selector = fs.FileSelector(folder or "/", recursive=True)
     network = replace(network, tries=min(_LISTING_TRIES, network.tries))
     try:
         infos = retried(url, network, lambda store, _: store.get_file_info(selector))
@@ -108,7 +118,22 @@ def list_objects(url: str, network: NetworkOptions) -> Iterator[tuple[str, int]]
         raise DownloadError(f"{url}: {_MISSING}") from None
     for info in infos:
         if info.type == fs.FileType.File:
-            yield f"{scheme}://{info.path if scheme != 'hdfs' else bucket + info.path}", info.size
+            yield url.rstrip("/") + info.path[len(folder) :], info.size
+
+
+def pinned(url: str) -> str:
+    """Returns the URL of a folder or file on the Hub with the commit of its revision; any other URL as it is.
+
+    So workers, tries and later runs read the same bytes while the branch goes on.
+
+    Raises DownloadError where there is no such repository or revision, or it can't be read.
+    """
+    if not url.startswith(_HUB) or re.match(rf"{_HUB}[^@]+@[0-9a-f]{{40}}(/|$)", url):
+        return url
+    try:
+        return retried(url, NetworkOptions(tries=_LISTING_TRIES), lambda store, path: str(store.pinned(path)))
+    except FileNotFoundError as error:
+        raise DownloadError(f"{url}: {error}") from None
 
 
 def retried(url: str, network: NetworkOptions, operation: Callable[[fs.FileSystem, str], T], tries: int = 1) -> T:
@@ -147,6 +172,8 @@ def file_system(url: str, stall_seconds: float, tries: int = 1) -> fs.FileSystem
         stall_seconds: the longest time without a byte, for a request.
         tries: how often S3's own library sends a request; 1 if a RetryPolicy counts and repeats requests.
     """
+    if not url.startswith(SCHEMES):
+        return Fsspec(url)
     scheme, bucket, _ = _parts(url)
     return _store(scheme, bucket, stall_seconds, tries)
 
@@ -208,6 +235,8 @@ def _parts(url: str) -> tuple[str, str, str]:
 
 def path_of(url: str) -> str:
     """Returns the path of an object in its file system. It begins with the bucket, except in HDFS."""
+    if not url.startswith(SCHEMES):
+        return _open_fsspec(url)[1]
     scheme, bucket, path = _parts(url)
     return path if scheme == "hdfs" else bucket + path
 
@@ -268,3 +297,152 @@ class Hdfs:
         """Removes a folder and everything in it."""
         self._check(path)
         self._fs.delete_dir(path)
+
+
+def _open_fsspec(url: str) -> tuple[Any, str]:
+    """Returns the file system of fsspec for a URL, and the path in it. Raises UsageError where there is none."""
+    try:
+        from fsspec.core import url_to_fs
+
+        file_system, path = url_to_fs(url)
+        return file_system, path
+    except ImportError as error:
+        if url.startswith(_HUB):
+            raise UsageError(f"{url}: the Hub needs huggingface_hub: run pip install 'c4pipe[hub]'") from None
+        raise UsageError(f"{url}: {error}; c4pipe reads this URL through fsspec: run pip install fsspec") from None
+    except (ValueError, TypeError) as error:  # for an unknown scheme, and for a URL without what its scheme needs
+        known = f"http(s)://, {', '.join(SCHEMES)}, {_HUB}, URLs that fsspec knows, and files of this machine"
+        raise UsageError(f"{url}: {error}; c4pipe reads {known}: copy it to one of these") from None
+
+
+# By the names of huggingface_hub's errors; a gated repository is a kind of one that is not found.
+_HUB_SENTENCES = {
+    "GatedRepoError": "its terms must be accepted: accept them at {page}, and log in with `hf auth login`",
+    "RepositoryNotFoundError": "the Hub has no such repository, or it is private: check the name, and log in with "
+    "`hf auth login` if it is private",
+    "RevisionNotFoundError": "the repository has no such revision: check the name behind the @",
+}
+
+
+class Fsspec:
+    """The methods of `pyarrow.fs.FileSystem` that reading uses, for a file system of fsspec.
+
+    Arrow's own adapter takes every error for a missing file: fsspec's `exists`, `isfile` and `walk` hide errors.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Takes a URL in the file system. Raises UsageError where a package is missing."""
+        self._url, (self._fs, _) = url, _open_fsspec(url)
+        self._is_hub = url.startswith(_HUB)
+        if not self._is_hub:  # there, a file of a commit stays as it is, and requests are counted
+            self._fs.invalidate_cache()
+
+    def get_file_info(self, query: Any) -> Any:
+        """Returns the `pyarrow.fs.FileInfo` of a path, or a list of them for a `pyarrow.fs.FileSelector`."""
+        with self._errors():
+            try:
+                if not isinstance(query, fs.FileSelector):
+                    return _file_info(self._fs.info(query))
+                if self._is_hub and query.recursive:  # one request for all folders, whose answer `ls` finds
+                    self._fs.find(query.base_dir)
+                return list(self._inside(query.base_dir, query.recursive))
+            except FileNotFoundError as error:
+                if self._is_hub and error.__cause__:  # the whole repository is not found
+                    raise
+                if not isinstance(query, fs.FileSelector):
+                    return fs.FileInfo(query, fs.FileType.NotFound)
+                if query.allow_not_found:
+                    return []
+                raise
+
+    def _inside(self, folder: str, recursive: bool) -> Iterator[fs.FileInfo]:
+        for each in self._fs.ls(folder, detail=True):
+            info = _file_info(each)
+            if info.path.rstrip("/") == folder.rstrip("/"):
+                continue
+            yield info
+            if recursive and info.type == fs.FileType.Directory:
+                yield from self._inside(info.path, recursive)
+
+    def open_input_file(self, path: str) -> "FsspecFile":
+        """Opens a file for reading."""
+        with self._errors():
+            info = self._fs.info(path)
+            if info["type"] != "file":
+                raise IsADirectoryError(f"Not a regular file: '{path}'")
+            if info["size"] is None:
+                raise OSError("the server does not say its size")
+            file, key = self._fs.open(path, "rb", cache_type="none"), self._fs.ukey(path)
+            return FsspecFile(file, info["size"], key, self._errors)
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turns any error into OSError, or ArrowInvalid where the URL is wrong: errors of fsspec's stores vary."""
+        try:
+            yield
+        except Exception as error:
+            for kind in (*type(error).__mro__, *type(error.__cause__).__mro__):
+                if sentence := _HUB_SENTENCES.get(kind.__name__):
+                    repository = re.match(r"hf://(?:datasets/|spaces/)?[^/@]+/[^/@]+", self._url)
+                    page = f"https://huggingface.co/{repository[0][len(_HUB) :] if repository else ''}"
+                    raise PermissionError(sentence.format(page=page)) from error
+            status = getattr(getattr(error, "response", None), "status_code", None)
+            reason = str(error).partition("\n")[0]
+            if status in (401, 403):
+                raise PermissionError(f"{reason}; check the token, or log in again") from error
+            if status == 404:
+                raise FileNotFoundError(reason) from error
+            if isinstance(error, OSError):
+                raise
+            if isinstance(error, ValueError | TypeError | NotImplementedError | ImportError):  # not of the network
+                raise ArrowInvalid(reason) from error
+            raise OSError(f"{type(error).__name__}: {reason}") from error
+
+    def pinned(self, path: str) -> str:
+        """Returns the URL of a path on the Hub, with the commit of its revision."""
+        from huggingface_hub import HfApi
+
+        with self._errors():
+            place = self._fs.resolve_path(path)
+            if not hasattr(place, "repo_id"):  # a bucket has no commits
+                return f"{_HUB}{path}"
+            api = HfApi(self._fs.endpoint, self._fs.token)
+            commit = api.repo_info(place.repo_id, repo_type=place.repo_type, revision=place.revision).sha
+            return f"{_HUB}{replace(place, revision=commit, _raw_revision=None).unresolve()}"
+
+
+class FsspecFile:
+    """The methods of `pyarrow.NativeFile` that reading uses, for a file of fsspec."""
+
+    def __init__(self, file: Any, size: int, key: str, errors: Callable[[], AbstractContextManager[None]]) -> None:
+        """Takes an open file, its size in bytes, what tells its versions apart, and what turns errors into OSError."""
+        self._file, self._size, self._key, self._errors = file, size, key, errors
+
+    def size(self) -> int:
+        """Returns the size in bytes."""
+        return self._size
+
+    def metadata(self) -> str:
+        """Returns what tells two versions of the file apart."""
+        return self._key
+
+    def read_at(self, size: int, offset: int) -> bytes:
+        """Returns `size` bytes from an offset on, fewer at the end of the file."""
+        with self._errors():
+            self._file.seek(offset)
+            data: bytes = self._file.read(size)
+        if len(data) > size:
+            raise OSError(f"{len(data):,} bytes arrived in place of {size:,}")
+        return data
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+
+def _file_info(info: Any) -> fs.FileInfo:
+    """Returns what fsspec knows about a file or folder, as Arrow has it."""
+    is_folder = info["type"] == "directory"
+    return fs.FileInfo(
+        info["name"], fs.FileType.Directory if is_folder else fs.FileType.File, size=None if is_folder else info["size"]
+    )

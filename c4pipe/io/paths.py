@@ -212,13 +212,25 @@ StoragePath = Path | RemotePath
 """A folder or file on this machine or in an object store."""
 
 
-def storage_path(text: str | Path) -> StoragePath:
-    """Returns the path of a folder or file, given as text. Raises UsageError for a URL that c4pipe can't write to."""
+def storage_path(text: str | Path, reads: bool = False) -> StoragePath:
+    """Returns the path of a folder or file.
+
+    Args:
+        text: a path, or a URL of a store.
+        reads: whether it is only read. Then it may be any URL that fsspec knows, and one of the Hub gets its commit.
+
+    Raises UsageError for another URL, and for a repository of the Hub that can't be read.
+    """
     text = str(text)
     if "://" not in text:
         return Path(text)
-    from c4pipe.io.object_store import SCHEMES
+    from c4pipe.io.object_store import SCHEMES, is_store, pinned
 
+    if reads and is_store(text) and not text.startswith(SCHEMES):
+        try:
+            return RemotePath(pinned(text.rstrip("/")))
+        except DownloadError as error:
+            raise UsageError(str(error)) from None
     scheme, _, rest = text.partition("://")
     if f"{scheme}://" not in SCHEMES or not (rest.strip("/") and (scheme == "hdfs" or rest[0] != "/")):
         raise UsageError(

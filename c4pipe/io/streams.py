@@ -19,12 +19,13 @@ from c4pipe.errors import hide_secrets
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.downloads import ByteStream, DownloadStream, NetworkOptions, OnWait, RangedFile
 from c4pipe.io.lock import file_lock
-from c4pipe.io.object_store import SCHEMES, ObjectDownload
-from c4pipe.io.paths import UrlPath, check_inner, open_file, read_file
+from c4pipe.io.object_store import ObjectDownload, is_store
+from c4pipe.io.paths import StoragePath, UrlPath, check_inner, open_file, read_file, storage_path
 
 if TYPE_CHECKING:
     from c4pipe.io.http import Pool
 
+_WEB = "http://", "https://"
 _READ_SIZE = 1 << 20  # bytes of a file
 _FETCH_SIZE = 1 << 18  # bytes of a download: progress is told after each
 _LONGEST = 240  # characters of a cached file's name, with room for ".sha256": file systems allow 255 bytes
@@ -36,7 +37,7 @@ OnFetched = Callable[[int, int | None], None]
 
 def is_url(path: str) -> bool:
     """Tells whether an input is a URL that c4pipe can read, and not a path."""
-    return path.startswith(("http://", "https://", *SCHEMES))
+    return path.startswith(_WEB) or is_store(path)
 
 
 def stream_length(stream: ByteStream) -> int | None:
@@ -124,7 +125,7 @@ class InputOpener:
             yield _WatchedStream(download, on_fetched) if on_fetched else download
 
     def _download(self, url: str, first: int = 0, size: int | None = None) -> AbstractContextManager[DownloadStream]:
-        if url.startswith(SCHEMES):
+        if is_store(url):
             return contextlib.closing(ObjectDownload(url, self._network, first, size, self._on_wait))
         from c4pipe.io.http import Download  # urllib3 takes a while, and most inputs are files
 
@@ -224,6 +225,16 @@ class WebPath(UrlPath):
     def read_bytes(self, most: int = sys.maxsize) -> bytes:
         """Returns the content of a file. Raises DownloadError where it can't be read, or has more than `most` bytes."""
         return InputOpener(replace(NETWORK, file_bytes=most)).read(self.url)
+
+
+InputPath = StoragePath | WebPath
+"""A folder or file that can be read, wherever it is."""
+
+
+def input_path(path: str | Path | InputPath) -> InputPath:
+    """Returns the folder or file that a path or URL names. Raises UsageError for a URL that c4pipe can't read."""
+    text = str(path)
+    return WebPath(text.rstrip("/")) if text.startswith(_WEB) else storage_path(text, reads=True)
 
 
 class WebFile(RangedFile):

@@ -12,18 +12,20 @@ from c4pipe.clean.annotated_folder import check_annotated, check_annotated_file
 from c4pipe.clean.dropped_pages import KeepDropped, sources_without_dropped
 from c4pipe.clean.progress import watch_clean
 from c4pipe.clean.steps import CleanWetFile
-from c4pipe.clean.work_file import WorkHeader, check_pages, read_header
-from c4pipe.clean.work_folder import check_done, check_ends, read_headers_of, set_aside, work_path
+from c4pipe.clean.work_file import WorkHeader, check_pages
+from c4pipe.clean.work_folder import check_done, check_ends, read_headers_of, read_named_header, set_aside, work_path
 from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError, UsageError
+from c4pipe.filters.column_rules import ColumnBelow, missing
 from c4pipe.filters.lists import LISTS_FOLDER, Lists
 from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.downloads import NetworkOptions, OnWait
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, check_inner, list_names, storage_path
 from c4pipe.io.streams import InputOpener, digest_ends, is_url
-from c4pipe.jobs.import_text import count_lines, find_text
+from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.logs import LOG, key_values, log_cost
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions, check_input_kind
+from c4pipe.jobs.parts import count_lines, divide
 from c4pipe.recipes.choose import ListedRecipe, choose_recipe
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
@@ -33,6 +35,7 @@ from c4pipe.runners.local_flow import Workers
 from c4pipe.runners.machine_limits import allowed_cores
 from c4pipe.runners.runner import check_runner, local_workers, run_job
 from c4pipe.runners.worker import cpu_seconds
+from c4pipe.wet.columns import CRAWL_PROVENANCE, parse_columns
 from c4pipe.wet.damage import HAS_NO
 from c4pipe.wet.extraction import choose_extraction
 from c4pipe.wet.inputs import InputFile, Missing, find_inputs
@@ -120,17 +123,29 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
     if options.max_missing is not None and options.max_missing < 0:
         raise UsageError(f"--max-missing {options.max_missing}: give 0 or more")
     notes: list[str] = []
+    columns: tuple[str, ...] = CRAWL_PROVENANCE if options.provenance else ()
     if isinstance(options, ImportOptions):
-        files = find_text(options, notes.append)
+        files, columns = find_text(options, notes.append)
+        files = divide(files, options.layout, options.work_folder, notes.append)
     else:
         files = find_inputs(
             options.input_names, options.selection, note_wait(progress), notes.append, options.input_kind
         )
+    recipe = recipe.with_columns(columns)
+    _check_columns(recipe)
     listed = ListedRecipe.gather(recipe, options.lists, options.links, options.language_model)
     plan = CleanPlan(options, listed, files, tuple(notes), dropped)
     if options.annotation:
         check_annotated(options.annotation, recipe, plan.fingerprint)
     return plan
+
+
+def _check_columns(recipe: Recipe) -> None:
+    """Raises UsageError where a rule needs numbers of a column that the pages do not carry."""
+    columns = dict(parse_columns(recipe.columns))
+    for _, rule in recipe.rules():
+        if isinstance(rule, ColumnBelow) and columns.get(rule.column) not in ("int", "float"):
+            raise UsageError(f"recipe {recipe.name}: {missing(rule, 'the inputs')}")
 
 
 def check_annotate_folder(
@@ -423,7 +438,7 @@ def _damage(plan: CleanPlan, inputs: InputOpener, file: InputFile) -> tuple[Stor
     target = plan.target(file)
     suspect = target
     try:
-        header = read_header(target)
+        header = read_named_header(target)
         check_done(target, header, file.size, plan.recipe, plan.fingerprint)
         if file.size is not None:
             ends = _ends(inputs, file.path, file.size)

@@ -1,58 +1,58 @@
 """Finds text files for `import`, and checks that each has the needed columns."""
 
 import contextlib
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from c4pipe.clean.work_folder import lines_file, note_missing, work_path
-from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io.downloads import DownloadError, NetworkOptions
-from c4pipe.io.file_kinds import GZIP, START, ZSTANDARD, no_document
-from c4pipe.io.json_files import read_intact_json, write_checked_json
-from c4pipe.io.object_store import SCHEMES
+from c4pipe.errors import UsageError
+from c4pipe.io.downloads import NetworkOptions
+from c4pipe.io.file_kinds import START
 from c4pipe.io.parquet_footer import UNREADABLE, check_columns, is_text, open_parquet
-from c4pipe.io.paths import StoragePath, list_names, storage_path
-from c4pipe.io.streams import InputOpener, WebPath, digest_ends, is_url
+from c4pipe.io.paths import list_names
+from c4pipe.io.streams import InputOpener, input_path, is_url
 from c4pipe.io.text import check_line_ends, content_start, parse_row
-from c4pipe.io.words import error_reason, format_size, suggestion
+from c4pipe.io.words import error_reason, suggestion
 from c4pipe.jobs.options import ImportOptions
+from c4pipe.wet.columns import RESERVED, TEXT_PROVENANCE, TYPES, Column
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.extraction import NO_COLUMN, TEXT_ENDINGS, TextLayout, is_json, is_parquet
-from c4pipe.wet.inputs import InputFile, Part, Selection, find_inputs
+from c4pipe.wet.inputs import InputFile, Selection, find_inputs
 from c4pipe.wet.text_files import read_lines
 
+_KINDS = {
+    "string": r"(large_)?string|string_view",
+    "int": r"u?int(8|16|32|64)",
+    "float": "halffloat|float|double",
+    "bool": "bool",
+    "strings": r"(large_)?list<\w+: (large_)?string( not null)?>",
+}
+_DATE = re.compile("date|timestamp")  # types of Parquet whose values can be strings
+_JSON_KINDS = {str: "string", bool: "bool", int: "int", float: "float", list: "strings"}
+_AND = " and "  # between several types of one column
 _CORPUS_MANIFEST = "manifest.json"
 _FILES_AT_ONCE = 16
-_READS_AT_ONCE = 8  # of one file
 _FIRST_LINES = 20  # of a file: one row in them must have the column of the text
 _TRIES = 4  # few: a user is waiting
-_LARGE = 2 * 1000**3  # bytes of a file that should be divided and can't be
-
-PART_BYTES = 256 * 1024 * 1024
-"""Bytes of a part of a large file, at least; of Parquet, bytes of row groups before compression.
-
-The names of work files say how many parts a file has. So with another value, runs that were stopped do not go on.
-"""
 
 
-def find_text(options: ImportOptions, on_note: Callable[[str], None]) -> tuple[InputFile, ...]:
-    """Returns the files of text that the options name, by name. Reads the start of each file.
+def find_text(options: ImportOptions, on_note: Callable[[str], None]) -> tuple[tuple[InputFile, ...], tuple[str, ...]]:
+    """Returns the files of text that the options name, by name, and the further columns of their pages, as
+    `Recipe.columns`. Reads the start of each file.
 
     `on_note` is called as in `find_inputs`.
 
     Each Parquet file must have the needed columns. In each file of JSON Lines, one of the first rows must have them.
-    A large file is given as several parts, unless the work folder has it as one file.
 
-    Raises UsageError if there is no file of text, and for a file that lacks a column, or whose name has a wrong ending.
+    Raises UsageError if there is no file of text, and for a file that lacks a column, has it with another type than an
+    earlier file, or whose name has a wrong ending.
     """
+    asked = options.further_columns
     _refuse_corpora(options.input_names)
     files = find_inputs(options.input_names, Selection(), on_note=on_note, kind=options.input_kind)
     if other := [file.path for file in files if not file.name.endswith(TEXT_ENDINGS)]:
@@ -61,17 +61,73 @@ def find_text(options: ImportOptions, on_note: Callable[[str], None]) -> tuple[I
             f"input {other[0]!r}: its name ends in none of {', '.join(most)} and {last}: rename it, or leave it out"
         )
     opener = InputOpener(NetworkOptions(tries=_TRIES))
+    names = tuple(each.name for each in asked or ())
     with ThreadPoolExecutor(_FILES_AT_ONCE, thread_name_prefix="text") as pool:
-        checked = pool.map(partial(_check, opener, options.layout, options.needed_columns), files)
-        whole = list_names(options.work_folder)
-        parts = [[file] if f"{file.name}.parquet" in whole else each for file, each in zip(files, checked, strict=True)]
-    alone = [each[0].name for each in parts if each[0].part is None and (each[0].size or 0) > _LARGE]
-    if alone:
-        on_note(
-            f"{alone[0]}{f' and {len(alone) - 1:,} more' if alone[1:] else ''}: one process reads such a large file "
-            "alone; only files of lines that are not compressed, and Parquet with many row groups, are divided"
+        kinds = pool.map(partial(_check, opener, options.layout, options.needed_columns, names), files)
+        found = {file.path: of_file for file, of_file in zip(files, kinds, strict=True) if of_file is not None}
+    wanted = _all_columns(found, options.layout) if asked is None else asked
+    columns = tuple(str(_typed(each, found)) for each in wanted)
+    return files, columns + (TEXT_PROVENANCE if options.provenance else ())
+
+
+Kinds = Mapping[str, str]
+"""The type of each column of a file: a key of TYPES, "" where the file shows no value, or another type in words."""
+
+
+def _all_columns(found: Mapping[str, Kinds], layout: TextLayout) -> list[Column]:
+    """Returns all columns of files but those that the layout reads. Raises UsageError if files differ."""
+    names = {path: [each for each in kinds if each not in layout.columns] for path, kinds in found.items()}
+    first = next(iter(names), "")
+    for path, of_file in names.items():
+        if other := sorted(set(of_file) ^ set(names[first])):
+            has = (path, first) if other[0] in of_file else (first, path)
+            raise UsageError(
+                f"{has[0]} has a column {other[0]}, and {has[1]} has none: name the columns to keep with --columns"
+            )
+    return [Column(name, "") for name in names.get(first, ())]
+
+
+def _typed(column: Column, found: Mapping[str, Kinds]) -> Column:
+    """Returns a column with its type: as it was asked for, or else as all files have it.
+
+    Raises UsageError for a name of c4pipe's own columns, and for a type that a file or its values do not fit.
+    """
+    name, kind = column
+    if name in RESERVED:
+        raise UsageError(
+            f"--columns: {name} is a column that c4pipe writes itself: leave it out, or rename the column in the files"
         )
-    return tuple(part for each in parts for part in each)
+    first = ""
+    for path, kinds in found.items():
+        of_file = kinds.get(name, "")
+        if not of_file or of_file == kind or (column.type and _fits(of_file, kind)):
+            continue
+        if of_file not in TYPES:
+            advice = (
+                f"give {name}:string in --columns" if _AND in of_file else "a corpus can't have it, so leave it out"
+            )
+            raise UsageError(f"{path} has {of_file} in its column {name}: {advice}")
+        if kind:
+            has = f"and {first} has {kind}" if first else f"and --columns says {kind}"
+            wide = "float" if {of_file, kind} == {"int", "float"} else "string"
+            raise UsageError(
+                f"{path} has values of the type {of_file} in its column {name}, {has}: give {name}:{wide} in --columns"
+            )
+        kind, first = of_file, path
+    if not kind:
+        raise UsageError(
+            f"--columns: the first rows of the files have no value in the column {name}: give its type, such as "
+            f"{name}:string"
+        )
+    return Column(name, kind)
+
+
+def _fits(of_file: str, kind: str) -> bool:
+    """Tells whether values of a file can be converted to a type that the user gave. Where a file has values of several
+    types, those that can't are damage.
+    """
+    is_scalar = of_file in ("string", "int", "float", "bool") or _DATE.match(of_file)
+    return _AND in of_file or (of_file, kind) == ("int", "float") or bool(kind == "string" and is_scalar)
 
 
 def _refuse_corpora(inputs: Sequence[str]) -> None:
@@ -87,123 +143,27 @@ def _refuse_corpora(inputs: Sequence[str]) -> None:
                 )
 
 
-def _parts(file: InputFile, size: int, bounds: Sequence[int]) -> list[InputFile]:
-    """Returns the parts of a file of `size` bytes between bounds; the file itself if it has one part."""
-    if len(bounds) < 3:
-        return [file]
-    parts = [Part(number, len(bounds) - 1, *span, size) for number, span in enumerate(pairwise(bounds))]
-    return [file._replace(size=size, part=part) for part in parts]
+def _check(
+    opener: InputOpener, layout: TextLayout, needed: Sequence[str], further: Sequence[str], file: InputFile
+) -> Kinds | None:
+    """Returns the types of the columns of a file; None for one whose columns are not known, because it is damaged at
+    its start, or is plain text.
 
-
-def _bounds(size: int, count: int) -> list[int]:
-    """Returns the offsets where `count` parts of equal sizes begin, and the end of the last one."""
-    return [size * number // count for number in range(count + 1)]
-
-
-def _parts_of_lines(opener: InputOpener, file: InputFile) -> list[InputFile]:
-    """Returns the parts of an uncompressed file of lines, or the file itself. Raises OSError."""
-    size = opener.size(file.path, with_ranges=True) if file.size is None else file.size
-    if size is None or size < 2 * PART_BYTES or file.name.endswith((".gz", ".zst")):
-        return [file]
-    start = opener.read_range(file.path, 0, START)
-    if start.startswith(GZIP) or ZSTANDARD.match(start) or no_document(start):
-        return [file]
-    return _parts(file, size, _bounds(size, size // PART_BYTES))
-
-
-def _parts_of_parquet(opener: InputOpener, file: InputFile, footer: pq.FileMetaData) -> list[InputFile]:
-    """Returns the parts of a Parquet file, between row groups, or the file itself. Raises OSError."""
-    groups = map(footer.row_group, range(footer.num_row_groups))
-    before = list(accumulate((max(0, group.total_byte_size) for group in groups), initial=0))
-    count = min(footer.num_row_groups, before[-1] // PART_BYTES)
-    if count < 2 or not (size := file.size or opener.size(file.path)):
-        return [file]
-    return _parts(file, size, sorted({bisect_left(before, bound) for bound in _bounds(before[-1], count)}))
-
-
-class LineNumbers(TypedDict):
-    """The numbers of the lines that begin first in the parts of a file, and which file that is."""
-
-    bytes: int
-    ends_sha256: str
-    lines: list[int]
-
-
-def count_lines(
-    work: StoragePath, files: Iterable[InputFile], network: NetworkOptions, on_note: Callable[[str], None]
-) -> list[InputFile]:
-    """Returns files; parts of lines now have the number of their first line, which addresses are made from.
-
-    For that, a file is read once, and the numbers are kept in the work folder. A file that can't be downloaded is
-    recorded as missing, and left out.
-
-    Raises C4pipeError where a file can't be read.
+    Raises UsageError if a file lacks a column.
     """
-    counted, opener = list[InputFile](), InputOpener(network)
-    numbers: dict[str, list[int]] = {}
-    for file in files:
-        if file.part is None or is_parquet(file.name):
-            counted.append(file)
-            continue
-        try:
-            if file.name not in numbers:
-                numbers[file.name] = _line_numbers(work_path(work, file), file, file.part, opener, on_note)
-            line = numbers[file.name][file.part.number]
-            counted.append(file._replace(part=file.part._replace(line=line)))
-        except DownloadError as error:
-            numbers[file.name] = []
-            note_missing(work_path(work, file), file.path, str(error))
-        except OSError as error:
-            raise C4pipeError(f"{file.path} can't be read: {error_reason(error)}") from error
-    return counted
-
-
-def _line_numbers(
-    target: StoragePath, file: InputFile, part: Part, opener: InputOpener, on_note: Callable[[str], None]
-) -> list[int]:
-    kept, ends = lines_file(target), digest_ends(partial(opener.read_range, file.path), part.size)
-    made = read_intact_json(kept, LineNumbers)
-    if made and (made["bytes"], made["ends_sha256"], len(made["lines"])) == (part.size, ends, part.of):
-        return made["lines"]
-    on_note(f"{file.name} ({format_size(part.size)}) is cleaned in {part.of} parts; before, its lines are counted")
-    starts = [max(0, bound - 1) for bound in _bounds(part.size, part.of)[:-1]]  # where `read_part_pages` begins
-    with ThreadPoolExecutor(_READS_AT_ONCE, thread_name_prefix="lines") as pool:
-        ended = pool.map(partial(_count_line_ends, opener, file.path), pairwise(starts))
-        lines = [1, *(2 + before for before in accumulate(ended))]
-    write_checked_json(kept, LineNumbers(bytes=part.size, ends_sha256=ends, lines=lines))
-    return lines
-
-
-def _count_line_ends(opener: InputOpener, path: str, span: tuple[int, int]) -> int:
-    number, left = 0, span[1] - span[0]
-    with opener.open_at(path, span[0]) as stream:
-        while left and (data := stream.read(min(START * 16, left))):
-            number += data.count(b"\n")
-            left -= len(data)
-    if left:
-        raise C4pipeError(f"{path} was changed while it was read: run the command again")
-    return number
-
-
-def _check(opener: InputOpener, layout: TextLayout, needed: Sequence[str], file: InputFile) -> list[InputFile]:
-    """Returns the parts of a file. Raises UsageError if the file lacks a column.
-
-    A file that is damaged at its start can't be checked.
-    """
-    columns = tuple(dict.fromkeys((layout.text, *needed)))
+    columns = tuple(dict.fromkeys((layout.text, *needed, *further)))
     if is_parquet(file.name):
-        is_web = is_url(file.path) and not file.path.startswith(SCHEMES)
         try:
-            parquet, _ = open_parquet(WebPath(file.path) if is_web else storage_path(file.path))
+            parquet, _ = open_parquet(input_path(file.path))
             with parquet:
-                schema, footer = parquet.schema_arrow, parquet.metadata
+                schema = parquet.schema_arrow
         except UNREADABLE as error:
-            raise UsageError(
-                f"{file.path} can't be read: {error_reason(error)}; copy it again, or leave it out"
-            ) from error
+            advice = "" if isinstance(error, OSError) and is_url(file.path) else "; copy it again, or leave it out"
+            reason = error_reason(error).removeprefix(f"{file.path}: ")
+            raise UsageError(f"{file.path} can't be read: {reason}{advice}") from error
         _check_columns(file.path, columns, schema.names)
         try:
-            check_columns(schema, [each for each in layout.columns if each in schema.names])
+            check_columns(schema, [each for each in (*layout.columns, *further) if each in schema.names])
         except LookupError as error:
             raise UsageError(f"{file.path} can't be read: {error}") from error
         kinds = {column: schema.field(column).type for column in columns}
@@ -214,16 +174,36 @@ def _check(opener: InputOpener, layout: TextLayout, needed: Sequence[str], file:
             )
         if layout.url in needed and not (is_text(kinds[layout.url]) or pa.types.is_integer(kinds[layout.url])):
             raise _no_addresses(file.path, layout.url, str(kinds[layout.url]))
-        return _parts_of_parquet(opener, file, footer)
+        return {each.name: _kind_of_type(each.type) for each in schema}
     if is_json(file.name):
-        _check_json(opener, columns, layout.url if layout.url in needed else "", file)
-    elif layout.split != "files":
+        return _check_json(opener, columns, layout.url if layout.url in needed else "", file)
+    if layout.split != "files":
         try:
             with opener.open(file.path) as stream:
                 check_line_ends(content_start(stream.read(START)))
         except (OSError, ValueError) as error:
             raise UsageError(f"{file.path} can't be read: {error_reason(error)}") from error
-    return _parts_of_lines(opener, file) if is_json(file.name) or layout.split == "lines" else [file]
+    if further:
+        raise UsageError(f"{file.path} is plain text, which has no columns: leave it out, or leave out --columns")
+    return None
+
+
+def _kind_of_type(arrow: Any) -> str:
+    """Returns the type of a Parquet column as `Kinds` has it."""
+    text = re.sub(r"^dictionary<values=(.*), indices=.*", r"\1", str(arrow))
+    if text == "null":
+        return ""
+    return next((kind for kind, pattern in _KINDS.items() if re.fullmatch(pattern, text)), text)
+
+
+def _kind_of_value(values: Sequence[Any]) -> str:
+    """Returns the type of the values of a JSON key, as `Kinds` has it."""
+    kinds = {_JSON_KINDS.get(type(each), "an object") for each in values if each is not None}
+    if any(isinstance(each, list) and not all(isinstance(item, str) for item in each) for each in values):
+        kinds.add("a list of other values than strings")
+    if kinds == {"int", "float"}:
+        return "float"
+    return min(kinds, default="") if len(kinds) < 2 else _AND.join(sorted(kinds))
 
 
 def _no_addresses(path: str, column: str, kind: str) -> UsageError:
@@ -233,8 +213,9 @@ def _no_addresses(path: str, column: str, kind: str) -> UsageError:
     )
 
 
-def _check_json(opener: InputOpener, columns: Sequence[str], address: str, file: InputFile) -> None:
+def _check_json(opener: InputOpener, columns: Sequence[str], address: str, file: InputFile) -> Kinds | None:
     keys: dict[str, Any] = {}
+    values: dict[str, list[Any]] = {}
     lines = rows = 0
     try:
         with opener.open(file.path) as stream:
@@ -246,6 +227,8 @@ def _check_json(opener: InputOpener, columns: Sequence[str], address: str, file:
                     row = parse_row(item.data.decode("utf-8", "replace").encode())
                     rows += row is not None
                     keys = (row or {}) | {key: value for key, value in keys.items() if value is not None}
+                    for key, value in (row or {}).items():
+                        values.setdefault(key, []).append(value)
     except OSError as error:
         raise UsageError(f"{file.path} can't be read: {error_reason(error)}") from error
     if lines and not rows:
@@ -255,6 +238,7 @@ def _check_json(opener: InputOpener, columns: Sequence[str], address: str, file:
         value = keys.get(address)
         if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
             raise _no_addresses(file.path, address, type(value).__name__)
+    return {key: _kind_of_value(of_key) for key, of_key in values.items()} if rows else None
 
 
 def _check_columns(path: str, columns: Sequence[str], present: Iterable[str]) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from c4pipe.io.downloads import NetworkOptions
     from c4pipe.io.paths import StoragePath
     from c4pipe.recipes.recipe import Recipe
+    from c4pipe.wet.columns import Column
     from c4pipe.wet.extraction import TextLayout
     from c4pipe.wet.inputs import Selection
 
@@ -76,6 +77,16 @@ class KindOptions:
             otherwise="all",
         ),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProvenanceOptions:
+    """Whether pages say where they come from."""
+
+    provenance: Annotated[
+        bool,
+        Option("keep the origin of each page in further columns: its file, and its record or row in the file"),
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -320,6 +331,7 @@ class CleanOptions(
     RecipeOptions,
     WorkOptions,
     MissingOptions,
+    ProvenanceOptions,
     KindOptions,
     CrawlOptions,
 ):
@@ -334,6 +346,7 @@ class BuildOptions(
     RecipeOptions,
     CorpusOptions,
     MissingOptions,
+    ProvenanceOptions,
     KindOptions,
     CrawlOptions,
 ):
@@ -372,6 +385,13 @@ class TextOptions:
         str | None,
         Option("the one with the date of the text, or none", "NAME", otherwise="timestamp where there is one"),
     ] = None
+    columns: Annotated[
+        str | Sequence[str],
+        Option(
+            "further columns to keep, with a type where it is not that of the files: id,score:float; all for all",
+            "NAME,...",
+        ),
+    ] = ()
     split: Annotated[
         str | None,
         Option(
@@ -408,6 +428,17 @@ class TextOptions:
         named = (self.url_column, self.timestamp_column)
         return tuple(each for each in named if each is not None and each != NO_COLUMN)
 
+    @cached_property
+    def further_columns(self) -> "tuple[Column, ...] | None":
+        """The further columns to keep, with an empty type for the type of the files; None for all columns.
+
+        Raises UsageError for a name that no column can have, and for one that occurs twice.
+        """
+        from c4pipe.wet.columns import ALL_COLUMNS, split_columns
+
+        names = comma_separated(self.columns)
+        return None if names == (ALL_COLUMNS,) else split_columns(names)
+
     @property
     def input_kind(self) -> str:
         """The kind of the inputs."""
@@ -427,7 +458,9 @@ class TextOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportOptions(JobOptions, DroppedOptions, RecipeOptions, CorpusOptions, MissingOptions, TextOptions):
+class ImportOptions(
+    JobOptions, DroppedOptions, RecipeOptions, CorpusOptions, MissingOptions, ProvenanceOptions, TextOptions
+):
     """Both jobs: other text to a corpus."""
 
     recipe: Annotated["PathArgument | Recipe", recipe_option()] = "as-is"

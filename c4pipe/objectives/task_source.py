@@ -14,10 +14,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from c4pipe.corpus.reader import UNREADABLE, CorpusPath, corpus_path, open_binary, parquet_file
+from c4pipe.corpus.reader import UNREADABLE, open_binary, parquet_file
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.parquet_footer import check_columns
-from c4pipe.io.streams import EndsDigest
+from c4pipe.io.streams import EndsDigest, InputPath, input_path
 from c4pipe.io.text import check_text, lines_in, open_content, parse_row
 from c4pipe.io.words import error_reason, short_repr
 from c4pipe.objectives.rows import Features, Rows, framed
@@ -51,7 +51,7 @@ class RecordFile:
         marks: the positions of the records 0, 1000, 2000, ... in a file of lines, after decompression.
     """
 
-    file: CorpusPath
+    file: InputPath
     format: str
     rows: int
     digest: str
@@ -101,7 +101,7 @@ def record_file(path: str | Path) -> RecordFile:
 
     Raises UsageError for a name without one of the endings, or a file that can't be read.
     """
-    file = corpus_path(path)
+    file = input_path(path)
     name = file.name.removesuffix(".gz").removesuffix(".zst")
     kind = next((kind for ending, kind in _FORMATS.items() if name.endswith(ending)), None)
     if kind is None or (kind == "parquet" and name != file.name):
@@ -133,7 +133,7 @@ def read_records(source: RecordFile, first: int, end: int) -> Generator[Record, 
         raise C4pipeError(f"{source.file} has {first + count:,} records, and had {source.rows:,} before: start again")
 
 
-def _of_parquet(file: CorpusPath) -> RecordFile:
+def _of_parquet(file: InputPath) -> RecordFile:
     digest = EndsDigest()
     with contextlib.closing(open_binary(file)) as stream:
         digest.update(stream.read(_END_BYTES))
@@ -157,7 +157,7 @@ def _parquet_records(source: RecordFile, first: int) -> Generator[Record, None, 
 
 
 @contextlib.contextmanager
-def _lines(file: CorpusPath, first: int = 0) -> Iterator[BinaryIO]:
+def _lines(file: InputPath, first: int = 0) -> Iterator[BinaryIO]:
     """Opens a file of lines at a position, after decompression."""
     with contextlib.closing(open_binary(file)) as raw:
         if not file.name.endswith((".gz", ".zst")):
@@ -172,7 +172,7 @@ def _lines(file: CorpusPath, first: int = 0) -> Iterator[BinaryIO]:
         yield content
 
 
-def _of_lines(file: CorpusPath, kind: str) -> RecordFile:
+def _of_lines(file: InputPath, kind: str) -> RecordFile:
     digest, rows, position = hashlib.sha256(), 0, 0
     names: tuple[str, ...] = ()
     marks: list[int] = []
@@ -189,7 +189,7 @@ def _of_lines(file: CorpusPath, kind: str) -> RecordFile:
     return RecordFile(file, kind, rows, digest.hexdigest(), names, tuple(marks))
 
 
-def _names(line: bytes, file: CorpusPath) -> tuple[str, ...]:
+def _names(line: bytes, file: InputPath) -> tuple[str, ...]:
     names = tuple(line.decode("utf-8-sig").rstrip("\r\n").split("\t"))
     if len(set(names)) < len(names) or not all(names):
         raise UsageError(f"{file} has the columns {', '.join(map(repr, names))}: its first line needs a name for each")

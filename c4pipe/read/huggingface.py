@@ -6,7 +6,7 @@ from typing import Any
 import datasets
 
 from c4pipe.corpus.reader import Document
-from c4pipe.corpus.writer import SCHEMA
+from c4pipe.corpus.writer import shard_schema
 from c4pipe.errors import UsageError
 from c4pipe.read.mixture import AnyReader, Mixture
 
@@ -30,7 +30,7 @@ def dataset(documents: AnyReader, num_shards: int | None = None) -> Any:
     if documents.position:
         raise UsageError(f"{documents.position:,} documents were read: give a new reader, and load the dataset's state")
     count = num_shards or (1 if isinstance(documents, Mixture) else _SHARDS)
-    features = datasets.Features.from_arrow_schema(SCHEMA)
+    features = datasets.Features.from_arrow_schema(shard_schema(documents.columns))
     arguments = {"readers": [documents.split(index, count) for index in range(count)]}
     return datasets.IterableDataset.from_generator(_documents, features=features, gen_kwargs=arguments)
 

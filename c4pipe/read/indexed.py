@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from c4pipe.corpus.reader import UNREADABLE, Document, check_shard, parquet_file, unreadable
-from c4pipe.corpus.writer import SCHEMA
+from c4pipe.corpus.writer import shard_schema
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.arguments import checks_arguments
 from c4pipe.read.source import Source, find
@@ -73,7 +73,8 @@ class RandomAccess:
         key = shard, number
         if key not in self._groups:
             with parquet_file(self._source.shards[shard].file, footer) as file:
-                self._groups[key] = file.read_row_group(number, SCHEMA.names, use_threads=False)
+                names = shard_schema(self._source.shards[shard].columns).names
+                self._groups[key] = file.read_row_group(number, names, use_threads=False)
             if len(self._groups) > _KEPT:
                 self._groups.popitem(last=False)
         self._groups.move_to_end(key)

@@ -194,6 +194,11 @@ class Mixture:
         self._block, self._turns = -1, np.zeros(0, np.int64)  # the block of steps that _turns is for
         self.step = 0
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The further columns of the documents, such as `score:float`: those of any source."""
+        return tuple(dict.fromkeys(each for source in self._sources for each in source.columns))
+
     def __iter__(self) -> "Mixture":
         return self
 

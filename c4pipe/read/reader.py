@@ -90,6 +90,11 @@ class PartReader:
     def __repr__(self) -> str:
         return short_repr(self, self.source, f"position {self.position:,}")
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The further columns of the documents, such as `score:float`."""
+        return self.source.columns
+
     def _at(self, position: int) -> Part | None:
         """Returns the rest of the part that has the document of a position; None if there is no such part."""
         raise NotImplementedError

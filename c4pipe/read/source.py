@@ -10,10 +10,11 @@ from c4pipe.corpus import manifest
 from c4pipe.corpus.layout import SPLITS, ShardId
 from c4pipe.corpus.manifest import LanguageCode
 from c4pipe.corpus.opened import open_corpus, open_language
-from c4pipe.corpus.reader import TEXT_FORMAT, CorpusPath, Documents, Shard, corpus_path, open_binary, read_shard
+from c4pipe.corpus.reader import TEXT_FORMAT, Documents, Shard, open_binary, read_shard
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import Versioned, check_sum, from_json, parse_json, shown, unchanged
 from c4pipe.io.paths import read_file
+from c4pipe.io.streams import InputPath, input_path
 from c4pipe.io.text import lines_in, open_content
 from c4pipe.io.words import error_reason, format_count, format_languages, short_repr
 
@@ -64,6 +65,11 @@ class Source:
         """The number of documents that are read from each shard."""
         return [shard.rows for shard in self.shards] if self.documents is None else list(self.documents)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The further columns of the documents, as `Recipe.columns`."""
+        return self.shards[0].columns if self.shards else ()
+
     def read(self, file: int, first: int, end: int, verify: bool) -> Documents:
         """Yields the documents of a file, by its number, from row `first` up to row `end`, which is not yielded.
 
@@ -89,7 +95,7 @@ def find(
     """
     if split not in SPLITS:
         raise UsageError(f"split={split!r}: a corpus has {' and '.join(SPLITS)}")
-    file = corpus_path(path)
+    file = input_path(path)
     is_default = split == "train" and languages is None
     if file.name.endswith(".txt"):
         if not is_default:
@@ -103,7 +109,7 @@ def find(
     return Source(str(corpus.path), split, corpus.languages, corpus.digest, corpus.shards(split), verify)
 
 
-def _subset(file: CorpusPath, verify: bool) -> Source:
+def _subset(file: InputPath, verify: bool) -> Source:
     """Returns the documents of a token-budget subset, which lists the first shards of the corpus in its folder."""
     try:
         data = read_file(file)
@@ -136,7 +142,7 @@ def _check_subset(subset: _Subset) -> None:
     check_sum("documents", subset["documents"], total, "the sum of its shards")
 
 
-def _text(file: CorpusPath, verify: bool) -> Source:
+def _text(file: InputPath, verify: bool) -> Source:
     """Returns the documents of a file of text: its lines that are not blank."""
     try:
         with open_binary(file) as stored:

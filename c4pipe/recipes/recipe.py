@@ -15,6 +15,7 @@ from c4pipe.filters.rule import AnyRule, Rule
 from c4pipe.filters.rules import RULES
 from c4pipe.io.words import CONTROL, format_languages, html_table, short_repr, suggestion
 from c4pipe.recipes.own_rules import check_place, is_own, load_rule, origin_of
+from c4pipe.wet.columns import parse_columns
 from c4pipe.wet.extraction import is_text
 
 STAGES = {
@@ -41,6 +42,7 @@ class Recipe:
         read, readable, crawled, lines, cleaned, corpus, final: the rules of each stage, in their order.
         extraction: how the text of pages is made from HTML (see `wet.find_extraction`), or where documents lie in text
             files (`wet.TextLayout.extraction`); "" for the text of WET files.
+        columns: the columns that pages carry besides text, address and time, such as `score:float` (`wet.columns`).
 
     Raises UsageError where a name or description is no line of text, a stage has something else than rules, the rules
     contradict each other, or a rule stands twice in a stage.
@@ -56,12 +58,15 @@ class Recipe:
     corpus: tuple[Rule, ...]
     final: tuple[Rule, ...]
     extraction: str = ""
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for field in ("name", "description"):
             value = getattr(self, field)
             if not isinstance(value, str) or CONTROL.search(value) or not value.strip():
                 raise UsageError(f"{field} = {value!r}: give a text of one line, without control characters")
+        parse_columns(self.columns)
+        object.__setattr__(self, "columns", tuple(self.columns))
         for stage in STAGES:
             given = getattr(self, stage)
             if not isinstance(given, (list, tuple)) or not all(isinstance(each, Rule) for each in given):
@@ -168,6 +173,10 @@ class Recipe:
         """Returns the recipe for another extraction: text from HTML, text files, or the text of WET files ("")."""
         return replace(self, extraction=extraction)
 
+    def with_columns(self, columns: Sequence[str]) -> "Recipe":
+        """Returns the recipe for pages that carry other columns, such as `score:float`."""
+        return replace(self, columns=tuple(columns))
+
     def change(self, rule: str, **parameters: Any) -> "Recipe":
         """Returns the recipe with other parameters of one of its rules, wherever the rule stands.
 
@@ -246,6 +255,7 @@ class Recipe:
             "name": self.name,
             "description": self.description,
             **({"extraction": self.extraction} if self.extraction else {}),
+            **({"columns": list(self.columns)} if self.columns else {}),
             **{stage: [_rule_to_json(each) for each in getattr(self, stage)] for stage in STAGES},
         }
 
@@ -256,17 +266,21 @@ class Recipe:
             values["name"],
             values["description"],
             extraction=values.get("extraction", ""),
+            columns=tuple(values.get("columns", ())),
             **{stage: tuple(map(_rule_from_json, values[stage])) for stage in STAGES},
         )
 
     def fingerprint(self, lists: Mapping[str, str]) -> str:
         """Returns a short hash of the rules, their parameters and order, and the digests of the lists they use.
 
-        It also covers the extraction, for text from HTML or text files, and the source of the user's own rules.
+        It also covers the extraction, for text from HTML or text files, the columns that pages carry, and the source of
+        the user's own rules.
         """
         rules = {stage: self.to_json()[stage] for stage in STAGES}
         if self.extraction:
             rules["extraction"] = self.extraction
+        if self.columns:
+            rules["columns"] = list(self.columns)
         text = json.dumps([rules, dict(lists)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -29,6 +29,7 @@ class _Extraction(TypedDict, total=False):
             "an extractor with its libraries, or a layout of text",
         ),
     ]
+    columns: Sequence[str]
 
 
 class _StoredRecipe(_Extraction):

@@ -11,7 +11,7 @@ from typing import Any
 
 from c4pipe.corpus.funnel import empty_warning, funnel_rows
 from c4pipe.corpus.manifest import ListedShard, Manifest
-from c4pipe.corpus.writer import FORMATS, PROBABILITY, SCHEMA
+from c4pipe.corpus.writer import FORMATS, PROBABILITY, shard_schema
 from c4pipe.filters.language import OLD_CODES, UNKNOWN, two_letter_code
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.card_limits import limits
@@ -33,9 +33,19 @@ _FIELDS = {
     "language": "code of the language, `und` if it is not known",
     PROBABILITY: "how sure the detector was, from 0 to 1",
 }
+_ORIGIN = {
+    "crawl": "the crawl of the file, such as `CC-MAIN-2024-10`",
+    "warc_file": "the WET or WARC file that was read",
+    "warc_record_id": "the record of the response in the crawl",
+    "record_offset": "where the record begins in that file, in bytes",
+    "record_length": "its bytes, as they are compressed in that file",
+    "digest": "of the record, as the crawl has it",
+}
 _TEXT_FIELDS = {
     "url": "as it was given, or `file:` with the name of the file and the row",
     "timestamp": "as it was given, or `1970-01-01T00:00:00Z`",
+    "source_file": "the file that was read",
+    "source_row": "the row or line in that file, from 1; 0 for the whole file",
 }
 
 
@@ -47,7 +57,7 @@ def render_card(manifest: Manifest, opt_outs: OptOuts | None = None) -> str:
         opt_outs: the content of its `opt_outs.json`; None where its opt-outs are not counted.
     """
     recipe, counts, inputs = Recipe.from_json(manifest["recipe"]), manifest["counts"], manifest["inputs"]
-    fields = _FIELDS | (_TEXT_FIELDS if recipe.input_format == "text" else {})
+    fields = _FIELDS | (_TEXT_FIELDS if recipe.input_format == "text" else _ORIGIN)
     best_format = next(name for name in (*_LOADED, *manifest["formats"]) if name in manifest["formats"])
     extension = FORMATS[best_format].extension
     stored = _stored(manifest["shards"], extension)
@@ -72,7 +82,10 @@ def render_card(manifest: Manifest, opt_outs: OptOuts | None = None) -> str:
         inputs=inputs,
         months=dict(sorted(Counter(_month(file["name"]) for file in inputs).items())),
         formats=manifest["formats"],
-        fields=[(field.name, str(field.type), fields[field.name]) for field in SCHEMA],
+        fields=[
+            (each.name, str(each.type), fields.get(each.name, "as the source has it"))
+            for each in shard_schema(recipe.columns)
+        ],
         format=best_format,
         example=_example(pages, extension),
         versions=manifest["versions"],

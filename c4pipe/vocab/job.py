@@ -14,13 +14,13 @@ from typing import Any, cast
 import numpy as np
 
 from c4pipe.corpus.manifest import MANIFEST
-from c4pipe.corpus.reader import CorpusPath
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.atomic import AtomicFile, clear_abandoned, write_bytes
 from c4pipe.io.json_files import read_checked_json, read_intact_json, read_json, write_checked_json, write_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
 from c4pipe.io.paths import StoragePath, file_sizes, list_names, read_file, remove_tree
+from c4pipe.io.streams import InputPath
 from c4pipe.io.words import format_count, short_repr
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
@@ -51,7 +51,7 @@ LOG = "spm.log"
 _LEAST_BYTES = 1000
 _PARTS = "parts.json"  # in the sample's folder: the SHA-256 of each part, once all are written
 
-Files = Sequence[Sequence[CorpusPath]]
+Files = Sequence[Sequence[InputPath]]
 """Files of each source."""
 
 

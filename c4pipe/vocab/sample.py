@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from c4pipe.corpus.reader import corpus_path
 from c4pipe.errors import C4pipeError
 from c4pipe.io.atomic import write_bytes
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json
 from c4pipe.io.paths import StoragePath, read_file, storage_path
+from c4pipe.io.streams import input_path
 from c4pipe.io.words import error_reason
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.scan import ScanStep
@@ -134,7 +134,7 @@ class CountText(ScanStep[tuple[int, str], tuple[Counts, int]]):
         source, path = item
         counts = np.zeros(BINS, np.int64)
         lost: Counter[str] = Counter()
-        for texts, keys in read(corpus_path(path), self._readings[source], lost):
+        for texts, keys in read(input_path(path), self._readings[source], lost):
             counts += count(keys, [len(text.encode()) + 1 for text in texts])
         return encode_counts(counts, lost["no_text"])
 
@@ -170,7 +170,7 @@ class _Choose(_Spilling):
         source, path = element
         firsts = first_bins(self._portions[source])
         held: list[pa.Table] = []
-        for texts, keys in read(corpus_path(path), self._readings[source]):
+        for texts, keys in read(input_path(path), self._readings[source]):
             chosen = np.flatnonzero(bins_of(keys) < firsts[-1])
             held.append(pa.table([pa.array(keys[chosen]), [texts[row].encode() for row in chosen]], schema=_SCHEMA))
             if sum(pages.nbytes for pages in held) >= _HELD_BYTES:

@@ -20,9 +20,7 @@ from c4pipe.corpus import manifest
 from c4pipe.corpus.opened import open_language
 from c4pipe.corpus.reader import (
     UNREADABLE,
-    CorpusPath,
     Shard,
-    corpus_path,
     format_of,
     open_binary,
     other_rows,
@@ -34,8 +32,8 @@ from c4pipe.corpus.reader import (
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.hashes import normalise_url, page_key
 from c4pipe.io.parquet_footer import is_text, texts_of
-from c4pipe.io.paths import StoragePath, file_size, list_names
-from c4pipe.io.streams import WebPath
+from c4pipe.io.paths import RemotePath, StoragePath, file_size, list_names
+from c4pipe.io.streams import InputPath, WebPath, input_path
 from c4pipe.io.text import lines_in, open_content, parse_row
 from c4pipe.io.words import error_reason
 from c4pipe.wet.extraction import TEXT_ENDINGS, is_json, is_parquet
@@ -63,7 +61,7 @@ class Source:
         weight: the share of the sample's bytes, relative to the weights of the other sources.
     """
 
-    path: CorpusPath
+    path: InputPath
     weight: float = 1.0
 
 
@@ -80,7 +78,7 @@ class Reading:
         shards: the shards of a corpus, one for each file; none of other text.
     """
 
-    files: tuple[CorpusPath, ...]
+    files: tuple[InputPath, ...]
     page_keys: tuple[str, bool] | None
     keys: tuple[int, int]
     content: Any
@@ -94,14 +92,14 @@ def parse_source(text: str) -> Source:
     """
     path, colon, weight = text.rpartition(":")
     if not colon or "/" in weight or Path(text).exists():  # the colon of a URL, if any
-        return Source(corpus_path(text))
+        return Source(input_path(text))
     try:
         value = float(weight)
     except ValueError:
         value = math.nan
     if not (path and value > 0 and math.isfinite(value)):
         raise UsageError(f"{text}: the weight after the colon must be a number above 0, as in corpus/en:10")
-    return Source(corpus_path(path), value)
+    return Source(input_path(path), value)
 
 
 def source_labels(sources: Sequence[Source]) -> list[str]:
@@ -133,6 +131,8 @@ def find_pages(source: Source, held_out: bool = False, on_note: Callable[[str], 
     Raises UsageError where there is nothing that can be read, C4pipeError where a shard of a corpus is missing.
     """
     path = source.path
+    if isinstance(path, RemotePath) and "*" in path.url:
+        return _of_text(path.url, held_out, on_note)
     if path.name.endswith(ENDINGS) and (isinstance(path, WebPath) or not path.is_dir()):
         if not isinstance(path, WebPath) and not path.exists():
             raise UsageError(f"{path}: there is no such file; check the path")
@@ -151,12 +151,16 @@ def find_pages(source: Source, held_out: bool = False, on_note: Callable[[str], 
         return _of_corpus(path, held_out)
     if manifest.MANIFEST in inside:
         raise _whole_corpus(path, sorted(name for name in inside if "." not in name and name[0] != "_"))
-    inputs = find_inputs((f"{path}/",), on_note=on_note, kind="text")
+    return _of_text(f"{path}/", held_out, on_note)
+
+
+def _of_text(pattern: str, held_out: bool, on_note: Callable[[str], None]) -> Reading:
+    inputs = find_inputs((pattern,), on_note=on_note, kind="text")
     files = [{"name": each.name, "bytes": each.size} for each in inputs]
-    return _split(Reading(tuple(corpus_path(each.path) for each in inputs), None, (0, 0), files), held_out)
+    return _split(Reading(tuple(input_path(each.path) for each in inputs), None, (0, 0), files), held_out)
 
 
-def _whole_corpus(path: CorpusPath, languages: Sequence[str]) -> UsageError:
+def _whole_corpus(path: InputPath, languages: Sequence[str]) -> UsageError:
     folders = ", ".join(f"{path}/{name}" for name in languages)
     return UsageError(f"{path} is a corpus: give the folders of its languages, {folders}")
 
@@ -174,7 +178,7 @@ def _split(reading: Reading, held_out: bool) -> Reading:
     return replace(reading, keys=(HELD_OUT_KEY, 1 << 64) if held_out else (0, HELD_OUT_KEY))
 
 
-def _of_corpus(path: CorpusPath, held_out: bool) -> Reading:
+def _of_corpus(path: InputPath, held_out: bool) -> Reading:
     corpus = open_language(path)
     if corpus.path == path:
         raise _whole_corpus(path, corpus.languages)
@@ -186,7 +190,7 @@ def _of_corpus(path: CorpusPath, held_out: bool) -> Reading:
     return reading if has_validation else _split(reading, held_out)
 
 
-def read(file: CorpusPath, reading: Reading, lost: Counter[str] | None = None) -> Iterator[Pages]:
+def read(file: InputPath, reading: Reading, lost: Counter[str] | None = None) -> Iterator[Pages]:
     """Yields the texts and keys of a file's pages, in the order of the file, some at a time. Blank texts are left out.
 
     Rows whose text is null are left out, too; they are counted in `lost`, by their kind of damage, `no_text`.
@@ -202,7 +206,7 @@ def read(file: CorpusPath, reading: Reading, lost: Counter[str] | None = None) -
 
 
 def _keyed(
-    file: CorpusPath, page_keys: tuple[str, bool] | None, lost: Counter[str]
+    file: InputPath, page_keys: tuple[str, bool] | None, lost: Counter[str]
 ) -> Iterator[tuple[list[str], list[int]]]:
     """Yields the texts and keys of a file's pages, some at a time."""
     if page_keys is None:
@@ -218,7 +222,7 @@ def _keyed(
         raise C4pipeError(f"{file} can't be read: {error_reason(error)}") from error
 
 
-def first_files(reading: Reading, size: int) -> tuple[CorpusPath, ...]:
+def first_files(reading: Reading, size: int) -> tuple[InputPath, ...]:
     """Returns the first shards of a corpus, enough for about `size` bytes of text; all files of other text.
 
     The first shards have the pages with the smallest keys. So a sample of a large corpus reads only a part of it.
@@ -248,7 +252,7 @@ def _text_bytes(shard: Shard) -> int:
     return sum(each.total_uncompressed_size for each in columns if each.path_in_schema == "text")
 
 
-def _own_texts(file: CorpusPath, lost: Counter[str]) -> Iterator[list[str]]:
+def _own_texts(file: InputPath, lost: Counter[str]) -> Iterator[list[str]]:
     """Yields the texts of a file that is not of a corpus, some at a time. Raises UsageError, with the place."""
     try:
         if is_parquet(file.name):
@@ -261,7 +265,7 @@ def _own_texts(file: CorpusPath, lost: Counter[str]) -> Iterator[list[str]]:
         raise UsageError(f"{file} can't be read: {error_reason(error)}") from error
 
 
-def _of_parquet(file: CorpusPath, lost: Counter[str]) -> Iterator[list[str]]:
+def _of_parquet(file: InputPath, lost: Counter[str]) -> Iterator[list[str]]:
     for table in parquet_tables(file, ["text"], _ROWS_AT_ONCE):
         column = table["text"]
         if not is_text(column.type):
@@ -270,12 +274,12 @@ def _of_parquet(file: CorpusPath, lost: Counter[str]) -> Iterator[list[str]]:
         yield [(text or b"").decode() for chunk in column.chunks for text in texts_of(chunk)]
 
 
-def _lines(file: CorpusPath) -> Iterator[bytes]:
+def _lines(file: InputPath) -> Iterator[bytes]:
     with open_content(open_binary(file), file.name, most_nuls=16) as content:
         yield from lines_in(content)
 
 
-def _of_json(file: CorpusPath, lost: Counter[str]) -> Iterator[str]:
+def _of_json(file: InputPath, lost: Counter[str]) -> Iterator[str]:
     for number, line in enumerate(_lines(file), 1):
         if not line.strip():
             continue

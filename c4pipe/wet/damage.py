@@ -52,6 +52,7 @@ DAMAGE = {
     "bad_json": "a line of JSON Lines is no JSON object; it is skipped",
     "no_text": "a row has no text in its column or key for it; it is skipped",
     "bad_timestamp": "the timestamp of a row is no date; the row is read as one without a timestamp",
+    "bad_column": "a value of a row does not have the type of its column; the row is read as one without this value",
 }
 """The kinds of damage: the fault, and how the reader continues."""
 

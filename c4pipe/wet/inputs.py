@@ -6,6 +6,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from glob import has_magic
 from pathlib import Path
 from typing import NamedTuple, TypedDict
@@ -13,7 +14,7 @@ from typing import NamedTuple, TypedDict
 from c4pipe.errors import C4pipeError, UsageError, hide_secrets
 from c4pipe.io.downloads import NetworkOptions, OnWait
 from c4pipe.io.json_files import FileName
-from c4pipe.io.object_store import SCHEMES, list_objects
+from c4pipe.io.object_store import SCHEMES, is_store, list_objects, pinned
 from c4pipe.io.paths import match_paths, walk_folders
 from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.io.text import decode_text, entries, read_content, read_text
@@ -255,15 +256,10 @@ class _Finder:
         elif self._kind != "text" and _CRAWL.fullmatch(pattern) and not Path(pattern).exists():
             self.crawls += 1
             yield from self._crawl(pattern)
-        elif pattern.startswith(SCHEMES) and pattern.endswith("/"):
+        elif is_store(pattern):
             yield from self._objects(pattern)
         elif is_url(pattern):
             yield pattern
-        elif "://" in pattern:
-            raise UsageError(
-                f"input {pattern!r}: c4pipe reads http(s)://, {', '.join(SCHEMES)} and files of this machine: "
-                "copy it to one of these"
-            )
         else:
             try:
                 yield from map(str, self._local(pattern))
@@ -318,20 +314,35 @@ class _Finder:
         for entry in named:
             yield from self.expand(entry, listed_in=name)
 
-    def _objects(self, folder: str) -> Iterator[str]:
+    def _objects(self, pattern: str) -> Iterator[str]:
+        """Yields the objects that the URL of a store names: those in a folder, those of a glob, or a single one."""
+        is_arrow, glob = pattern.startswith(SCHEMES), ""
+        is_folder = pattern.endswith("/") or not (is_arrow or "*" in pattern or pattern.endswith(self._endings))
+        if is_arrow and not is_folder and "*" not in pattern:
+            yield pattern
+            return
+        folder = pattern.rstrip("/")
+        if not is_folder:
+            folder = pattern.partition("*")[0].rpartition("/")[0]
+            glob = pattern[len(folder) + 1 :]
         try:
+            folder = f"{pinned(folder)}/"
             sizes = {
                 url: size
                 for url, size in list_objects(folder, self._selection.network)
-                if _is_input(url.removeprefix(folder), self._endings, self._kind)
+                if _is_match(url.removeprefix(folder).split("/"), glob.split("/"))
+                or (is_folder and _is_input(url.removeprefix(folder), self._endings, self._kind))
             }
         except (OSError, ValueError) as error:
-            raise UsageError(f"input {folder!r} can't be listed: {error_reason(error)}") from None
+            raise UsageError(f"input {pattern!r} can't be listed: {error_reason(error)}") from None
         if not sizes:
-            raise _no_inputs(folder, (), self._kind)
+            if is_folder:
+                raise _no_inputs(folder, (), self._kind)
+            raise UsageError(f"input {pattern!r}: there is no such file: check the path")
         self._sizes.update(sizes)
         for url in sizes:
-            self._set_name(url, url.removeprefix(folder))
+            if is_folder:
+                self._set_name(url, url.removeprefix(folder))
             yield url
 
     def _crawl(self, crawl: str) -> Iterator[str]:
@@ -353,6 +364,18 @@ def _is_input(path: str, endings: tuple[str, ...], kind: str = "wet") -> bool:
     if kind == "text" and any(each.startswith(_DESCRIBING) for each in (*folders, name)):
         return False
     return name.endswith(endings) and not name.startswith("._")
+
+
+def _is_match(path: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Tells whether the parts of a path match those of a glob; `**` stands for any number of folders."""
+    if not path or not pattern:
+        return not path and not pattern
+    if pattern[0] == "**":
+        rest = pattern[1:] or ("*",)
+        return _is_match(path, rest) or (not path[0].startswith(".") and _is_match(path[1:], pattern))
+    is_hidden = path[0].startswith(".") and not pattern[0].startswith(".")
+    is_same = path[0] == pattern[0] or (fnmatchcase(path[0], pattern[0]) and not is_hidden)
+    return is_same and _is_match(path[1:], pattern[1:])
 
 
 def _meant(pattern: str) -> str:

@@ -2,8 +2,9 @@
 
 import datetime
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
+from typing import Any
 
 # WARC 1.1, 5.4: a profile of ISO 8601, from a year to a fraction of a second.
 _WARC_DATE = re.compile(
@@ -29,6 +30,7 @@ class Page:
         position: how many pages the file has before this one.
         size: the body's length in bytes.
         encoded: the body's bytes, if they are valid UTF-8 and in memory, so that nothing has to encode the body again.
+        extra: the values of further columns by name (`wet.columns`), None for a missing value.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Page:
         position: int = 0,
         size: int = 0,
         encoded: bytes | bytearray | None = None,
+        extra: Mapping[str, Any] | None = None,
     ) -> None:
         """Takes the values of the attributes. Without a body, `encoded` is decoded on first use."""
         self.url = url
@@ -48,6 +51,7 @@ class Page:
         self.position = position
         self.size = size
         self.encoded = encoded
+        self.extra = extra or {}
 
     @cached_property
     def body(self) -> str:

@@ -9,10 +9,10 @@ import hashlib
 import io
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from c4pipe.io.downloads import ByteStream
-from c4pipe.io.gzip_members import FIRST_BYTES, Gap, inflate, is_version
+from c4pipe.io.gzip_members import FIRST_BYTES, Gap, Members, inflate, is_version
 from c4pipe.native import text_kernel
 from c4pipe.wet.damage import HEADER_CAP, RECORD_CAP, Damage
 from c4pipe.wet.page import Page
@@ -44,37 +44,74 @@ Record = tuple[dict[str, str], bytes, int]
 """The header fields of a record by lower-case name, its body, and its offset in inflated bytes."""
 
 
-def read_records(stream: ByteStream) -> Iterator[Record | Damage]:
+def read_records(stream: ByteStream, members: Members | None = None) -> Iterator[Record | Damage]:
     """Yields the records of a WARC file in their order, and the damage between and in them.
 
+    With `members`, the place of a record in the file is known when the record is yielded.
     Memory stays under a few RECORD_CAP for any file.
     Raises OSError if the stream can't be read, nothing else.
     """
-    return _RecordReader(stream).read()
+    return _RecordReader(stream, members).read()
 
 
-def read_pages(stream: ByteStream) -> Iterator[Page | Damage]:
+class Provenance:
+    """Tells where the pages of a WET or WARC file come from: the columns `wet.columns.CRAWL_PROVENANCE`.
+
+    Attributes:
+        members: the gzip members of the file.
+    """
+
+    def __init__(self, source: str) -> None:
+        """Takes the name of the file."""
+        self.members = Members()
+        self._source = source
+        self._crawl: str | None = None
+
+    def of(self, fields: dict[str, str], body: bytes, offset: int) -> dict[str, Any]:
+        """Returns the provenance of a record. It is called for each record of the file, in their order.
+
+        The record of a page is the response of the crawler: a record `conversion` refers to it. Offset and length are
+        of the gzip member that begins with the record; without gzip there is no length. What is not known is None.
+        """
+        if self._crawl is None:
+            self._crawl = _crawl_of(fields, body)
+        is_conversion = fields.get("warc-type", "").lower() == "conversion"
+        start, length = self.members.place(offset) or (None if self.members.is_compressed else offset, None)
+        return {
+            "crawl": self._crawl or None,
+            "warc_file": self._source,
+            "warc_record_id": fields.get("warc-refers-to" if is_conversion else "warc-record-id"),
+            "record_offset": start,
+            "record_length": length,
+            "digest": fields.get("warc-payload-digest") or fields.get("warc-block-digest"),
+        }
+
+
+def read_pages(stream: ByteStream, source: str = "") -> Iterator[Page | Damage]:
     """Yields the pages of a WET file in their order, and the damage between and in them.
 
     Args:
         stream: the file's bytes: gzipped (with one record, or all of them, in a member) or plain.
+        source: the name of the file, so that the pages have their provenance as further columns; "" for no provenance.
 
     Records of other types than `conversion` (warcinfo, response, ...) are skipped. A page may lack its URL,
     timestamp or text: the rule `incomplete` drops it. Memory stays under a few RECORD_CAP for any file.
     Raises OSError if the stream can't be read, nothing else.
     """
     position = 0
-    for item in read_records(stream):
+    provenance = Provenance(source) if source else None
+    for item in read_records(stream, provenance.members if provenance else None):
         if isinstance(item, Damage):
             yield item
             continue
         fields, body, offset = item
+        extra = provenance.of(fields, body, offset) if provenance else None
         if fields.get("warc-type", "").lower() != "conversion":
             continue
         text, encoded = _decoded(body)
         if encoded is None:
             yield Damage("not_utf8", offset)
-        yield Page(target_uri(fields), fields.get("warc-date", ""), text, position, len(body), encoded)
+        yield Page(target_uri(fields), fields.get("warc-date", ""), text, position, len(body), encoded, extra)
         position += 1
 
 
@@ -111,6 +148,11 @@ def crawl_name(first: bytes) -> str:
     """
     records = (item for item in read_records(io.BytesIO(first)) if not isinstance(item, Damage))
     fields, body, _ = next(records, ({}, b"", 0))
+    return _crawl_of(fields, body)
+
+
+def _crawl_of(fields: dict[str, str], body: bytes) -> str:
+    """Returns the name of the crawl that the first record of a file says; "" where it says none."""
     if fields.get("warc-type", "").lower() != "warcinfo":
         return ""
     name = parse_header(b"\n" + body).fields.get("ispartof", "")
@@ -208,8 +250,9 @@ class _RecordReader:
         junk: the mark where skipped bytes begin, if `find_record` skipped some.
     """
 
-    def __init__(self, stream: ByteStream) -> None:
-        self.pieces = inflate(stream)
+    def __init__(self, stream: ByteStream, members: Members | None) -> None:
+        self.members = members
+        self.pieces = inflate(stream, members=members)
         self.buffer = bytearray()
         self.offset = 0
         self.gap: Gap | None = None
@@ -228,6 +271,11 @@ class _RecordReader:
             else:
                 self.buffer += piece
         return len(self.buffer) >= size
+
+    def end_member(self) -> None:
+        """Reads on, so that the end of the member is known whose last byte was read; only where it is asked for."""
+        if self.members and self.members.is_open:
+            self.fill(len(self.buffer) + 1)
 
     def skip(self, size: int) -> None:
         """Consumes `size` bytes of `buffer`."""
@@ -260,6 +308,7 @@ class _RecordReader:
         """Yields the records up to the next gap or the end of the file, and Damage."""
         while True:
             while records := self.plain_records():
+                self.end_member()
                 yield from records
             is_record = self.find_record()
             if self.junk:
@@ -305,6 +354,7 @@ class _RecordReader:
         for kind, extent in damage.items():
             yield Damage(kind, offset, *extent)
         if body is not None:
+            self.end_member()
             yield header.fields, body, offset
 
     def mark(self) -> tuple[int, bytearray]:

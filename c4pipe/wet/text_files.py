@@ -14,6 +14,7 @@ from c4pipe.io.parquet_footer import UNREADABLE, check_columns, open_parquet, te
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import WebPath
 from c4pipe.io.text import LINE_BYTES, parse_row, read_pieces
+from c4pipe.wet.columns import RESERVED, TEXT_PROVENANCE, BadValueError, convert, parse_columns
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.extraction import NO_COLUMN, TextLayout, is_json
 from c4pipe.wet.inputs import Part
@@ -33,27 +34,28 @@ _READ = 256 * 1024  # bytes of a part of a file
 Items = Iterator[Page | Damage]
 
 
-def read_text_pages(stream: ByteStream, name: str, layout: TextLayout) -> Items:
+def read_text_pages(stream: ByteStream, name: str, layout: TextLayout, columns: Sequence[str] = ()) -> Items:
     """Yields the documents of a file of JSON Lines or plain text in their order, and the damage.
 
     Args:
         stream: the file at its start: plain, gzip or Zstandard.
         name: its name, whose ending tells the format. It is the start of the addresses that are made.
         layout: how documents lie in it.
+        columns: the columns that pages carry besides, as `Recipe.columns`.
 
     A document without an address gets the address of its place: `file:` with the name, `#` and the row or line where it
     begins, from 1; without these for a whole file. A document without a timestamp gets NO_TIMESTAMP.
     Raises OSError where the stream can't be read.
     """
     number = 0
-    for number, item in enumerate(_items(stream, _PageMaker(name, layout)), 1):  # noqa: B007
+    for number, item in enumerate(_items(stream, _PageMaker(name, layout, columns)), 1):  # noqa: B007
         yield item
     if not number:
         yield Damage("empty_file", 0)
 
 
 def read_part_pages(
-    stream: ByteStream, name: str, layout: TextLayout, part: Part
+    stream: ByteStream, name: str, layout: TextLayout, columns: Sequence[str], part: Part
 ) -> Iterator[tuple[Page | Damage, float]]:
     """Yields the documents of the lines that begin in a part of a file, and the damage, as `read_text_pages` does.
 
@@ -61,12 +63,13 @@ def read_part_pages(
         stream: the file from the byte before the part on, or from its start; not compressed.
         name: the name of the file.
         layout: how documents lie in it; plain text is split into lines.
+        columns: the columns that pages carry besides, as `Recipe.columns`.
         part: the part.
 
     Each document comes with the share of the part that was read, from 0 to 1. Raises OSError.
     """
     lines = _LinesOfPart(stream, part)
-    for item in _items(lines, _PageMaker(name, layout), part.line):
+    for item in _items(lines, _PageMaker(name, layout, columns), part.line):
         yield item, lines.share
 
 
@@ -167,7 +170,7 @@ def _whole_file(stream: ByteStream, maker: "_PageMaker") -> Items:
 
 
 def read_parquet_pages(
-    path: StoragePath | WebPath, name: str, layout: TextLayout, part: Part | None = None
+    path: StoragePath | WebPath, name: str, layout: TextLayout, columns: Sequence[str] = (), part: Part | None = None
 ) -> Iterator[tuple[Page | Damage, float]]:
     """Yields the documents of a Parquet file, or of a part of it, in their order, and the damage, as `read_text_pages`.
 
@@ -176,11 +179,12 @@ def read_parquet_pages(
     Raises OSError where the file can't be opened or read; ValueError, ArrowException or LookupError where it is no
     Parquet, or lacks the column of the text.
     """
-    maker = _PageMaker(name, layout)
+    maker = _PageMaker(name, layout, columns)
     file = open_parquet(path)[0]
     with file:
         names = file.schema_arrow.names
-        columns = [each for each in layout.columns if each in (layout.text, *names)]
+        wanted = dict.fromkeys((*layout.columns, *(each.name for each in maker.columns)))
+        columns = [each for each in wanted if each in (layout.text, *names)]
         check_columns(file.schema_arrow, columns)
         sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
         groups = range(*part[2:4]) if part else range(len(sizes))
@@ -189,7 +193,7 @@ def read_parquet_pages(
         for group in groups:
             rows, done = sizes[group], 0
             try:
-                for batch in file.iter_batches(_batch_rows(file, group, layout), [group], columns, use_threads=False):
+                for batch in file.iter_batches(_batch_rows(file, group, columns), [group], columns, use_threads=False):
                     share = (seen - before + done) / total
                     for item in _of_batch(batch, seen + done, maker):
                         yield item, share
@@ -202,11 +206,11 @@ def read_parquet_pages(
             seen += rows
 
 
-def _batch_rows(file: Any, group: int, layout: TextLayout) -> int:
-    """Returns how many rows of a row group are read at a time: fewer where the texts are long."""
+def _batch_rows(file: Any, group: int, columns: Sequence[str]) -> int:
+    """Returns how many rows of a row group are read at a time: fewer where the values of the columns are long."""
     metadata = file.metadata.row_group(group)
     chunks = map(metadata.column, range(metadata.num_columns))
-    size: int = sum(each.total_uncompressed_size for each in chunks if each.path_in_schema == layout.text)
+    size: int = sum(each.total_uncompressed_size for each in chunks if each.path_in_schema.startswith(tuple(columns)))
     rows: int = metadata.num_rows
     return min(_BATCH_ROWS, max(1, _BATCH_BYTES * rows // max(1, size)))
 
@@ -223,15 +227,23 @@ def _of_batch(batch: pa.RecordBatch, before: int, maker: "_PageMaker") -> Items:
 
 
 def _values(column: pa.Array) -> Sequence[Any]:
-    """Returns the values of a column of addresses or timestamps, as Python has them."""
+    """Returns the values of a column besides the text, as Python has them."""
     if pa.types.is_timestamp(column.type):  # Python has no nanoseconds
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
     try:
         values: list[Any] = column.to_pylist()
     except UnicodeDecodeError:
-        raw = column.cast(pa.large_binary()).to_pylist()
-        values = [each if each is None else each.decode("utf-8", "replace") for each in raw]
+        is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+        raw = column.cast(pa.large_list(pa.large_binary()) if is_list else pa.large_binary()).to_pylist()
+        values = [_decoded(each) for each in raw]
     return values
+
+
+def _decoded(value: Any) -> Any:
+    """Returns bytes as a string, also bytes in a list; None as it is."""
+    if isinstance(value, list):
+        return list(map(_decoded, value))
+    return value if value is None else value.decode("utf-8", "replace")
 
 
 class _PageMaker:
@@ -240,10 +252,13 @@ class _PageMaker:
     Attributes:
         name: the file's name.
         layout: how documents lie in it.
+        columns: the columns of the user that the pages carry.
     """
 
-    def __init__(self, name: str, layout: TextLayout) -> None:
+    def __init__(self, name: str, layout: TextLayout, columns: Sequence[str]) -> None:
         self.name, self.layout = name, layout
+        self.columns = [each for each in parse_columns(columns) if each.name not in RESERVED]
+        self._has_provenance = not set(TEXT_PROVENANCE).isdisjoint(columns)
         self._address = f"file:{quote(name)}"
         self._position = 0
 
@@ -273,7 +288,15 @@ class _PageMaker:
             timestamp = date or NO_TIMESTAMP
         url = "" if self.layout.url == NO_COLUMN else _address(row.get(self.layout.url))
         url = url or (f"{self._address}#{number}" if number else self._address)
-        yield Page(url, timestamp, text, self._position, len(encoded), encoded)
+        extra: dict[str, Any] = {"source_file": self.name, "source_row": number} if self._has_provenance else {}
+        for name, kind in self.columns:
+            value = row.get(name)
+            try:
+                extra[name] = convert(value, kind)
+            except BadValueError:
+                extra[name] = None
+                yield Damage("bad_column", number, 0, f"{name}: {value}".encode("utf-8", "replace")[:FIRST_BYTES])
+        yield Page(url, timestamp, text, self._position, len(encoded), encoded, extra)
         self._position += 1
 
     def block(self, first: int, lines: Sequence[bytes], size: int) -> Items:

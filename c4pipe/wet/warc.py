@@ -3,6 +3,7 @@
 import re
 import zlib
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from c4pipe.io.downloads import ByteStream
@@ -10,7 +11,7 @@ from c4pipe.io.gzip_members import FIRST_BYTES
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.html import ExtractedText, TextExtractor
 from c4pipe.wet.page import Page
-from c4pipe.wet.records import read_pages, read_records, target_uri
+from c4pipe.wet.records import Provenance, read_pages, read_records, target_uri
 
 _NO_PAGE = ("warcinfo", "request", "metadata", "revisit")
 _HTML = ("text/html", "application/xhtml+xml")
@@ -221,22 +222,27 @@ class Extractor(Protocol):
         """Returns the text of a page; None where it can't be extracted."""
 
 
-def read_warc_pages(stream: ByteStream, extractor: Extractor) -> Iterator[Page | Damage | SkippedRecord]:
+def read_warc_pages(
+    stream: ByteStream, extractor: Extractor, source: str = ""
+) -> Iterator[Page | Damage | SkippedRecord]:
     """Yields a page or a skipped record for each record of a WARC file, in their order, and the damage in them.
 
     Args:
         stream: the file's bytes, gzipped or plain.
         extractor: makes text of HTML.
+        source: as in `read_pages`.
 
     A page is a response with status 200 that is HTML. Its record has its URL and timestamp.
     Raises OSError if the stream can't be read.
     """
     position = 0
-    for item in read_records(stream):
+    provenance = Provenance(source) if source else None
+    for item in read_records(stream, provenance.members if provenance else None):
         if isinstance(item, Damage):
             yield item
             continue
         fields, record, offset = item
+        extra = provenance.of(fields, record, offset) if provenance else None
         head = _classified(fields, record)
         if isinstance(head, str):
             if head == "damaged":
@@ -247,7 +253,7 @@ def read_warc_pages(stream: ByteStream, extractor: Extractor) -> Iterator[Page |
         if text is None:
             yield SkippedRecord("damaged")
             continue
-        yield Page(target_uri(fields), fields.get("warc-date", ""), text.decode(), position, len(text), text)
+        yield Page(target_uri(fields), fields.get("warc-date", ""), text.decode(), position, len(text), text, extra)
         position += 1
 
 
@@ -306,8 +312,8 @@ def _lost(kind: str, data: bytes | bytearray, offset: int) -> Damage:
     return Damage(kind, offset, len(data), bytes(data[:FIRST_BYTES]))
 
 
-PageReader = Callable[[ByteStream], Iterator[Page | Damage | SkippedRecord]]
-"""Yields the pages of a file, its damage and the records that are no page."""
+PageReader = Callable[..., Iterator[Page | Damage | SkippedRecord]]
+"""Yields the pages of a file, its damage and the records that are no page; takes a stream, and `source`."""
 
 
 def page_reader(extraction: str) -> PageReader:
@@ -319,4 +325,4 @@ def page_reader(extraction: str) -> PageReader:
     if not extraction:
         return read_pages
     extractor = TextExtractor(extraction)
-    return lambda stream: read_warc_pages(stream, extractor)
+    return partial(read_warc_pages, extractor=extractor)

@@ -225,7 +225,9 @@ def test_a_line_that_occurs_twice_has_one_fate(sample_lists: Lists) -> None:
 def test_each_rule_has_words_for_its_value(name: str) -> None:
     text = "Lorem ipsum {and more}."
     rule = RULES[name]()
-    page = CheckedPage(page_of(text), RuleTools([("final", rule)], Lists()), [text])
+    crawled = page_of(text)
+    crawled.extra = {"score": None}
+    page = CheckedPage(crawled, RuleTools([("final", rule)], Lists()), [text])
     for page.as_crawled in (True, False):
         if isinstance(rule, PageRule):
             value = rule.value(page)

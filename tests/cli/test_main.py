@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from c4pipe.cli import main
+from c4pipe.filters.column_rules import ColumnBelow
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
 from c4pipe.filters.rules import BLOCKED_URL_RULES, OPT_OUT_RULES, RULES
 from c4pipe.recipes.presets import RECIPES
@@ -204,10 +205,10 @@ def test_recipes_shows_all_of_them_side_by_side(capsys: pytest.CaptureFixture[st
     names, table, _ = capsys.readouterr().out.split("\n\n")
     assert [line.split()[0] for line in names.splitlines()] == list(RECIPES)
     rows = {line.split()[0]: line for line in table.splitlines() if line[:1].strip()}
-    in_files = {rule.name for rule in (*BLOCKED_URL_RULES, *OPT_OUT_RULES)} | {EvaluationOverlap.name}
+    in_files = {rule.name for rule in (*BLOCKED_URL_RULES, *OPT_OUT_RULES)} | {EvaluationOverlap.name, ColumnBelow.name}
     assert [name for name in rows if name in RULES] == [
         name for name in RULES if name not in in_files
-    ]  # these need lists of the user's
+    ]  # these need lists or columns of the user's
     assert rows["few_sentences"].split()[1:] == ["cleaned"] * 9 + ["lines"] * 2  # five count no sentences
     assert "min_words_per_line" not in rows  # the same in all
 
@@ -225,6 +226,17 @@ def test_recipes_shows_ones_own_beside_its_base(tmp_path: Path, capsys: pytest.C
 def test_lists_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["lists", "show", "--lists", str(tmp_path)]) == 0
     assert "missing        ldnoobw/en.25e679f0" in capsys.readouterr().out
+
+
+def test_a_folder_that_was_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert main.main(["report", "corpus"]) == 2
+    assert capsys.readouterr().err.startswith("c4pipe: the current folder was deleted: change to another folder")
+    monkeypatch.chdir(tmp_path)
 
 
 def test_a_reader_that_stops_early_is_no_error() -> None:

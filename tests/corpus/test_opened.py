@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from c4pipe.cli import main
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus import reader
 from c4pipe.corpus.layout import ShardId
@@ -86,6 +87,21 @@ def test_a_link_to_a_language_is_that_language(small_corpus: Path, tmp_path: Pat
         open_language(tmp_path / "loop")
 
 
+def test_the_folder_of_a_language_is_no_whole_corpus(
+    small_corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "link").symlink_to(small_corpus / "en")
+    for folder in (small_corpus / "en", tmp_path / "link"):
+        for command in (
+            ["report", folder],
+            ["diff", folder, small_corpus],
+            ["explain", folder, "--url", "http://e.com"],
+        ):
+            assert main.main(list(map(str, command))) == 2
+            said = f"c4pipe: {folder} is only one language of the corpus {small_corpus}: give {small_corpus}\n"
+            assert capsys.readouterr().err == said
+
+
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_a_page_is_in_the_shards_that_it_belongs_to(small_corpus: Path, file_format: str) -> None:
     corpus = open_corpus(small_corpus)
@@ -103,7 +119,7 @@ def test_a_page_is_in_the_shards_that_it_belongs_to(small_corpus: Path, file_for
 # What can be wrong
 
 
-@pytest.mark.parametrize("inside", ["", "de", "_work"])
+@pytest.mark.parametrize("inside", ["", "_work"])
 def test_a_folder_without_a_manifest(copied: Path, inside: str) -> None:
     if not inside:
         (copied / "manifest.json").unlink()

@@ -133,7 +133,7 @@ MISTAKES = [
     ("a text of no page's size", ["{tmp}/large.txt", *LISTS], 2, ["large.txt", f"{RECORD_CAP:,}"]),
     ("no regular file", ["/dev/null", *LISTS], 2, ["/dev/null", "standard input"]),
     ("a server that is not there", ["http://127.0.0.1:9/a.wet", "--url", CUP, *LISTS], 1, ["127.0.0.1:9"]),
-    ("a folder of no store", ["ftp://a.example/x", "--url", CUP], 2, ["ftp://a.example/x"]),
+    ("a folder of no store", ["ftpx://a.example/x", "--url", CUP], 2, ["ftpx://a.example/x"]),
 ]  # fmt: skip
 
 

@@ -76,6 +76,27 @@ def test_what_will_not_change_ends_at_once() -> None:
     assert web.asked["none"] == 1
 
 
+@pytest.mark.parametrize(
+    ("url", "asked", "name"),
+    [
+        ("a%20(1).warc.wet.gz", "a%20(1).warc.wet.gz", "a%20(1).warc.wet.gz"),
+        ("a (1).warc.wet.gz", "a%20(1).warc.wet.gz", "a (1).warc.wet.gz"),
+        ("x~1.warc.wet.gz", "x~1.warc.wet.gz", "x~1.warc.wet.gz"),
+        ("a%231.warc.wet.gz", "a%231.warc.wet.gz", "a%231.warc.wet.gz"),
+        ("a.warc.wet.gz#part", "a.warc.wet.gz", "a.warc.wet.gz"),
+        ("a.warc.wet.gz?X-Amz-Signature=ab%2Fc", "a.warc.wet.gz?X-Amz-Signature=ab%2Fc", "a.warc.wet.gz"),
+        ("a.warc.wet.gz?path=x/y.gz", "a.warc.wet.gz?path=x/y.gz", "a.warc.wet.gz"),
+    ],
+)
+def test_names_of_files_behind_urls(url: str, asked: str, name: str, tmp_path: Path) -> None:
+    """Only GET is sent: a server may refuse HEAD, as this one does."""
+    with serve({asked: SAMPLES[0].read_bytes()}) as web:
+        build = ["build", f"{web.url}/{url}", "--lists", str(LISTS), "--workers", "1", "--quiet", "--output"]
+        assert main.main([*build, str(tmp_path / "c")]) == 0
+        assert set(web.asked) == {asked}
+    assert (tmp_path / "c" / "_work" / f"{name}.parquet").is_file()
+
+
 @pytest.mark.parametrize("code", ["AccessDenied", "SignatureDoesNotMatch", "AuthenticationFailed"])
 def test_a_refusal_for_ever_ends_at_once(code: str) -> None:
     with serve({"a": b""}, lambda path, number: f"403 {code}") as web:
@@ -262,7 +283,7 @@ def test_a_list_names_paths_and_urls(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("patterns", "told"),
     [
-        (["ftp://host/a.wet.gz"], "c4pipe reads http"),
+        (["ftpx://host/a.wet.gz"], "c4pipe reads http"),
         (["bad\udcff.wet.gz"], "there is no such file"),
         (["http://h.example.com/"], "its last part is no file name"),
         (["http://h.example.com/?a=b/c.wet"], "its last part is no file name"),

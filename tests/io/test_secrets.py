@@ -28,6 +28,7 @@ from tests.helpers.web import serve
         ("http://h/a?download=true&monkey=1&design=2", "http://h/a?download=true&monkey=1&design=2"),
         ("http://h/a?sig=a:b: no, http://h/?sig=c; no", "http://h/a?sig=***: no, http://h/?sig=***; no"),
         ("http://h/@me/a?u=b@c", "http://h/@me/a?u=b@c"),
+        ("abfss://box@account/a?sig=b", "abfss://box@account/a?sig=***"),
         ("me:pass@h is no address", "me:pass@h is no address"),
         (f"{Path('https://me:pass@h/x?token=a')} is no folder", "https:/***@h/x?token=*** is no folder"),
         ("C:/me@home/a and s3:/b/a@c", "C:/me@home/a and s3:/b/a@c"),

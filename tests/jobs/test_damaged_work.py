@@ -247,3 +247,25 @@ def test_in_a_store(moto: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert "work/a.warc.wet.parquet.damaged" in store.keys("bucket")
         store.put("bucket/crawl/b.warc.wet", pages(3))
         assert clean(*command) == 2
+
+
+@pytest.mark.parametrize("how", ["swapped", "renamed", "copied"])
+def test_a_work_file_under_another_name(how: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work, options = tmp_path / "work", ["--lists", str(LISTS), "--workers=1", "--quiet"]
+    clean = ["clean", *map(str, SAMPLES), *options, "--work", str(work)]
+    assert main.main(clean) == 0
+    first, second = (work / f"{each.name}.parquet" for each in SAMPLES[:2])
+    data, other = first.read_bytes(), work / "other.warc.wet.gz.parquet"
+    if how == "swapped":
+        second.replace(first)
+        second.write_bytes(data)
+    else:
+        other.write_bytes(data)
+    if how == "renamed":
+        first.unlink()
+        first.with_name(f"{SAMPLES[0].name}.examples.json").unlink()
+    assert main.main(["dedup", str(work), "--output", str(tmp_path / "corpus"), "--workers=1"]) == 2
+    assert "under another name; run clean again" in capsys.readouterr().err
+    if how == "swapped":
+        assert main.main(clean) == 0
+        assert first.read_bytes() == data

@@ -260,7 +260,7 @@ def test_a_number_of_many_digits_and_half_a_surrogate_pair(tmp_path: Path) -> No
     assert [document["text"] for document in read.documents(tmp_path / "out")] == ["A \ufffd b."]
     shard = {"url": "u", "text": "?", "timestamp": "t", "language": "en", "language_probability": 1.0}
     (tmp_path / "b.json.gz").write_bytes(gzip.compress(json.dumps(shard).replace("?", r"A \ud835 b.").encode() + b"\n"))
-    assert [each["text"] for each in _of_json(tmp_path / "b.json.gz", 0)] == ["A \ufffd b."]
+    assert [each["text"] for each in _of_json(tmp_path / "b.json.gz", 0, ())] == ["A \ufffd b."]
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.jsonl.gz"])

@@ -138,8 +138,8 @@ def test_weights_that_are_none(text: str) -> None:
 
 
 def test_a_url_that_is_of_no_store() -> None:
-    with pytest.raises(UsageError, match=r"^ftp://b/x: "):
-        parse_source("ftp://b/x:2")
+    with pytest.raises(UsageError, match=r"^ftpx://b/x: Protocol not known: ftpx; c4pipe reads "):
+        find_pages(parse_source("ftpx://b/x:2"))
 
 
 # --- short names -----------------------------------------------------------------------------------------

@@ -1,0 +1,59 @@
+"""The command `takedown`: a corpus again, without the pages of a list."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from c4pipe.cli.console import note
+from c4pipe.cli.options import TerminalOptions, path_or_url
+from c4pipe.cli.parser import Command
+from c4pipe.errors import UsageError
+from c4pipe.io.options import Option
+from c4pipe.io.words import format_count
+from c4pipe.jobs.options import OutputOptions
+from c4pipe.runners.runner_options import RunnerOptions, WorkerOptions
+
+if TYPE_CHECKING:
+    from c4pipe.io.paths import StoragePath
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ListOptions:
+    corpus: Annotated[
+        "StoragePath", Option("folder of a finished corpus", "CORPUS", positional=True, parse=path_or_url)
+    ]
+    urls: Annotated[
+        Path | None, Option("leave out the pages of these URLs: a file with one on each line", "FILE", parse=Path)
+    ] = None
+    domains: Annotated[
+        Path | None,
+        Option(
+            "leave out the pages of these hosts and their subdomains: a file with a host, or host with a path, a line",
+            "FILE",
+            parse=Path,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TakedownOptions(TerminalOptions, WorkerOptions, OutputOptions, _ListOptions):
+    """The options of the command."""
+
+
+def run(options: TakedownOptions) -> None:
+    """Writes the corpus again. Raises UsageError for a list or a folder that can't be used."""
+    from c4pipe.cli.progress import make_progress
+    from c4pipe.jobs.takedown import COUNT, takedown
+
+    given = [(kind, path) for kind, path in (("urls", options.urls), ("domains", options.domains)) if path]
+    if len(given) != 1:
+        raise UsageError("name the pages to leave out with --urls FILE or with --domains FILE, one of the two")
+    runner = RunnerOptions(workers=options.workers)
+    manifest = takedown(options.corpus, options.folder, *given[0], runner, make_progress(options))
+    counts = manifest["counts"]
+    if not options.quiet:
+        left_out = format_count(counts.get(COUNT, 0), "page")
+        note(f"{options.output} has {format_count(counts['pages.kept'], 'page')}; {left_out} left out by takedowns")
+
+
+COMMAND = Command(TakedownOptions, run, examples=("c4pipe takedown corpus --domains opted-out.txt --output corpus-2",))

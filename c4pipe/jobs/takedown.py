@@ -1,0 +1,291 @@
+"""`takedown`: a corpus is written again, without the pages of a list. The corpus itself is only read."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from c4pipe.corpus import manifest as manifest_file
+from c4pipe.corpus.manifest import Manifest
+from c4pipe.corpus.opened import open_corpus
+from c4pipe.corpus.reader import Shard, open_binary, read_tables
+from c4pipe.corpus.writer import ShardWriter, shard_schema
+from c4pipe.dedup import publish
+from c4pipe.dedup.publishers import publisher
+from c4pipe.dedup.removals import MOVED_SPANS
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.filters.hashes import U64, normalise_url, url_key
+from c4pipe.filters.lists import has_key, sorted_keys
+from c4pipe.filters.robots import opt_out_entry
+from c4pipe.filters.url_rules import find_opt_out
+from c4pipe.io.atomic import AtomicFile, make_folder, write_bytes, write_text
+from c4pipe.io.json_files import decode_checked_json, encode_checked_json, write_json
+from c4pipe.io.lock import only_run
+from c4pipe.io.paths import StoragePath, read_file, storage_path
+from c4pipe.io.text import lines_of
+from c4pipe.io.words import error_reason
+from c4pipe.report import card, html_page
+from c4pipe.report.data import (
+    DEDUP_DATA,
+    REPORT_DATA,
+    make_dedup_data,
+    make_report_data,
+    read_dedup_data,
+    read_report_data,
+)
+from c4pipe.report.profile import Profiler
+from c4pipe.runners.events import Progress
+from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.runners.scan import Scan, ScanStep
+
+KINDS = ("urls", "domains")
+"""What a list has: whole URLs; or hosts, with their subdomains, and hosts with a path."""
+
+COUNT = f"pages.dropped.{manifest_file.TAKEDOWN}"
+_EXACT = ("parquet", "json", "json.zst", "tfrecord")  # the formats, with the exact floats first
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The pages of a list.
+
+    Attributes:
+        kind: one of KINDS.
+        sha256: of the file.
+        keys: the keys of its entries, sorted.
+        scheme: how the corpus removes the scheme of URLs (`Recipe.page_keys`).
+    """
+
+    kind: str
+    sha256: str
+    keys: U64
+    scheme: str
+
+    def has(self, url: str) -> bool:
+        """Tells whether the list has a URL."""
+        if self.kind == "domains":
+            return find_opt_out(url, self.keys) is not None
+        return has_key(self.keys, url_key(normalise_url(url, self.scheme)))
+
+
+def read_listed(kind: str, path: Path, scheme: str) -> Listed:
+    """Returns the pages of a list, a file with one URL or one host on each line.
+
+    Raises UsageError if the file can't be read, has no entry, or an entry that is no host.
+    """
+    keys: list[int] = []
+    line = ""
+    try:
+        for line in filter(None, map(str.strip, lines_of(path))):
+            keys.append(url_key(opt_out_entry(line) if kind == "domains" else normalise_url(line, scheme)))
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UsageError(f"--{kind} {path} can't be read: {error_reason(error)}") from error
+    except ValueError as error:
+        raise UsageError(f"--{kind} {path}: {line[:200]!a} can't be used: {error}") from None
+    if not keys:
+        raise UsageError(f"--{kind} {path} has no entry: give one on each line")
+    return Listed(kind, digest, sorted_keys(keys), scheme)
+
+
+def takedown(
+    folder: StoragePath, output: StoragePath, kind: str, path: Path, runner: RunnerOptions, progress: Progress
+) -> Manifest:
+    """Writes a corpus again without the pages of a list, and returns its manifest.
+
+    Args:
+        folder: the folder of the corpus, which is only read.
+        output: a new folder.
+        kind: one of KINDS.
+        path: the list.
+        runner: what reads and writes the shards, on this machine.
+        progress: shows how many shards are done.
+
+    Shards without such a page are linked, or copied where that is not possible. A run that was stopped is repeated from
+    its start; a finished one is left as it is.
+
+    Raises UsageError for a list or a folder that can't be used, C4pipeError where a shard can't be read or written.
+    """
+    folder, output = folder.absolute(), output.absolute()
+    corpus = open_corpus(folder)
+    if str(output) == str(folder) or str(output).startswith(f"{folder}/"):
+        raise UsageError(f"--output {output} is in the folder of the corpus: give a new folder")
+    listed = read_listed(kind, path, corpus.recipe.page_keys[0])
+    before: Mapping[str, Any] = corpus.manifest
+    names = ("recipe", "fingerprint", "language_model", "inputs", "formats", "train_shards")
+    takedowns = [*before.get("takedowns", ()), {"of": corpus.digest, "kind": kind, "list": listed.sha256}]
+    identity = {**{name: before[name] for name in names if name in before}, "takedowns": takedowns}
+    with only_run(output):
+        if done := publish.prepare(output, identity, before["missing"]):
+            progress.note_complete(output)
+            return done
+        shards = [corpus.shards(None, name) for name in corpus.formats]
+        publish.begin(output, identity, [each.path for of_format in shards for each in of_format])
+        parts = _write_shards(list(zip(*shards, strict=True)), output, listed, runner, progress)
+        manifest = _manifest_without(before, identity, parts)
+        target = publisher(output).shards_folder
+        _describe(folder, target, manifest, listed, [part["profile"] for part in parts])
+        with contextlib.suppress(FileNotFoundError):
+            write_bytes(target / MOVED_SPANS, read_file(folder / MOVED_SPANS))
+        publisher(output).publish(manifest)
+    return manifest
+
+
+def _write_shards(
+    shards: Sequence[tuple[Shard, ...]], output: StoragePath, listed: Listed, runner: RunnerOptions, progress: Progress
+) -> list[dict[str, Any]]:
+    """Writes shards, each given in all of its formats, and returns what `_WriteShard` found in each."""
+    with tempfile.TemporaryDirectory(prefix="c4pipe-takedown-") as parts:
+        scan = Scan(
+            "Write shards",
+            _WriteShard(listed, str(output)),
+            Path(parts),
+            {f"{number:06}.json": formats for number, formats in enumerate(shards)},
+            lambda written, total: f"the runner ended after {written:,} of {total:,} shards",
+        )
+        scan.run(runner, progress, "takedown")
+        return list(scan.parts())
+
+
+class _WriteShard(ScanStep[tuple[Shard, ...], dict[str, Any]]):
+    """(a shard in all of its formats, path of its part) -> nothing. Writes the shard without the listed pages."""
+
+    def __init__(self, listed: Listed, output: str) -> None:
+        self._listed, self._output = listed, output
+
+    def scan(self, item: tuple[Shard, ...]) -> bytes:
+        """Returns the files of the shard, its profile, and how many pages and bytes of text it lost."""
+        shard = min(item, key=lambda each: _EXACT.index(each.format))
+        profiler, kept, pages, size = Profiler(shard.language, shard.id.split), list[pa.Table](), 0, 0
+        for table in read_tables(shard, shard_schema(shard.columns).names):
+            taken = pa.array([self._listed.has(url) for url in table["url"].to_pylist()], pa.bool_())
+            kept.append(table.filter(pc.invert(taken)))
+            profiler.add(kept[-1])
+            pages += len(table) - len(kept[-1])
+            size += int(pc.sum(pc.binary_length(table["text"].filter(taken))).as_py() or 0)
+        folder = publisher(storage_path(self._output)).shards_folder
+        found = {
+            "shards": _rewrite(item, kept, folder) if pages else [_link(each, folder) for each in item],
+            "shard": (shard.language, shard.id.split),
+            "pages": pages,
+            "bytes": size,
+            "profile": profiler.result(),
+        }
+        return encode_checked_json(found)
+
+    def read(self, part: StoragePath, item: tuple[Shard, ...]) -> dict[str, Any]:
+        """Returns what `scan` found."""
+        return decode_checked_json(read_file(part), part, dict)
+
+
+def _rewrite(formats: Sequence[Shard], kept: Sequence[pa.Table], folder: StoragePath) -> list[dict[str, Any]]:
+    """Writes a shard with these pages in all of its formats."""
+    shard = formats[0]
+    place = shard.language, shard.id.split, shard.id.shard_index, shard.id.num_shards
+    try:
+        with ShardWriter(folder, *place, [each.format for each in formats], shard.columns) as writer:
+            for table in kept:
+                writer.write(table)
+    except OSError as error:
+        raise C4pipeError(
+            f"{shard.path} can't be written to {folder}: {error_reason(error, with_path=True)}"
+        ) from error
+    return [file.to_json() for file in writer.files]
+
+
+def _link(shard: Shard, folder: StoragePath) -> dict[str, Any]:
+    """Makes a link to a file of a shard; a copy where the folder is on another disk or in a store."""
+    target = folder / shard.path
+    make_folder(target.parent)
+    try:
+        if isinstance(shard.file, Path) and isinstance(target, Path):
+            with contextlib.suppress(OSError):
+                target.unlink(missing_ok=True)
+                os.link(shard.file, target)
+                return _entry(shard)
+        with open_binary(shard.file) as source:
+            file = AtomicFile(target)
+            with file.path.open("wb") as copy:
+                shutil.copyfileobj(source, copy, 1 << 20)
+            file.publish()
+    except OSError as error:
+        raise C4pipeError(f"{shard.file} can't be copied to {folder}: {error_reason(error)}") from error
+    return _entry(shard)
+
+
+def _entry(shard: Shard) -> dict[str, Any]:
+    return {"path": shard.path, "rows": shard.rows, "bytes": shard.bytes, "sha256": shard.sha256}
+
+
+def _manifest_without(
+    before: Mapping[str, Any], identity: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]
+) -> Manifest:
+    """Returns the manifest of the new corpus, given that of the corpus, and what `_WriteShard` found in each shard."""
+    counts = dict(before["counts"])
+    for part in parts:
+        language, split = part["shard"]
+        names = ["pages.kept", f"pages.kept.{language}", *(["pages.validation"] if split == "validation" else [])]
+        for name in names if part["pages"] else ():
+            counts[name] -= part["pages"]
+        counts["bytes.kept"] -= part["bytes"]
+        counts[COUNT] = counts.get(COUNT, 0) + part["pages"]
+    values = {
+        **{name: value for name, value in before.items() if name != "sha256"},
+        **identity,
+        "counts": dict(sorted(counts.items())),
+        "shards": sorted((file for part in parts for file in part["shards"]), key=lambda file: str(file["path"])),
+        "versions": manifest_file.versions(),
+    }
+    return cast(Manifest, values)
+
+
+def _describe(
+    folder: StoragePath, target: StoragePath, manifest: Manifest, listed: Listed, profiles: Sequence[Any]
+) -> None:
+    """Writes the dataset card, the report and their data beside the shards, without examples of listed pages."""
+    found: Any = read_dedup_data(folder) or make_dedup_data({})
+    report: Any = read_report_data(folder) or {"examples": {}}
+    lost = _Lost(listed)
+    hosts = [each for each in found.get("copied_hosts", ()) if not lost.has_host(each)]
+    clusters = [each for each in found.get("near_duplicates", ()) if not lost.has(each["url"])]
+    more = {"near_duplicates": clusters, "copied_hosts": hosts}
+    found = {
+        **{name: value for name, value in found.items() if name not in ("sha256", *more)},
+        **{name: value for name, value in more.items() if value},
+        "examples": lost.without(found["examples"]),
+    }
+    data: Any = {**make_report_data(profiles, found), "examples": lost.without(report["examples"])}
+    write_text(target / card.NAME, card.render_card(manifest))
+    write_json(target / DEDUP_DATA, found)
+    write_json(target / REPORT_DATA, data)
+    write_text(target / html_page.NAME, html_page.render_report(manifest, data))
+
+
+@dataclass(frozen=True)
+class _Lost:
+    """Tells which examples of a report show listed pages. A URL that was shortened counts as listed."""
+
+    listed: Listed
+
+    def has(self, url: str) -> bool:
+        """Tells whether an example with this URL is left out."""
+        return url.endswith("…") or self.listed.has(url)
+
+    def has_host(self, pair: Mapping[str, Any]) -> bool:
+        """Tells whether a pair of hosts is left out: one of them may be listed, or every page of it."""
+        return self.listed.kind == "domains" and any(
+            self.listed.has(f"https://{pair[name]}/") for name in ("host", "of")
+        )
+
+    def without(self, examples: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[Mapping[str, Any]]]:
+        """Returns examples by rule, without those of listed pages."""
+        left = {rule: [each for each in pages if not self.has(each["url"])] for rule, pages in examples.items()}
+        return {rule: pages for rule, pages in left.items() if pages}

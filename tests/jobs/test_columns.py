@@ -1,0 +1,254 @@
+"""Pages carry further columns from their files to the shards: a user's own columns, and their provenance."""
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import c4pipe
+from c4pipe.cli import main
+from c4pipe.corpus.reader import read_shard
+from c4pipe.errors import UsageError
+from c4pipe.filters.column_rules import ColumnBelow
+from c4pipe.read import documents, random_access
+from c4pipe.wet.columns import CRAWL_PROVENANCE
+from tests.helpers.corpora import contents
+
+CRAWL = Path(__file__).resolve().parents[2] / "samples" / "crawl"
+ONE_MEMBER = "SAMPLE-20300101000000-00002.warc.wet.gz"
+TYPES = ("id:string", "score:float", "n:int", "ok:bool", "tags:strings")
+
+
+def rows(prefix: str, count: int = 30) -> list[dict[str, Any]]:
+    return [
+        {
+            "text": f"{prefix} {n} is a first sentence here. A second one follows it. And then comes a third one.",
+            "id": None if n == 4 else f"{prefix} Straße {n}",
+            "score": n / 8,
+            "n": n - 2**62,
+            "ok": None if n == 5 else n % 2 == 0,
+            "tags": None if n == 6 else ["a", "b" * n][: n % 3],
+        }
+        for n in range(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("texts")
+    pq.write_table(pa.Table.from_pylist(rows("parquet")), folder / "a.parquet", row_group_size=7)
+    (folder / "b.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows("json")))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def imported(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("corpus") / "corpus"
+    formats = "parquet,tfrecord,json,json.zst"
+    c4pipe.import_text(str(texts), columns="all", provenance=True, format=formats, workers=1, output=folder)
+    return folder
+
+
+def in_format(folder: Path, name: str) -> list[dict[str, Any]]:
+    shards = c4pipe.open_corpus(folder).shards(None, name)
+    return [dict(each) for shard in shards for each in read_shard(shard, 0, shard.rows)]
+
+
+@pytest.mark.parametrize("name", ["parquet", "json", "json.zst", "tfrecord"])
+def test_every_format_has_the_values_of_the_source(imported: Path, name: str) -> None:
+    by_address = {each["url"]: each for each in in_format(imported, name)}
+    assert len(by_address) == 60
+    for file, prefix in (("a.parquet", "parquet"), ("b.jsonl", "json")):
+        for number, row in enumerate(rows(prefix), 1):
+            page = by_address[f"file:{file}#{number}"]
+            assert {key: page[key] for key in row} == row
+            assert (page["source_file"], page["source_row"]) == (file, number)
+            assert type(page["ok"]) is type(row["ok"])
+
+
+def test_types_of_parquet_shards_and_of_the_manifest(imported: Path) -> None:
+    corpus = c4pipe.open_corpus(imported)
+    assert corpus.recipe.columns == (*TYPES, "source_file:string", "source_row:int")
+    schema = pq.read_schema(next(imported.glob("und/*.parquet")))
+    types = [str(schema.field(each.partition(":")[0]).type) for each in TYPES]
+    assert types == ["string", "double", "int64", "bool", "list<element: string>"]
+    assert "| `score` | double | as the source has it |" in (imported / "README.md").read_text()
+
+
+def test_readers_give_the_columns(imported: Path) -> None:
+    expected = {each["url"]: each for each in in_format(imported, "parquet")}
+    by_index = random_access(imported)
+    for found in (list(documents(imported)), [by_index[n] for n in range(len(by_index))]):
+        assert len(found) > 50
+        assert [dict(each) for each in found] == [expected[each["url"]] for each in found]
+
+
+def test_the_corpus_is_the_same_on_two_workers(texts: Path, imported: Path, tmp_path: Path) -> None:
+    formats = "parquet,tfrecord,json,json.zst"
+    c4pipe.import_text(str(texts), columns="all", provenance=True, format=formats, workers=2, output=tmp_path / "c")
+    assert contents(tmp_path / "c") == contents(imported)
+
+
+@pytest.mark.parametrize("runner", [pytest.param("spark", marks=pytest.mark.spark), "local"])
+def test_dedup_edits_texts_and_leaves_columns(texts: Path, tmp_path: Path, runner: str) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text('base = "as-is"\non = ["repeated_span"]\n')
+    more = rows("json", 3)
+    for each in more:
+        each["text"] += " All pages of this file end so. This is said again. It is no news."
+    (tmp_path / "c.jsonl").write_text("".join(json.dumps(each) + "\n" for each in more))
+    options: dict[str, Any] = {"runner": "spark"} if runner == "spark" else {"workers": 1}
+    c4pipe.import_text(
+        str(tmp_path / "c.jsonl"), recipe=recipe, columns=["id", "score"], output=tmp_path / "c", **options
+    )
+    pages = in_format(tmp_path / "c", "parquet")
+    assert {each["id"]: each["score"] for each in pages} == {each["id"]: each["score"] for each in more}
+    assert sum("no news" in each["text"] for each in pages) == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ("id,url", "--columns: url is a column that c4pipe writes itself"),
+        ("id,id", "column id is named twice"),
+        ("id,nam", "has no column nam, but"),
+        ("id:text", "column id:text: text is no type of columns: give id:string"),
+        ("ok:int", "a.parquet has values of the type bool in its column ok, and --columns says int: give ok:string"),
+        ("mixed", "b.jsonl has values of the type string in its column mixed, and"),
+        ("id2", "b.jsonl has values of the type int in its column id2, and"),
+        ("when", "has timestamp[us] in its column when: a corpus can't have it, so leave it out"),
+        ("nothing", "have no value in the column nothing: give its type, such as nothing:string"),
+        ("all", "b.jsonl has values of the type string in its column mixed, and"),
+    ],
+)
+def test_a_column_that_can_not_be_kept_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], columns: str, said: str
+) -> None:
+    row = {"text": "A text.", "url": "u", "id": "1", "ok": True, "mixed": 1, "id2": "1", "nothing": None}
+    table = pa.Table.from_pylist([row]).append_column("when", pa.array([0], pa.timestamp("us")))
+    pq.write_table(table, tmp_path / "a.parquet")
+    more = {**row, "mixed": "1", "id2": 1, "when": "now"}
+    (tmp_path / "b.jsonl").write_text(json.dumps(more) + "\n")
+    output = str(tmp_path / "out")
+    assert main.main(["import", str(tmp_path / "*.*"), "--columns", columns, "--output", output, "--workers", "1"]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_with_other_columns_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "A.", "b": 1}\n')
+    (tmp_path / "b.jsonl").write_text('{"text": "A."}\n')
+    with pytest.raises(UsageError, match=r"a\.jsonl has a column b, and .*b\.jsonl has none: name the columns"):
+        c4pipe.import_text(str(tmp_path), columns="all", output=tmp_path / "out")
+
+
+def test_values_of_other_types_are_converted_or_counted(tmp_path: Path) -> None:
+    values: Sequence[Any] = [1, 2.5, True, None, "x", 10**400, -(2**63), 2**63, [1], "\ud83d half"]
+    lines = [json.dumps({"text": f"Text {n}.", "f": each, "i": each, "s": each}) for n, each in enumerate(values)]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    c4pipe.import_text(str(tmp_path / "a.jsonl"), columns="f:float,i:int,s:string", workers=1, output=tmp_path / "c")
+    pages = sorted(in_format(tmp_path / "c", "parquet"), key=lambda page: int(page["text"][5:-1]))
+    assert [page["f"] for page in pages] == [1.0, 2.5, None, None, None, None, -(2.0**63), 2.0**63, None, None]
+    assert [page["i"] for page in pages] == [1, None, None, None, None, None, -(2**63), None, None, None]
+    strings = [page["s"] for page in pages]
+    assert strings[:5] == ["1", "2.5", "true", None, "x"]
+    assert strings[5] is not None
+    assert strings[8:] == [None, "\ufffd half"]
+    assert c4pipe.open_corpus(tmp_path / "c").counts["damage.bad_column"] == 5 + 7 + 1
+    (listed,) = (tmp_path / "c" / "_work").glob("*.quarantine.jsonl")
+    damage = [json.loads(each) for each in listed.read_text().splitlines()]
+    assert {(each["kind"], each["row"], each["first"]) for each in damage} >= {("bad_column", 3, "f: True")}
+
+
+def test_column_below_drops_pages_and_leaves_pages_without_a_value(texts: Path, tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text('base = "as-is"\non = ["column_below"]\n[column_below]\ncolumn = "score"\nminimum = 1.0\n')
+    (tmp_path / "c.jsonl").write_text('{"text": "A text.", "score": null}\n{"text": "B text.", "score": 0.5}\n')
+    inputs = [texts / "a.parquet", tmp_path / "c.jsonl"]
+    corpus = c4pipe.import_text(inputs, recipe=recipe, columns="score:float", workers=1, output=tmp_path / "c")
+    scores = [each["score"] for each in in_format(tmp_path / "c", "parquet")]
+    assert sorted(each for each in scores if each is not None) == [n / 8 for n in range(8, 30)]
+    assert scores.count(None) == 1
+    assert corpus.counts["pages.dropped.column_below"] == 9
+    with pytest.raises(UsageError, match="column_below needs numbers in the column score, and the inputs have none"):
+        c4pipe.import_text(inputs, recipe=recipe, columns="score:string", output=tmp_path / "d")
+    with pytest.raises(UsageError, match="column_below needs numbers"):
+        c4pipe.build_corpus(str(CRAWL), recipe=recipe, output=tmp_path / "d")
+    with pytest.raises(UsageError, match="can't stand in the stage final: put it into crawled or cleaned"):
+        c4pipe.open_corpus(tmp_path / "c").recipe.with_rule(ColumnBelow(), stage="final")
+
+
+def build(folder: Path, provenance: bool, **options: Any) -> Path:
+    c4pipe.build_corpus(str(CRAWL), recipe="noblocklist", output=folder, workers=1, provenance=provenance, **options)
+    return folder
+
+
+def without(page: Mapping[str, Any]) -> dict[str, Any]:
+    names = {each.partition(":")[0] for each in CRAWL_PROVENANCE}
+    return {name: value for name, value in page.items() if name not in names}
+
+
+def test_provenance_leads_to_the_record_of_each_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = build(tmp_path / "plain", provenance=False)
+    corpus = build(tmp_path / "corpus", provenance=True, format="parquet,json")
+    pages = in_format(corpus, "parquet")
+    assert [without(page) for page in pages] == in_format(plain, "parquet")
+    assert pages == in_format(corpus, "json")
+    assert len({page["warc_file"] for page in pages}) > 1
+    for page in pages:
+        data = (CRAWL / page["warc_file"]).read_bytes()
+        start, length = page["record_offset"], page["record_length"]
+        if page["warc_file"] == ONE_MEMBER:
+            assert start is length is None
+            start, length = 0, len(data)
+        record = gzip.decompress(data[start : start + length]).decode("utf-8", "replace")
+        assert f"WARC-Target-URI: {page['url']}\r\n" in record
+        assert f"WARC-Refers-To: {page['warc_record_id']}\r\n" in record
+        assert f"-Digest: {page['digest']}\r\n" in record
+        assert page["crawl"].startswith("SAMPLE-")
+    wanted = pages[3]
+    assert main.main(["explain", str(corpus), "--record", wanted["warc_record_id"].strip("<>"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["url"] == wanted["url"]
+    assert main.main(["explain", str(corpus), "--record", "urn:uuid:0"]) == 2
+    assert "have no page of the record urn:uuid:0" in capsys.readouterr().err
+    assert main.main(["explain", str(plain), "--record", "urn:uuid:0"]) == 2
+    assert "does not have the records of its pages" in capsys.readouterr().err
+
+
+def test_work_files_with_and_without_provenance_make_no_corpus(tmp_path: Path) -> None:
+    first, second = sorted(CRAWL.glob("*.wet.gz"))[:2]
+    for source, provenance in ((first, True), (second, False)):
+        c4pipe.clean_files(
+            str(source), recipe="noblocklist", work=tmp_path / str(provenance), provenance=provenance, workers=1
+        )
+    works = [tmp_path / "True", tmp_path / "False"]
+    with pytest.raises(UsageError, match=r"columns crawl:string, .* a corpus has one recipe; clean one of them again"):
+        c4pipe.dedup_files(works, output=tmp_path / "corpus")
+
+
+def test_diff_shows_a_column_that_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, score, text in (("one", 0.5, "Same."), ("two", 0.75, "Same."), ("three", 0.5, "Other.")):
+        row = {"text": text, "score": score, "id": name}
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({**row, "url": "u"}) + "\n")
+        c4pipe.import_text(str(tmp_path / f"{name}.jsonl"), columns="score", output=tmp_path / name, workers=1)
+    for other, kind in (("two", "other_columns"), ("three", "other_text"), ("one", None)):
+        assert main.main(["diff", str(tmp_path / "one"), str(tmp_path / other), "--json"]) == 0
+        values = json.loads(capsys.readouterr().out)
+        assert values["pages"] == {
+            "only_first": 0,
+            "only_second": 0,
+            "other_text": int(kind == "other_text"),
+            "other_columns": int(kind == "other_columns"),
+            "same_text": int(kind != "other_text"),
+        }
+    assert main.main(["diff", str(tmp_path / "one"), str(tmp_path / "two")]) == 0
+    shown = capsys.readouterr().out
+    assert "- score: 0.5" in shown
+    assert "+ score: 0.75" in shown

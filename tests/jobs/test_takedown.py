@@ -1,0 +1,165 @@
+"""A takedown: the corpus again without listed pages; what it had before is untouched."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import c4pipe
+from c4pipe.cli import main
+from c4pipe.corpus.reader import read_shard
+from c4pipe.read import documents
+from c4pipe.report.data import read_report_data
+from tests.helpers.corpora import contents
+
+CRAWL = Path(__file__).resolve().parents[2] / "samples" / "crawl"
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("takedown") / "corpus"
+    c4pipe.build_corpus(
+        str(CRAWL),
+        recipe="noblocklist",
+        provenance=True,
+        output=folder,
+        shards=4,
+        workers=1,
+        format="parquet,json,tfrecord",
+    )
+    return folder
+
+
+def pages_of(folder: Path, name: str | None = None) -> list[dict[str, Any]]:
+    shards = c4pipe.open_corpus(folder).shards(None, name)
+    return [dict(each) for shard in shards for each in read_shard(shard, 0, shard.rows, verify=True)]
+
+
+def run(corpus: Path, output: Path, **lists: str) -> int:
+    (option,) = lists
+    path = output.with_name(f"{output.name}.txt")
+    path.write_text(lists[option])
+    arguments = ["takedown", str(corpus), f"--{option}", str(path), "--output", str(output), "--workers", "1"]
+    return main.main([*arguments, "--quiet"])
+
+
+def test_listed_pages_are_gone_and_all_others_stay(corpus: Path, tmp_path: Path) -> None:
+    before = contents(corpus)
+    pages = pages_of(corpus)
+    gone = pages[2]
+    listed = gone["url"].replace("https://", "http://www.") + "/"  # compared as deduplication does
+    assert run(corpus, tmp_path / "new", urls=f"{listed}\nhttps://nowhere.example/\n") == 0
+    assert contents(corpus) == before
+    opened, old = c4pipe.open_corpus(tmp_path / "new"), c4pipe.open_corpus(corpus)
+    for name in opened.formats:
+        assert pages_of(tmp_path / "new", name) == [
+            each for each in pages_of(corpus, name) if each["url"] != gone["url"]
+        ]
+    assert {each["url"] for each in documents(tmp_path / "new")} == {each["url"] for each in documents(corpus)} - {
+        gone["url"]
+    }
+    assert opened.counts["pages.kept"] == old.counts["pages.kept"] - 1
+    assert opened.counts["pages.dropped.takedown"] == 1
+    assert opened.counts["bytes.kept"] == old.counts["bytes.kept"] - len(gone["text"].encode())
+    (step,) = opened.manifest["takedowns"]
+    assert step["of"] == old.digest
+    assert step["kind"] == "urls"
+    for name in ("manifest.json", "README.md", "report.html", "report.json", "dedup.json"):
+        assert gone["url"] not in (tmp_path / "new" / name).read_text()
+    report = read_report_data(tmp_path / "new", opened.counts)
+    assert report
+    assert sum(report["profile"]["pages"].values()) == opened.pages
+    assert any(row.name == "takedown" and row.number == 1 for row in opened.funnel)
+    assert "takedown" in (tmp_path / "new" / "README.md").read_text()
+
+
+def test_shards_without_such_a_page_are_links(corpus: Path, tmp_path: Path) -> None:
+    gone = pages_of(corpus)[0]["url"]
+    assert run(corpus, tmp_path / "new", urls=gone) == 0
+    same = {
+        shard.path: (corpus / shard.path).samefile(tmp_path / "new" / shard.path)
+        for shard in c4pipe.open_corpus(corpus).shards(None, "parquet")
+    }
+    with_page = {
+        shard.path
+        for shard in c4pipe.open_corpus(corpus).shards()
+        for each in read_shard(shard, 0, shard.rows)
+        if each["url"] == gone
+    }
+    assert {path for path, is_same in same.items() if not is_same} == with_page
+
+
+def test_hosts_and_a_second_takedown(corpus: Path, tmp_path: Path) -> None:
+    urls = [each["url"] for each in pages_of(corpus)]
+    host = urls[0].split("/")[2]
+    parent = host.partition(".")[2]
+    assert run(corpus, tmp_path / "one", domains=f"{host}\n") == 0
+    left = [each["url"] for each in pages_of(tmp_path / "one")]
+    assert left == [url for url in urls if url.split("/")[2] != host]
+    assert run(tmp_path / "one", tmp_path / "two", domains=f"{parent}\n") == 0
+    assert [each["url"] for each in pages_of(tmp_path / "two")] == [
+        url for url in urls if not url.split("/")[2].endswith(parent)
+    ]
+    manifest = c4pipe.open_corpus(tmp_path / "two").manifest
+    assert [each["kind"] for each in manifest["takedowns"]] == ["domains", "domains"]
+    assert manifest["counts"]["pages.dropped.takedown"] == len(urls) - manifest["counts"]["pages.kept"]
+
+
+def test_a_finished_takedown_is_left_as_it_is(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gone = pages_of(corpus)[0]["url"]
+    assert run(corpus, tmp_path / "new", urls=gone) == 0
+    first = contents(tmp_path / "new")
+    assert run(corpus, tmp_path / "new", urls=gone) == 0
+    assert contents(tmp_path / "new") == first
+    assert run(corpus, tmp_path / "new", urls="https://example.com/other") == 2
+    assert "already holds another corpus (takedowns: 1 there, 1 now, or of other lists)" in capsys.readouterr().err
+
+
+def test_a_list_or_folder_that_can_not_be_used_is_one_sentence(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = ["--output", str(tmp_path / "new")]
+    (tmp_path / "empty.txt").write_text("\n")
+    (tmp_path / "bad.txt").write_text("example.com?a=b\n")
+    for arguments, said in (
+        ([*output], "name the pages to leave out with --urls FILE or with --domains FILE"),
+        (["--urls", "a", "--domains", "b", *output], "one of the two"),
+        (["--urls", str(tmp_path / "none.txt"), *output], "none.txt can't be read"),
+        (["--urls", str(tmp_path / "empty.txt"), *output], "empty.txt has no entry: give one on each line"),
+        (["--domains", str(tmp_path / "bad.txt"), *output], "'example.com?a=b' can't be used: it has a query"),
+        (
+            ["--urls", str(tmp_path / "bad.txt"), "--output", str(corpus)],
+            "is in the folder of the corpus: give a new folder",
+        ),
+    ):
+        assert main.main(["takedown", str(corpus), *arguments]) == 2
+        error = capsys.readouterr().err
+        assert said in error
+        assert error.count("\n") == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_after_a_kill_the_corpus_is_whole_and_the_next_run_finishes(corpus: Path, tmp_path: Path) -> None:
+    before = contents(corpus)
+    gone = pages_of(corpus)[1]["url"]
+    assert run(corpus, tmp_path / "whole", urls=gone) == 0
+    (tmp_path / "list.txt").write_text(gone)
+    arguments = ["takedown", str(corpus), "--urls", str(tmp_path / "list.txt"), "--output", str(tmp_path / "new")]
+    for pause in (0.3, 0.6, 0.9, 1.2):
+        process = subprocess.Popen([sys.executable, "-m", "c4pipe", *arguments, "--workers", "1", "--quiet"])
+        time.sleep(pause)
+        process.kill()
+        process.wait()
+        assert contents(corpus) == before
+    assert main.main([*arguments, "--workers", "1", "--quiet"]) == 0
+    shards = [
+        {each["path"]: each["sha256"] for each in json.loads((tmp_path / name / "manifest.json").read_text())["shards"]}
+        for name in ("whole", "new")
+    ]
+    assert shards[0] == shards[1]
+    assert pages_of(tmp_path / "new") == pages_of(tmp_path / "whole")
+    assert not (tmp_path / "new" / "_building").exists()
