@@ -71,7 +71,8 @@ def run(options: ReportOptions) -> None:
         tokens = count.counted_totals(folder)
         refused = read_opt_outs(folder)
         if options.opt_outs is not None:
-            write_text(folder / card.NAME, card.render_card(corpus_manifest, refused))
+            sizes = data["profile"].get("table_bytes", {})
+            write_text(folder / card.NAME, card.render_card(corpus_manifest, sizes, refused))
         write_text(folder / html_page.NAME, html_page.render_report(corpus_manifest, data, tokens, refused))
     if not options.quiet:
         if options.opt_outs is not None and refused:

@@ -265,11 +265,11 @@ def _write_descriptions(
 
     `moved` is the digest of the file of moved spans; None without that file.
     """
-    write_text(folder / card.NAME, card.render_card(manifest))
     found = make_dedup_data(report, clean_counts, moved)
     write_json(folder / DEDUP_DATA, found)
     data = make_report_data(report.get("profiles", ()), found, report.get("clean_examples", ()))
     write_json(folder / REPORT_DATA, data)
+    write_text(folder / card.NAME, card.render_card(manifest, data["profile"]["table_bytes"]))
     write_text(folder / html_page.NAME, html_page.render_report(manifest, data))
 
 

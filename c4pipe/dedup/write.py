@@ -196,10 +196,11 @@ def write_shard(
             for pages in in_order(batches):
                 totals = control_totals.received("pages", shuffle.totals(pages["page_key"].to_numpy()))
                 report = control_totals.add_reports([report, totals])
-                waiting.append(profile.submit(profiler.add, pages.select(SCHEMA.names)))
+                rows = flat(pages, SCHEMA.names)
+                waiting.append(profile.submit(profiler.add, rows))
                 if len(waiting) > _WAITING:
                     waiting.popleft().result()
-                writer.write(flat(pages, SCHEMA.names))
+                writer.write(rows)
                 on_pages(len(pages))
     except OSError as error:
         name = f"shard {number} of {of} ({language}, {split})"

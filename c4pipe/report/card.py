@@ -1,12 +1,14 @@
 """The dataset card: describes a corpus to people, and to the tools of Hugging Face. A pure function of the manifest.
 
 The form is that of the Hub: https://huggingface.co/docs/hub/datasets-cards (a head in YAML, then Markdown), and
-https://huggingface.co/docs/hub/datasets-manual-configuration for `configs`. The text is in templates/card.md.
+https://huggingface.co/docs/hub/datasets-manual-configuration for `configs`. `dataset_info` is what `datasets` compares
+with the pages that it loads (`DatasetInfo` in its info.py). The text is in templates/card.md.
 """
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from c4pipe.corpus.funnel import empty_warning, funnel_rows
@@ -25,6 +27,7 @@ _LOADED = ("parquet", "json", "json.zst")
 """The formats that `datasets` loads, the better one first."""
 
 _SPLITS = ("train", "validation")
+_NONE: Mapping[str, int] = MappingProxyType({})
 _CRAWLED = re.compile(r"CC-MAIN-(\d{4})(\d{2})\d{8}-")  # a segment's time, in the names of Common Crawl's files
 _FIELDS = {
     "url": "as it was crawled",
@@ -49,11 +52,17 @@ _TEXT_FIELDS = {
 }
 
 
-def render_card(manifest: Manifest, opt_outs: OptOuts | None = None) -> str:
+_STRING_TIME, _TIME = len("2019-04-18T10:12:43Z") + 4, 8
+"""The bytes of a timestamp in a table of Arrow: a string with its offset, and `timestamp[s]`."""
+
+
+def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_outs: OptOuts | None = None) -> str:
     """Returns the dataset card of a corpus, in Markdown.
 
     Args:
         manifest: of the corpus (see `manifest.make_manifest`).
+        table_bytes: the bytes of the pages as a table of Arrow, by language/split, as the profile in `report.json` has
+            them; without them, the card has no `dataset_info`.
         opt_outs: the content of its `opt_outs.json`; None where its opt-outs are not counted.
     """
     recipe, counts, inputs = Recipe.from_json(manifest["recipe"]), manifest["counts"], manifest["inputs"]
@@ -61,6 +70,13 @@ def render_card(manifest: Manifest, opt_outs: OptOuts | None = None) -> str:
     best_format = next(name for name in (*_LOADED, *manifest["formats"]) if name in manifest["formats"])
     extension = FORMATS[best_format].extension
     stored = _stored(manifest["shards"], extension)
+    columns = {each.name: _feature(str(each.type)) for each in shard_schema(recipe.columns)}
+    for (language, split), size in stored.items():
+        size["table_bytes"] = table_bytes.get(f"{language}/{split}", 0)
+    if extension != FORMATS["parquet"].extension:  # `datasets` reads the timestamps of JSON Lines as times
+        columns["timestamp"] = "dtype: timestamp[s]"
+        for size in stored.values():
+            size["table_bytes"] -= size["pages"] * (_STRING_TIME - _TIME)
     pages = {place: size["pages"] for place, size in stored.items() if size["pages"]}
     languages = sorted({language for language, _ in pages})
     return render(
@@ -70,7 +86,8 @@ def render_card(manifest: Manifest, opt_outs: OptOuts | None = None) -> str:
         language_codes=_hub_codes(languages),
         all_from_common_crawl=all(_CRAWLED.match(file["name"]) for file in inputs),
         size_category=_size_category(counts.get("pages.kept", 0)),
-        configurations=list(_configurations(pages, extension)) if best_format in _LOADED else [],
+        configurations=list(_configurations(stored, extension)) if best_format in _LOADED else [],
+        columns=columns if table_bytes else {},
         pages=counts.get("pages.kept", 0),
         bytes=counts.get("bytes.kept", 0),
         recipe=recipe,
@@ -116,19 +133,26 @@ def _hub_codes(languages: Sequence[str]) -> list[str]:
     return sorted(OLD_CODES.get(code, code) for code in codes)
 
 
-def _configurations(pages: Mapping[tuple[str, str], int], extension: str) -> Iterator[dict[str, Any]]:
+def _configurations(stored: Mapping[tuple[str, str], Counter[str]], extension: str) -> Iterator[dict[str, Any]]:
     """Yields the configurations of `datasets`: all languages together, then each language.
 
     A split without pages is left out, because `datasets` refuses it.
     """
-    languages = sorted({language for language, _ in pages})
+    places = {place: size for place, size in stored.items() if size["pages"]}
+    languages = sorted({language for language, _ in places})
     groups = {"default": languages, **{language: [language] for language in languages}} if languages else {}
     for name, group in groups.items():
-        splits = {
-            split: [_files(language, split, extension) for language in group if (language, split) in pages]
-            for split in _SPLITS
-        }
-        yield {"name": name, "splits": {split: paths for split, paths in splits.items() if paths}}
+        splits = {}
+        for split in _SPLITS:
+            if found := [language for language in group if (language, split) in places]:
+                size = sum((places[language, split] for language in found), Counter[str]())
+                splits[split] = {**size, "paths": [_files(language, split, extension) for language in found]}
+        yield {"name": name, "splits": splits}
+
+
+def _feature(kind: str) -> str:
+    """Returns a type of Arrow as `datasets` writes it in YAML."""
+    return "list: string" if kind.startswith("list") else f"dtype: {kind.replace('double', 'float64')}"
 
 
 def _files(language: str, split: str, extension: str) -> str:

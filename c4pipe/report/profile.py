@@ -33,7 +33,11 @@ class PageExcerpt(TypedDict):
     text: Sequence[str]
 
 
-class Profile(TypedDict):
+class _Sizes(TypedDict, total=False):
+    table_bytes: Mapping[str, int]  # by language/split; profiles of earlier versions have none
+
+
+class Profile(_Sizes):
     """Counts and pages of a corpus or a shard; docs/formats.md describes each member."""
 
     pages: Mapping[str, int]  # by language/split
@@ -52,7 +56,7 @@ class Profile(TypedDict):
 
 
 BY_LANGUAGE = ("lengths", "language_bytes")
-COUNTS = ("pages", "characters", "lines", "line_characters", "months", "domain_pages", "domain_bytes")
+COUNTS = ("pages", "table_bytes", "characters", "lines", "line_characters", "months", "domain_pages", "domain_bytes")
 
 DOMAINS = 200
 """How many domains of a shard a profile names: the domains with the most pages."""
@@ -89,6 +93,7 @@ class Profiler:
         pages = pages.combine_chunks()
         lines = pc.split_pattern(pages["text"], "\n")
         self._counts["pages"][self._name] += len(pages)
+        self._counts["table_bytes"][self._name] += sum(map(_bytes_in_memory, pages.columns))
         lengths = pc.utf8_length(pages["text"])
         self._counts["characters"].update(_powers(lengths))
         named = {f"{self._language}/{first}": n for first, n in count_lengths(lengths.to_numpy()).items()}
@@ -194,6 +199,17 @@ def _profile(
 def _order(item: tuple[str, int]) -> tuple[int, str]:
     """The sort key of a counter's item: numbers come in their order, names in a fixed one."""
     return len(item[0]), item[0]
+
+
+def _bytes_in_memory(column: Any) -> int:
+    """Returns the bytes of a column in Arrow's memory, without what depends on the batches: their first offsets, and
+    the bits of nulls. A value of less than one byte counts as one byte.
+    """
+    if pa.types.is_list(column.type):
+        return 4 * len(column) + _bytes_in_memory(pc.list_flatten(column))
+    if pa.types.is_string(column.type):
+        return 4 * len(column) + int(pc.sum(pc.cast(pc.binary_length(column), pa.int64())).as_py() or 0)
+    return len(column) * max(1, int(column.type.bit_width) // 8)
 
 
 def _sums(table: pa.Table) -> pa.Table:

@@ -8,7 +8,7 @@ from c4pipe.clean import examples
 from c4pipe.clean.work_folder import WORK_FOLDER, is_work_file, read_headers_of
 from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
-from c4pipe.corpus.writer import SCHEMA
+from c4pipe.corpus.writer import shard_schema
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import write_json
 from c4pipe.io.paths import StoragePath, list_names, storage_path
@@ -85,7 +85,7 @@ class _ProfileShard(Step):
 
     def process(self, element: Shard) -> Iterable[tuple[str, Any]]:
         profiler = Profiler(element.language, element.id.split)
-        for pages in read_tables(element, SCHEMA.names):
+        for pages in read_tables(element, shard_schema(element.columns).names):
             profiler.add(pages)
         yield "profiles", {"profiles": [profiler.result()]}
 

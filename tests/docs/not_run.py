@@ -34,6 +34,7 @@ NOT_RUN = (
         "c4pipe dedup work *",
         "it goes on with a work folder of a crawl; the tutorial's build does it too",
     ),
+    ("docs/consumers.md", "hf upload *", NETWORK + "; tests/report/test_card.py loads the files that it takes"),
     ("docs/dataflow.md", "docker *", GOOGLE),
     ("docs/dataflow.md", "c4pipe dedup gs://*", GOOGLE),
     ("docs/dataflow.md", "--project *", "it is a part of the commands above it"),

@@ -80,6 +80,26 @@ def test_types_of_parquet_shards_and_of_the_manifest(imported: Path) -> None:
     assert "| `score` | double | as the source has it |" in (imported / "README.md").read_text()
 
 
+@pytest.mark.parametrize("name", ["parquet", "json"])
+def test_datasets_loads_the_columns_and_finds_the_sizes_of_the_card(
+    name: str, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    datasets = pytest.importorskip("datasets", reason="datasets isn't installed: c4pipe[consumers]")
+    folder = tmp_path / "corpus"
+    c4pipe.import_text(str(texts), columns="all", format=name, workers=1, output=folder)
+    (told,) = datasets.load_dataset_builder(str(folder), "und", cache_dir=str(tmp_path)).info.splits.values()
+    pages = datasets.load_dataset(str(folder), "und", split="train", cache_dir=str(tmp_path))
+    types = {each.partition(":")[0]: each.partition(":")[2] for each in TYPES}
+    kinds = {"string": "string", "float": "float64", "int": "int64", "bool": "bool"}
+    expected = {column: datasets.Value(kinds[kind]) for column, kind in types.items() if kind in kinds}
+    assert {column: pages.features[column] for column in expected} == expected
+    assert pages.features["tags"] == datasets.List(datasets.Value("string"))
+    assert told.num_examples == len(pages) == 60
+    assert abs(told.num_bytes - pages.data.nbytes) <= 60  # bits of truth values and of nulls
+    assert sorted(page["n"] for page in pages) == sorted(row["n"] for row in [*rows("parquet"), *rows("json")])
+
+
 def test_readers_give_the_columns(imported: Path) -> None:
     expected = {each["url"]: each for each in in_format(imported, "parquet")}
     by_index = random_access(imported)

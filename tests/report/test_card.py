@@ -18,12 +18,13 @@ import pytest
 from c4pipe.clean import work_folder
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
+from c4pipe.corpus.opened import open_corpus
 from c4pipe.corpus.writer import FORMATS, SCHEMA
 from c4pipe.dedup import publishers
 from c4pipe.recipes.presets import C4, RECIPES
 from c4pipe.report.card import NAME, render_card
 from c4pipe.report.card_limits import limits
-from tests.helpers.reports import manifest_of
+from tests.helpers.reports import data_of, manifest_of
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 LANGUAGES = ("de", "en", "fr", "ro")
@@ -38,6 +39,11 @@ for name in [None, *get_dataset_config_names(folder)]:
     found[str(name)] = {
         split: [{column: str(kind.dtype) for column, kind in pages.features.items()}, pages["url"][:]]
         for split, pages in splits.items()
+    }
+    info = next(iter(splits.values())).info
+    found[str(name)]["info"] = {
+        "splits": {each.name: [each.num_examples, each.num_bytes] for each in info.splits.values()},
+        "sizes": [info.download_size, info.dataset_size],
     }
 print(json.dumps(found))
 """
@@ -106,17 +112,30 @@ def tables(text: str) -> list[list[list[str]]]:
 # --- loaded ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("formats", ["parquet", "json", "parquet,tfrecord,json"])
-def test_datasets_loads_every_configuration(formats: str, corpus_in: Callable[[str], Path], tmp_path: Path) -> None:
+def load_all(folder: Path, tmp_path: Path) -> dict[str, Any]:
+    """What `datasets` loads of a folder, in a process of its own that has no network."""
     if importlib.util.find_spec("datasets") is None:
         pytest.skip("datasets isn't installed: c4pipe[consumers]")
-    folder = corpus_in(formats)
     there = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HUGGINGFACE"))}
     settings = {**there, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "home")}
     command = [sys.executable, "-c", LOAD, str(folder), str(tmp_path / "cache")]
     done = subprocess.run(command, env=settings, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    loaded = json.loads(done.stdout)
+    loaded: dict[str, Any] = json.loads(done.stdout)
+    return loaded
+
+
+@pytest.mark.parametrize("formats", ["parquet", "json", "parquet,tfrecord,json"])
+def test_datasets_loads_every_configuration(formats: str, corpus_in: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = corpus_in(formats)
+    loaded = load_all(folder, tmp_path)
+    told = {each["config_name"]: each for each in head_of((folder / NAME).read_text())["dataset_info"]}
+    for name, info in {name: splits.pop("info") for name, splits in loaded.items()}.items():
+        expected = told["default" if name == "None" else name]
+        assert info["splits"] == {
+            each["name"]: [each["num_examples"], each["num_bytes"]] for each in expected["splits"]
+        }
+        assert info["sizes"] == [expected["download_size"], expected["dataset_size"]]
 
     pages = pages_of(manifest_of(folder))
     assert set(pages) == set(LANGUAGES)
@@ -130,8 +149,7 @@ def test_datasets_loads_every_configuration(formats: str, corpus_in: Callable[[s
     for split, (features, urls) in loaded["default"].items():
         assert urls == [url for each in LANGUAGES if split in pages[each] for url in loaded[each][split][1]]
         types = {field.name: str(field.type).replace("double", "float64") for field in SCHEMA}
-        told = types if formats != "json" else {**types, "timestamp": "timestamp[s]"}
-        assert features == told
+        assert features == (types if formats != "json" else {**types, "timestamp": "timestamp[s]"})
     text = (folder / NAME).read_text()
     assert ("`datasets` reads the field `timestamp` of JSON Lines as a time" in text) == (formats == "json")
 
@@ -149,6 +167,39 @@ def test_a_language_is_loaded_by_its_name_and_not_by_its_folder(
     with pytest.raises(ValueError, match="validation"):
         datasets.load_dataset(str(folder / empty), cache_dir=str(tmp_path))
     assert "Give the name of a language, not its folder" in (folder / NAME).read_text()
+
+
+@pytest.mark.parametrize("formats", ["parquet", "json"])
+def test_datasets_refuses_a_corpus_with_other_pages_than_its_card_says(
+    formats: str, corpus_in: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    datasets = pytest.importorskip("datasets", reason="datasets isn't installed: c4pipe[consumers]")
+    folder = tmp_path / "edited"
+    shutil.copytree(corpus_in(formats), folder)
+    pages = sum(each["train"] for each in pages_of(manifest_of(folder)).values())
+    text = (folder / NAME).read_text()
+    assert text.count(f"num_examples: {pages}\n") == 1
+    (folder / NAME).write_text(text.replace(f"num_examples: {pages}\n", f"num_examples: {pages + 1}\n"))
+    with pytest.raises(datasets.exceptions.NonMatchingSplitsSizesError, match=f"num_examples={pages + 1}"):
+        datasets.load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
+
+
+def test_the_files_that_are_uploaded_are_a_whole_corpus(corpus_in: Callable[[str], Path], tmp_path: Path) -> None:
+    """The command of the page takes the files that the Hub's library takes with its `--exclude`."""
+    hub = pytest.importorskip("huggingface_hub.utils", reason="huggingface_hub isn't installed: c4pipe[consumers]")
+    page = (SAMPLES.parent / "docs" / "consumers.md").read_text()
+    (exclude,) = re.findall(r'^    hf upload .* --type dataset --exclude "(.*)"$', page, re.MULTILINE)
+    folder, uploaded = corpus_in("parquet"), tmp_path / "uploaded"
+    files = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+    taken = list(hub.filter_repo_objects(files, ignore_patterns=[exclude]))
+    assert {path for path in files if path not in taken} == {path for path in files if path.startswith("_work/")}
+    assert len(taken) < len(files)
+    for path in taken:
+        (uploaded / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(folder / path, uploaded / path)
+    assert load_all(uploaded, tmp_path).keys() == {"None", "default", *LANGUAGES}
+    assert open_corpus(uploaded).pages == manifest_of(folder)["counts"]["pages.kept"]
 
 
 @pytest.mark.parametrize("formats", ["parquet", "json"])
@@ -184,6 +235,9 @@ def test_the_head_is_read_by_the_hub(corpus_in: Callable[[str], Path]) -> None:
     assert configs["en"] == [
         {"split": split, "path": [f"en/c4-{split}-*.parquet"]} for split in ("train", "validation")
     ]
+    infos = {each["config_name"]: each for each in head.pop("dataset_info")}
+    assert list(infos) == list(configs)
+    assert [each["name"] for each in infos["en"]["features"]] == SCHEMA.names
     assert head == {
         "pretty_name": "C4 by recipe some: de, en, fr, ro",
         "language": list(LANGUAGES),
@@ -373,7 +427,9 @@ def test_a_build_that_was_stopped_while_it_was_published_gets_its_card(tmp_path:
     output = tmp_path / "corpus"
     assert build(tmp_path, output) == 0
     text = (output / NAME).read_text()
-    assert text == render_card(manifest_of(output))
+    sizes = data_of(output)["profile"]["table_bytes"]
+    assert text == render_card(manifest_of(output), sizes)
+    assert "dataset_info" not in render_card(manifest_of(output))  # of a corpus of an earlier version
     staging = output / publishers.STAGING
     shutil.rmtree(tmp_path / "lists")
     for left in (

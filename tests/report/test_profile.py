@@ -65,6 +65,8 @@ def plain_counts(rows: list[Row]) -> dict[str, Counter[str]]:
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
         counts["pages"]["en/train"] += 1
+        strings = (row[name] for name in ("url", "text", "timestamp", "language"))
+        counts["table_bytes"]["en/train"] += sum(4 + len(each.encode()) for each in strings) + 8
         counts["characters"][power(len(row["text"]))] += 1
         counts["lines"][power(len(row["text"].split("\n")))] += 1
         counts["line_characters"].update(power(len(line)) for line in row["text"].split("\n"))
