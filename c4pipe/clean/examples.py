@@ -10,7 +10,6 @@ from bisect import insort
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from operator import itemgetter
 from typing import Any
 
 from c4pipe.clean.evaluate import RecipeEvaluator
@@ -18,7 +17,6 @@ from c4pipe.clean.trace import LineVerdict, PageVerdict, explain_page
 from c4pipe.io.json_files import read_checked_json, write_checked_json
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import URL_SIZE, Excerpt, excerpt, short
-from c4pipe.wet.inputs import part_of
 
 FILES = 64
 """The number of work files whose examples go into a report, at most."""
@@ -129,14 +127,8 @@ def _around(fact: str, verdict: PageVerdict) -> Excerpt:
 
 
 def choose_files(work_files: Iterable[str]) -> set[str]:
-    """Returns the paths of the work files whose examples go into the report: the smallest hashes of their names.
-
-    All parts of a file have one name.
-    """
-    files = list(work_files)
-    names = {part_of(path)[0] for path in files}
-    chosen = set(sorted(names, key=lambda path: (_hash(path.rpartition("/")[2]), path))[:FILES])
-    return {path for path in files if part_of(path)[0] in chosen}
+    """Returns the paths of the work files whose examples go into the report: the smallest hashes of their names."""
+    return set(sorted(work_files, key=lambda path: (_hash(path.rpartition("/")[2]), path))[:FILES])
 
 
 def _hash(name: str) -> str:
@@ -144,14 +136,9 @@ def _hash(name: str) -> str:
 
 
 def gather_examples(work_files: Sequence[StoragePath]) -> list[Example]:
-    """Returns the examples beside work files; parts give as many as a whole file. Raises as `read_examples`."""
-    files = sorted(work_files, key=lambda path: part_of(str(path)))
-    kept: dict[tuple[str, str], list[Example]] = defaultdict(list)
+    """Returns the examples beside work files. Raises as `read_examples`."""
     with ThreadPoolExecutor(_PARALLEL_READS) as pool:
-        for path, examples in zip(files, pool.map(read_examples, files), strict=True):
-            for each in examples:
-                kept[part_of(str(path))[0], each["rule"]].append(each)
-    return [each for rows in kept.values() for each in sorted(rows, key=itemgetter("key"))[:EXAMPLES_PER_FILE]]
+        return [each for examples in pool.map(read_examples, work_files) for each in examples]
 
 
 def read_examples(work_file: StoragePath) -> list[Example]:

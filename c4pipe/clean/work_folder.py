@@ -89,7 +89,7 @@ def read_named_header(path: StoragePath) -> WorkHeader:
     Raises as `read_header`, DamagedFileError also where the file has the name of another work file.
     """
     header = read_header(path)
-    if path.name != f"{header.source}.parquet":
+    if part_of(path.name)[0] != f"{header.source}.parquet":
         raise DamagedFileError(
             f"{path} is the work file of {header.source}, under another name; run clean again with this work folder, "
             f"or delete the file"
