@@ -38,9 +38,6 @@ from c4pipe.wet.records import FIRST_PIECE, crawl_name, has_record
 from c4pipe.wet.text_files import read_parquet_pages, read_part_pages, read_text_pages
 from c4pipe.wet.warc import PageReader, SkippedRecord, page_reader
 
-SharedItems = Iterator[tuple[Page | Damage, float]]
-"""Documents and damage, each with the share of the file or part that was read before it, from 0 to 1."""
-
 
 class PageSource(Protocol):
     """The pages of a WET file, and the properties of the file that the work file's header names.
@@ -133,11 +130,13 @@ class CrawlSource:
 class TextSource:
     """A Parquet file of text, or a part of a large file of text (a `PageSource`)."""
 
-    def __init__(self, items: SharedItems, name: str, file_bytes: int, ends_sha256: str, part: Part | None) -> None:
-        """Takes the documents with their shares, the file's name, bytes and digest of its ends, and the part."""
+    def __init__(
+        self, items: Iterator[tuple[Page | Damage, float]], name: str, file_bytes: int, ends: str, part: Part | None
+    ) -> None:
+        """Takes the documents and the shares read before, the file's name, bytes and digest of its ends, the part."""
         self.name = name
         self.size = 0
-        self._items, self._bytes, self._ends = items, file_bytes, ends_sha256
+        self._items, self._bytes, self._ends = items, file_bytes, ends
         self._length = file_bytes // (part.of if part else 1)
 
     def items(self) -> Iterator[Page | Damage]:
@@ -268,7 +267,7 @@ class WetFileCleaner:
         self, source: PageSource, target: StoragePath, position: PositionWriter, part: Part | None = None
     ) -> None:
         counts: Counter[str] = Counter()
-        work_name = target.name.removesuffix(".parquet")  # the name of the source, and the number of the part
+        work_name = part.work_name(source.name) if part else source.name
         audit = dropped_writer(self._keep_dropped, work_name, "clean", self._evaluator)
         annotations = annotation_writer(self._annotate, work_name, self._evaluator, self._lists.digests)
         examples = SmallestKeys()

@@ -1,7 +1,7 @@
 """Work folders: finds work files, checks that they belong together, and keeps notes of WET files that are missing."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,12 +20,9 @@ MISSING_ENDING = ".missing.json"
 
 def note_missing(target: StoragePath, path: str, error: str) -> None:
     """Writes the note that the WET file of the work file `target` is missing, given its path or URL and the error."""
-    values: Missing = {
-        "name": part_of(target.name)[0].removesuffix(".parquet"),
-        "path": hide_secrets(path),
-        "error": error,
-    }
-    write_checked_json(missing_note(target), values)
+    note = missing_note(target)
+    values: Missing = {"name": note.name.removesuffix(MISSING_ENDING), "path": hide_secrets(path), "error": error}
+    write_checked_json(note, values)
 
 
 def missing_note(target: StoragePath) -> StoragePath:
@@ -126,30 +123,18 @@ def find_work_files(folders: Sequence[StoragePath]) -> dict[str, StoragePath]:
                     "their pages would be counted twice; leave one of them out"
                 )
             files[name] = folder / name
-        missing |= {name.removesuffix(MISSING_ENDING) for name in names if name.endswith(MISSING_ENDING)}
-    files = {name: path for name, path in files.items() if not _is_part_of(name, missing)}
-    _check_parts(files)
-    # by the names of the WET files: a.wet is before a-b.wet, although a.wet.parquet is not before a-b.wet.parquet
-    return dict(sorted(files.items(), key=lambda item: part_of(item[0].removesuffix(".parquet"))))
-
-
-def _is_part_of(name: str, sources: Collection[str]) -> bool:
-    source, _, count = part_of(name)
-    return count > 1 and source.removesuffix(".parquet") in sources
-
-
-def _check_parts(files: Mapping[str, StoragePath]) -> None:
-    """Raises UsageError unless, for each file that has parts, all parts are there. Takes work files by name."""
-    parts = Counter[tuple[str, int]]()
-    for name in files:
-        source, _, count = part_of(name)
-        parts[source, count] += count > 1
+        missing |= {f"{name.removesuffix(MISSING_ENDING)}.parquet" for name in names if name.endswith(MISSING_ENDING)}
+    names_of = {name: part_of(name) for name in files}
+    files = {name: path for name, path in files.items() if names_of[name][2] < 2 or names_of[name][0] not in missing}
+    parts = Counter((names_of[name][0], names_of[name][2]) for name in files)
     for (source, count), present in parts.items():
-        if count > 1 and (present < count or parts[source, 1]):
+        if count > 1 and (present < count or sum(other == source for other, _ in parts) > 1):
             raise UsageError(
                 f"the work folder has {present} of {count} parts of {source.removesuffix('.parquet')}: run the same "
                 "c4pipe import again, which makes the others"
             )
+    # by the names of the WET files: a.wet is before a-b.wet, although a.wet.parquet is not before a-b.wet.parquet
+    return dict(sorted(files.items(), key=lambda item: part_of(item[0].removesuffix(".parquet"))))
 
 
 def forget_input(target: StoragePath) -> None:

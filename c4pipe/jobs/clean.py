@@ -284,8 +284,6 @@ def _run(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: W
     """Cleans files on the runner."""
     options = plan.options
     files = count_lines(plan.work, files, options.network, progress.note)
-    if not files:
-        return  # none could be downloaded
     paths = [file.path if is_url(file.path) else str(Path(file.path).absolute()) for file in files]
     tasks = [(path, str(plan.target(file)), *(file.part or ())) for path, file in zip(paths, files, strict=True)]
 

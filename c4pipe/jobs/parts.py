@@ -7,9 +7,9 @@ from functools import partial
 from itertools import accumulate, pairwise
 from typing import TypedDict
 
-from c4pipe.clean.work_folder import lines_file, note_missing, work_path
+from c4pipe.clean.work_folder import lines_file, work_path
 from c4pipe.errors import C4pipeError
-from c4pipe.io.downloads import DownloadError, NetworkOptions
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.file_kinds import GZIP, START, ZSTANDARD, no_document
 from c4pipe.io.json_files import read_intact_json, write_checked_json
 from c4pipe.io.parquet_footer import open_parquet
@@ -104,43 +104,37 @@ def count_lines(
 ) -> list[InputFile]:
     """Returns files; parts of lines now have the number of their first line, from which addresses are made.
 
-    For that, a file is read once; the work folder keeps the numbers. A file that can't be downloaded is recorded as
-    missing, and left out.
+    For that, a file is read once; the work folder keeps the numbers.
 
     Raises C4pipeError where a file can't be read.
     """
     counted, opener = list[InputFile](), InputOpener(network)
     numbers: dict[str, list[int]] = {}
     for file in files:
-        part, target = file.part, work_path(work, file)
-        if part is None or is_parquet(file.name):
-            counted.append(file)
-            continue
-        try:
+        if (part := file.part) and not is_parquet(file.name):
             if file.name not in numbers:
-                numbers[file.name] = _line_numbers(lines_file(target), file, part, opener, on_note)
-        except DownloadError as error:
-            numbers[file.name] = []
-            note_missing(target, file.path, str(error))
-        except OSError as error:
-            raise C4pipeError(f"{file.path} can't be read: {error_reason(error)}") from error
-        if lines := numbers[file.name]:
-            counted.append(file._replace(part=part._replace(line=lines[part.number])))
+                kept = lines_file(work_path(work, file))
+                numbers[file.name] = _line_numbers(kept, file, part, opener, on_note)
+            part = part._replace(line=numbers[file.name][part.number])
+        counted.append(file._replace(part=part))
     return counted
 
 
 def _line_numbers(
     kept: StoragePath, file: InputFile, part: Part, opener: InputOpener, on_note: Callable[[str], None]
 ) -> list[int]:
-    ends = digest_ends(partial(opener.read_range, file.path), part.size)
-    made = read_intact_json(kept, LineNumbers)
-    if made and (made["bytes"], made["ends_sha256"], len(made["lines"])) == (part.size, ends, part.of):
-        return made["lines"]
-    on_note(f"{file.name} ({format_size(part.size)}) is cleaned in {part.of} parts; first, its lines are counted")
     starts = [max(0, bound - 1) for bound in _bounds(part.size, part.of)[:-1]]  # where `read_part_pages` begins
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="lines") as pool:
-        ended = pool.map(partial(_count_line_ends, opener, file.path), pairwise(starts))
-        lines = [1, *(2 + before for before in accumulate(ended))]
+    try:
+        ends = digest_ends(partial(opener.read_range, file.path), part.size)
+        made = read_intact_json(kept, LineNumbers)
+        if made and (made["bytes"], made["ends_sha256"], len(made["lines"])) == (part.size, ends, part.of):
+            return made["lines"]
+        on_note(f"{file.name} ({format_size(part.size)}) is cleaned in {part.of} parts; first, its lines are counted")
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="lines") as pool:
+            ended = pool.map(partial(_count_line_ends, opener, file.path), pairwise(starts))
+            lines = [1, *(2 + before for before in accumulate(ended))]
+    except OSError as error:
+        raise C4pipeError(f"{file.path} can't be read: {error_reason(error)}; run the command again") from error
     write_checked_json(kept, LineNumbers(bytes=part.size, ends_sha256=ends, lines=lines))
     return lines
 
@@ -152,5 +146,5 @@ def _count_line_ends(opener: InputOpener, path: str, span: tuple[int, int]) -> i
             number += data.count(b"\n")
             left -= len(data)
     if left:
-        raise C4pipeError(f"{path} was changed while it was read: run the command again")
+        raise OSError(f"it ends {left:,} bytes too early")
     return number

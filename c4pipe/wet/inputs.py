@@ -46,7 +46,7 @@ _LISTING_CAP = 64 * 1024 * 1024  # bytes of a list of files, packed or unpacked:
 _LONGEST = 230  # bytes of a name: file systems allow 255, and ".quarantine.jsonl" and the like are added
 
 
-_PART = re.compile(r"(\.(?:parquet|jsonl|json|txt))\.part-([0-9]{5,})-of-([0-9]{5,})(?=\.|$)")
+_PART_NAME = re.compile(r"(\.(?:parquet|jsonl|json|txt))\.part-([0-9]{5,})-of-([0-9]{5,})(?=\.|$)")
 
 
 class Part(NamedTuple):
@@ -68,12 +68,14 @@ class Part(NamedTuple):
     size: int
     line: int = 0
 
+    def work_name(self, source: str) -> str:
+        """Returns the name of the part's work file without its ending, given the name of the file."""
+        return f"{source}.part-{self.number:05}-of-{self.of:05}"
+
 
 def part_of(name: str) -> tuple[str, int, int]:
-    """Returns what the name of a file about an input says: the name as if the input had no parts, and the number and
-    the count of parts. These are 0 and 1 for an input without parts.
-    """
-    match = _PART.search(name)
+    """Returns the name of a file about a part, without the part, and the number and the count of parts; else 0 and 1."""
+    match = _PART_NAME.search(name)
     return (name[: match.end(1)] + name[match.end() :], int(match[2]), int(match[3])) if match else (name, 0, 1)
 
 
@@ -94,9 +96,8 @@ class InputFile(NamedTuple):
 
     @property
     def work_name(self) -> str:
-        """The name of the work file without its ending: the file's name, with the number of the part if it has one."""
-        part = self.part
-        return f"{self.name}.part-{part.number:05}-of-{part.of:05}" if part else self.name
+        """The name of the work file without its ending."""
+        return self.part.work_name(self.name) if self.part else self.name
 
     @property
     def load(self) -> int:

@@ -189,7 +189,7 @@ def read_parquet_pages(
         sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
         groups = range(*part[2:4]) if part else range(len(sizes))
         before = seen = sum(sizes[: groups.start])
-        total = sum(sizes[groups.start : groups.stop])
+        total = max(1, sum(sizes[groups.start : groups.stop]))
         for group in groups:
             rows, done = sizes[group], 0
             try:
