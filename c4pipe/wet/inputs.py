@@ -74,7 +74,7 @@ class Part(NamedTuple):
 
 
 def part_of(name: str) -> tuple[str, int, int]:
-    """Returns the name of a file about a part, without the part, and the number and the count of parts; else 0 and 1."""
+    """Returns a name without the part of a file that it names, and the part's number and count; 0 and 1 without one."""
     match = _PART_NAME.search(name)
     return (name[: match.end(1)] + name[match.end() :], int(match[2]), int(match[3])) if match else (name, 0, 1)
 

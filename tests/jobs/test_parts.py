@@ -1,8 +1,13 @@
 """Large files of text that are divided: the corpus is that of the undivided file, byte for byte."""
 
 import json
+import os
 import random
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -177,6 +182,60 @@ def test_a_stopped_run_goes_on_inside_the_file(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-2] + b" }")
     with pytest.raises(UsageError, match="was made from another input of the same size"):
         made(path, tmp_path / "out", SIZE)
+
+
+@pytest.mark.parametrize(
+    "runner", [pytest.param("spark", marks=pytest.mark.spark), pytest.param("DirectRunner", marks=pytest.mark.beam)]
+)
+def test_parts_on_runners(runner: str, tmp_path: Path) -> None:
+    for kind in ("jsonl", "parquet"):
+        path = write(tmp_path / kind, kind)
+        whole = made(path, tmp_path / f"whole-{kind}", 1 << 40)
+        assert made(path, tmp_path / f"parts-{kind}", SIZE, runner=runner, workers=None) == whole
+        assert len(work_files(tmp_path / f"parts-{kind}")) > 4
+
+
+_RUN = "import sys; from c4pipe.jobs import parts; from c4pipe.cli import main; parts.PART_BYTES = int(sys.argv.pop(1))"
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_inside_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path / "in", "jsonl")
+    path.write_bytes(path.read_bytes() * 10)
+    whole = made(path, tmp_path / "whole", 1 << 40)
+    work = tmp_path / "out" / "_work"
+    arguments = [
+        "import",
+        str(path),
+        "--output",
+        str(tmp_path / "out"),
+        "--split",
+        "lines",
+        "--workers",
+        "2",
+        "--quiet",
+    ]
+    command = [sys.executable, "-c", f"{_RUN}; sys.exit(main.main(sys.argv[1:]))", str(SIZE), *arguments]
+    with subprocess.Popen(command, start_new_session=True) as process:
+        while process.poll() is None and (not work.is_dir() or len(work_files(tmp_path / "out")) < 3):
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+    kept = {each: each.stat().st_mtime_ns for each in work.glob("*.parquet")}
+    assert len(kept) >= 3
+    assert made(path, tmp_path / "out", SIZE, workers=2) == whole
+    assert {each: each.stat().st_mtime_ns for each in kept} == kept
+    assert len(work_files(tmp_path / "out")) > len(kept)
+
+
+def test_a_large_file_that_is_compressed_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "large.jsonl.zst"
+    path.write_bytes(pa.compress(lines(), "zstd", asbytes=True))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "_LARGE", path.stat().st_size)
+        patch.setattr(parts, "PART_BYTES", 100)
+        assert main.main(["import", str(path), "--output", str(tmp_path / "out"), "--workers", "1"]) == 0
+    assert "c4pipe: large.jsonl.zst: one process reads such a large file alone; Parquet" in capsys.readouterr().err
+    assert work_files(tmp_path / "out") == ["large.jsonl.zst.parquet"]
 
 
 def test_a_file_that_was_cleaned_as_a_whole_stays_whole(tmp_path: Path) -> None:
