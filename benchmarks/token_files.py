@@ -1,12 +1,14 @@
 """What Megatron's token files of a corpus take: c4pipe beside the logic of Megatron-LM's `tools/preprocess_data.py`.
 
-    python benchmarks/token_files.py [CORPUS VOCABULARY] [--pages 5000] [--pieces 16000] [--language en] [--rounds 5]
-        [--write]
+    python benchmarks/token_files.py [CORPUS VOCABULARY] [--bpe FOLDER] [--pages 5000] [--pieces 16000] [--language en]
+        [--rounds 5] [--write]
 
 Without CORPUS, a corpus and a vocabulary of --pieces are made of 4 WET files with --pages pages of tests/data.
 VOCABULARY is a folder that `c4pipe vocab` wrote; it has the SentencePiece model for c4pipe, and the same vocabulary as
 tokenizer.json for the fast tokenizer of Hugging Face, which `preprocess_data.py` calls with
 `--tokenizer-type HuggingFaceTokenizer`. The other side reads the same documents as JSON Lines, one worker each.
+FOLDER has the tokenizer.json and tokenizer_config.json of a byte-level BPE tokenizer; without it, tokenizers makes one
+of --pieces of the documents. For it, c4pipe is also compared with `encode_batch` of tokenizers alone, in turns.
 Whole processes, start-up and children included. Measure on an idle machine.
 """
 
@@ -59,11 +61,29 @@ print(sum(lengths))
 """The logic of `tools/preprocess_data.py --append-eod --workers 1`: lines of JSON to a pool in chunks of 32, a list of
 ids for each document, which becomes an array; the index at the end. Megatron-LM itself needs a large PyTorch."""
 
+ALONE = """
+import json, sys
+from tokenizers import Tokenizer
+
+tokenizer, tokens = Tokenizer.from_file(sys.argv[1] + "/tokenizer.json"), 0
+tokenizer.no_truncation()
+tokenizer.no_padding()
+with open(sys.argv[2]) as lines:
+    texts = [json.loads(line)["text"] for line in lines]
+for first in range(0, len(texts), 256):
+    encodings = tokenizer.encode_batch(texts[first : first + 256], add_special_tokens=False)
+    tokens += sum(len(each.ids) + 1 for each in encodings)
+print(tokens)
+"""
+"""tokenizers alone: the ids of all documents, in batches as large as those of c4pipe, which go nowhere."""
+
 NOTES = """
 - All numbers are of whole processes, with their start-up. CPU includes all child processes; memory is that of the
   largest process.
 - c4pipe's row is its whole command: it reads Parquet, writes the way back to each page, and the digests of all files.
-- The fast tokenizer has the same vocabulary. Its ids differ in a few characters, as docs/vocabulary.md says.
+- For BPE, all peers call the same tokenizer, so only what is around it can be saved.
+- For SentencePiece, the fast tokenizer has the same vocabulary. Its ids differ in a few characters, as
+  docs/vocabulary.md says.
 """
 
 
@@ -80,6 +100,26 @@ def export(corpus: Path, language: str, target: Path) -> int:
     return count
 
 
+def made_bpe(pages: Path, pieces: int, folder: Path) -> Path:
+    """Trains a byte-level BPE tokenizer on JSON Lines, and returns its folder, in the form of Transformers."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    end = "<|endoftext|>"
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=pieces, initial_alphabet=alphabet, special_tokens=[end], show_progress=False
+    )
+    with pages.open() as lines:
+        tokenizer.train_from_iterator((json.loads(line)["text"] for line in lines), trainer)
+    folder.mkdir()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": end}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    return folder
+
+
 def c4pipe_tokens(folder: Path) -> int:
     """Returns the number of tokens that c4pipe wrote."""
     totals = json.loads((folder / "manifest.json").read_text())["totals"]
@@ -94,45 +134,66 @@ def row(name: str, costs: list[Cost], tokens: int, first: float) -> str:
     return f"| {' | '.join([name, *values])} |"
 
 
+def ratio(costs: list[Cost], others: list[Cost]) -> float:
+    """Returns the CPU of some runs in that of others, by their medians."""
+    return statistics.median(each.cpu for each in costs) / statistics.median(each.cpu for each in others)
+
+
 def main() -> int:
-    """Prints the figures of both, and returns the exit status: 1 where the goal is not met."""
+    """Prints the figures of all, and returns the exit status: 1 where a goal is not met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path, nargs="?")
     parser.add_argument("vocabulary", type=Path, nargs="?")
+    parser.add_argument("--bpe", type=Path, help="the folder of a byte-level BPE tokenizer; without it, one is made")
     parser.add_argument("--pages", type=int, default=5000, help="of each synthetic WET file, without CORPUS")
-    parser.add_argument("--pieces", type=int, default=16_000, help="of the vocabulary, without VOCABULARY")
+    parser.add_argument("--pieces", type=int, default=16_000, help="of a vocabulary that is made")
     parser.add_argument("--language", default="en")
-    parser.add_argument("--rounds", type=int, default=5, help="runs of c4pipe; the other side runs once")
+    parser.add_argument("--rounds", type=int, default=5, help="runs of c4pipe; preprocess_data.py runs once")
     parser.add_argument("--write", action="store_true", help="also write benchmarks/results.md")
     options = parser.parse_args()
     compile_clone()
-    title, ours = machine(), list[Cost]()
+    title, table, goals = machine(), list[str](), list[Goal]()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if options.vocabulary is None:
             corpus, options.vocabulary = made_corpus(folder, options.pages, options.pieces, DATA)
             options.corpus = options.corpus or corpus
-        documents = export(options.corpus, options.language, folder / "pages.jsonl")
-        source = [str(options.corpus / options.language), "--vocab", str(options.vocabulary)]
-        command = [sys.executable, "-m", "c4pipe", "tokens", *source, "--format", "megatron", "--workers", "1"]
-        for number in range(options.rounds):
-            ours.append(measure([*command, "--output", str(folder / f"ours{number}"), "--quiet"]))
-        given = [str(options.vocabulary), str(folder / "pages.jsonl"), str(folder / "theirs")]
-        peer = measure(["env", "TOKENIZERS_PARALLELISM=false", sys.executable, "-c", PREPROCESS, *given])
-        if any(cost.status for cost in (*ours, peer)):
-            sys.exit("a command failed; its error is above")
-        tokens = c4pipe_tokens(folder / "ours0")
-    cpu = statistics.median(cost.cpu for cost in ours)
-    goal = Goal("million tokens a CPU second of c4pipe", tokens / cpu / 1e6, "at least", 2)
+        pages = folder / "pages.jsonl"
+        documents = export(options.corpus, options.language, pages)
+        bpe = options.bpe or made_bpe(pages, options.pieces, folder / "bpe")
+        for kind, vocabulary, times in (("SentencePiece", options.vocabulary, 10), ("BPE", bpe, 1.5)):
+            source = [str(options.corpus / options.language), "--vocab", str(vocabulary)]
+            command = [sys.executable, "-m", "c4pipe", "tokens", *source, "--format", "megatron", "--workers", "1"]
+            serial = ["env", "TOKENIZERS_PARALLELISM=false", sys.executable, "-c"]
+            ours, alone, given = list[Cost](), list[Cost](), [str(vocabulary), str(pages), str(folder / "theirs")]
+            for number in range(options.rounds):
+                ours.append(measure([*command, "--output", str(folder / f"{kind}{number}"), "--quiet"]))
+                if kind == "BPE":
+                    alone.append(measure([*serial, ALONE, *given[:2]]))
+            peer = measure([*serial, PREPROCESS, *given])
+            if any(cost.status for cost in (*ours, *alone, peer)):
+                sys.exit("a command failed; its error is above")
+            tokens, cpu = c4pipe_tokens(folder / f"{kind}0"), statistics.median(cost.cpu for cost in ours)
+            table.append(row(f"{kind}: c4pipe tokens --format megatron, 1 worker", ours, tokens, cpu))
+            table.append(row(f"{kind}: preprocess_data.py, 1 worker", [peer], int(peer.output.split()[-1]), cpu))
+            if kind == "SentencePiece":
+                goals.append(Goal("million tokens a CPU second of c4pipe", tokens / cpu / 1e6, "at least", 2))
+            else:
+                table.append(row(f"{kind}: encode_batch alone", alone, int(alone[0].output), cpu))
+                goals.append(
+                    Goal(f"{kind}: CPU of c4pipe in that of encode_batch alone", ratio(ours, alone), "at most", 1.15)
+                )
+            goals.append(
+                Goal(f"{kind}: CPU of preprocess_data.py in that of c4pipe", ratio([peer], ours), "at least", times)
+            )
     page = [written_by("token_files.py CORPUS VOCABULARY"), "", f"{title}; {documents:,} documents", ""]
     page += ["| peer | tokens | CPU s | wall s | peak MB | million tokens a CPU second | CPU / c4pipe |"]
-    page += ["|---|--:|--:|--:|--:|--:|--:|", row("c4pipe tokens --format megatron, 1 worker", ours, tokens, cpu)]
-    page += [row("preprocess_data.py, 1 worker", [peer], int(peer.output.split()[-1]), cpu), "", goal.line()]
+    page += ["|---|--:|--:|--:|--:|--:|--:|", *table, "", *(goal.line() for goal in goals)]
     page += [*NOTES.strip().splitlines(), "- " + ", ".join(f"{each}=={version(each)}" for each in PACKAGES)]
     print("\n".join([f"## {HEAD}", "", *page]))
     if options.write:
         write_section(HEAD, page)
-    return check([goal])
+    return check(goals)
 
 
 if __name__ == "__main__":

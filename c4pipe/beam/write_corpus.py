@@ -256,7 +256,7 @@ def begin_corpus(report: Report, rules: ListedRecipe, options: CorpusOptions) ->
             f"WriteCorpus was given pages of the language {unknown[0]!r}, which recipe {recipe.name} does not "
             "keep: drop these pages before, or give languages=[...]"
         )
-    layout = Layout.plan(languages, text_bytes, options.shards)
+    layout = Layout.plan(languages, text_bytes, options.shards, len(options.formats))
     dedup.check_shards(layout, text_bytes)
     inputs = sorted((file["name"], file["bytes"], file["ends_sha256"]) for file in report.get("inputs", ()))
     missing = sorted(report.get("missing", ()), key=lambda file: str(file["name"]))

@@ -17,6 +17,14 @@ from c4pipe.filters.language import LANGUAGE
 SHARD_BYTES = 128 * 1024 * 1024
 """Bytes of text before deduplication for which one shard is planned. A worker holds a whole shard in memory."""
 
+MAX_SHARD_BYTES = 8 * SHARD_BYTES
+"""Bytes of text that a shard may have at most, on average."""
+
+FOLDER_FILES = 10_000
+"""The most files in a folder of Hugging Face's Hub (https://huggingface.co/docs/hub/storage-limits)."""
+
+_PLANNED_FILES = 8_900  # of train shards in a folder, at most: with those of validation, 8,970 of these 10,000
+
 TRAIN_PER_VALIDATION = 128
 """Train shards for each validation shard, as in the published C4 (1,024 and 8)."""
 
@@ -65,16 +73,22 @@ class Layout:
                 )
 
     @classmethod
-    def plan(cls, languages: Sequence[str], text_bytes: Mapping[str, int], shards: int | None) -> "Layout":
+    def plan(
+        cls, languages: Sequence[str], text_bytes: Mapping[str, int], shards: int | None, formats: int = 1
+    ) -> "Layout":
         """Plans the shards of a corpus.
 
         Args:
             languages: the codes of the languages.
             text_bytes: the UTF-8 bytes of text of each language, before deduplication.
-            shards: the number of train shards of each language; None plans it from `text_bytes`.
+            shards: the number of train shards of each language; None plans it from `text_bytes`: for SHARD_BYTES each,
+                or for up to MAX_SHARD_BYTES where a folder would have more files than the Hub takes.
+            formats: in how many formats each shard is written.
         """
-        counts = (shards or max(1, -(-text_bytes.get(each, 0) // SHARD_BYTES)) for each in languages)
-        return cls(tuple(languages), tuple(counts))
+        sizes = [text_bytes.get(each, 0) for each in languages]
+        most = [max(_PLANNED_FILES // formats, -(-size // MAX_SHARD_BYTES)) for size in sizes]
+        planned = (min(max(1, -(-size // SHARD_BYTES)), limit) for size, limit in zip(sizes, most, strict=True))
+        return cls(tuple(languages), tuple(shards or each for each in planned))
 
     @property
     def counts(self) -> list[int]:

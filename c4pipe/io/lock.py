@@ -1,16 +1,20 @@
 """Locks: one run at a time works in a folder, since two would delete each other's temporary files.
 
 The system releases a lock (`flock`) when its process ends, for whatever reason. The lock file is removed on release, so
-that a finished corpus holds no file of it.
+that a finished corpus holds no file of it. Some file systems have no `flock`, such as Lustre without its mount option.
+There, a folder is locked by a file that names its owner, which stays when the process is killed. `has_locks` decides.
 """
 
 import contextlib
 import errno
 import fcntl
 import os
+import re
 import socket
 import stat
+import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from c4pipe.errors import UsageError
@@ -18,6 +22,20 @@ from c4pipe.io.atomic import make_folder, name_os_errors
 from c4pipe.io.paths import StoragePath
 
 NAME = ".lock"
+
+_NO_LOCKS = errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP
+
+
+@cache
+def has_locks(folder: Path) -> bool:
+    """Tells whether the file system of a folder has locks (`flock`); makes the folder if it is missing."""
+    make_folder(folder)
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in _NO_LOCKS
+    return True
 
 
 @contextlib.contextmanager
@@ -31,7 +49,10 @@ def only_run(folder: StoragePath) -> Iterator[None]:
     if not isinstance(folder, Path):
         yield
         return
-    make_folder(folder)
+    if not has_locks(folder):
+        with _owned(folder / NAME):
+            yield
+        return
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(file_lock(folder / NAME))
@@ -96,3 +117,75 @@ def _is_same_file(path: Path, descriptor: int) -> bool:
         return path.stat().st_ino == os.fstat(descriptor).st_ino
     except FileNotFoundError:
         return False
+
+
+@contextlib.contextmanager
+def _owned(path: Path) -> Iterator[None]:
+    """Locks by a file that names this process, in place of one that has ended. Raises UsageError if it is held."""
+    owner = "\n".join((f"process {os.getpid()} on {socket.gethostname()}", *_machine()))
+    while not _make(path, owner):
+        with contextlib.suppress(FileNotFoundError):  # it was released meanwhile
+            other = path.read_text(errors="replace")
+            guard = path.with_name(f"{NAME}.guard")  # without it, a run could remove the file of the next one
+            if not _has_ended(other):
+                name = other.partition("\n")[0][:200] or "another process"
+                raise UsageError(_held(path, name))
+            if not _make(guard, owner):
+                raise UsageError(_held(guard, "another process"))
+            try:
+                if path.read_text(errors="replace") == other:
+                    path.unlink()
+            finally:
+                guard.unlink(missing_ok=True)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            if path.read_text() == owner:
+                path.unlink()
+
+
+def _held(path: Path, owner: str) -> str:
+    return (
+        f"another run of c4pipe ({owner}) is at work in {path.parent}, whose file system has no locks: wait until it "
+        f"ends, give another folder, or delete {path} if it has ended"
+    )
+
+
+def _make(path: Path, text: str) -> bool:
+    """Makes a file with a text; returns False where there is a file."""
+    try:
+        with name_os_errors(path), path.open("x") as file:
+            file.write(text)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _machine() -> tuple[str, str, str]:
+    """Returns what is the machine's own, its last start's, and that of its container's processes; "" if unknown."""
+    found = ["", "", ""]
+    with contextlib.suppress(OSError):
+        found[0] = Path("/etc/machine-id").read_text().strip()
+    with contextlib.suppress(OSError):
+        found[1] = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    with contextlib.suppress(OSError):
+        found[2] = str(Path("/proc/self/ns/pid").readlink())
+    return found[0], found[1], found[2]
+
+
+def _has_ended(owner: str) -> bool:
+    """Tells whether the owner of a lock is a process of this machine that has ended; False where nobody can tell."""
+    match = re.fullmatch(r"process ([0-9]{1,9}) on (.*)\n(.*)\n(.*)\n(.*)", owner)
+    machine, start, processes = _machine()
+    if not match or (match[2], match[3]) != (socket.gethostname(), machine):
+        return False
+    if match[4] != start:
+        return bool(machine)  # it was started again since; without its id, it may be a machine of the same name
+    if match[5] != processes:
+        return False
+    try:
+        os.kill(int(match[1]), 0)
+    except OSError as error:
+        return isinstance(error, ProcessLookupError)
+    return False

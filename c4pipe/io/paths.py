@@ -332,6 +332,7 @@ def walk_folders(
 def match_paths(pattern: str, on_note: Callable[[str], None]) -> Iterator[Path]:
     """Yields the files and folders of this machine that a glob names, as `glob.glob` with `recursive`; some twice.
 
+    A folder or file whose name has brackets, such as `run[1]`, is found by its name.
     Each real folder is searched once for each `**`, and `on_note` is called, as in `walk_folders`.
     Raises OSError where a folder can't be read.
     """
@@ -344,7 +345,7 @@ def _match(folder: Path, parts: Sequence[str], on_note: Callable[[str], None]) -
     elif parts[0] == "**":
         for inner, _ in walk_folders(folder, on_note, (".",)) if folder.is_dir() else ():
             yield from _match(inner, parts[1:] or ("*",), on_note)
-    elif not glob.has_magic(parts[0]):
+    elif not glob.has_magic(parts[0]) or (not {"*", "?"} & {*parts[0]} and os.path.lexists(folder / parts[0])):
         path = folder / parts[0]
         yield from _match(path, parts[1:], on_note) if os.path.lexists(path) else ()
     elif folder.is_dir():

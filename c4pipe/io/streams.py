@@ -18,7 +18,7 @@ from urllib.parse import quote
 from c4pipe.errors import hide_secrets
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.downloads import ByteStream, DownloadStream, NetworkOptions, OnWait, RangedFile
-from c4pipe.io.lock import file_lock
+from c4pipe.io.lock import file_lock, has_locks
 from c4pipe.io.object_store import ObjectDownload, is_store
 from c4pipe.io.paths import StoragePath, UrlPath, check_inner, open_file, read_file, storage_path
 
@@ -64,6 +64,12 @@ class InputOpener:
 
         return Pool()
 
+    @cached_property
+    def _cache(self) -> Path | None:
+        """The folder of the cache; None also where two processes could write one file, without locks."""
+        cache = self._network.cache
+        return cache if cache is not None and has_locks(cache) else None
+
     @contextlib.contextmanager
     def open(self, path: str, on_fetched: OnFetched | None = None) -> Iterator[ByteStream]:
         """Opens a path or URL. Raises DownloadError where a URL can't be read, OSError where a file can't.
@@ -72,13 +78,13 @@ class InputOpener:
             path: the path or URL.
             on_fetched: gets the progress of a download into the cache each time that bytes arrive.
         """
-        cache = self._network.cache
+        cache = self._cache if is_url(path) else None
         if is_url(path) and cache is None:
             with self._download(path) as stream:
                 yield stream
             return
         local = Path(path)
-        if cache and is_url(path):
+        if cache:
             local = cached(cache, path, lambda: self._watched(path, on_fetched))
         with open_file(local) as file:
             yield file

@@ -41,7 +41,7 @@ LINE_BYTES = 6 * 16 * 1024 * 1024
 _SURROGATE = re.compile(rb"\\u[Dd][89A-Fa-f]")
 
 
-def read_pieces(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
+def read_pieces(stream: ByteStream, name: str, is_list: bool = False) -> Iterator[bytes | Gap]:
     """Yields the bytes of a text file, decompressed, without a byte order mark at the start, and the damage.
 
     Of a file that is no text by its first bytes (see `no_document`), only the gap `other_format` is given.
@@ -49,10 +49,13 @@ def read_pieces(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
     Args:
         stream: the file, at its start: plain, gzip or Zstandard, by its first bytes.
         name: its name. A file whose name has the ending of a compressed file must be compressed.
+        is_list: whether it may be in UTF-16 with a byte order mark, as PowerShell writes lists.
 
-    Raises OSError where the stream can't be read.
+    Raises OSError where the stream can't be read; ValueError for a list in damaged UTF-16.
     """
     start, pieces = b"", _decompressed(stream, name)
+    if is_list:
+        pieces = _in_utf8(pieces)
     for piece in pieces:
         if isinstance(piece, Gap):
             pieces = chain([piece], pieces)
@@ -85,6 +88,25 @@ def _decompressed(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
             yield data
 
 
+def _in_utf8(pieces: Iterator[bytes | Gap]) -> Iterator[bytes | Gap]:
+    """Yields the pieces of a text, in UTF-8 where it begins with a byte order mark of UTF-16."""
+    start = b""
+    for piece in pieces:
+        if isinstance(piece, Gap):
+            pieces = chain([piece], pieces)
+            break
+        start += piece
+        if len(start) > 1:
+            break
+    if not start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        yield from chain([start] if start else [], pieces)
+        return
+    decoder = codecs.getincrementaldecoder("utf-16")()
+    for piece in chain([start], pieces):
+        yield piece if isinstance(piece, Gap) else decoder.decode(piece).encode()
+    decoder.decode(b"", final=True)
+
+
 def content_start(stored: bytes) -> bytes:
     """Returns the first bytes of the content of a file, START at most, given its first bytes as they are stored."""
     content = b""
@@ -108,13 +130,13 @@ class _Again:
         return self._stream.read(size)
 
 
-def decompress(stream: ByteStream, name: str, most_nuls: int = 0) -> Iterator[bytes]:
+def decompress(stream: ByteStream, name: str, most_nuls: int = 0, is_list: bool = False) -> Iterator[bytes]:
     """Yields the pieces of `read_pieces`. Raises ValueError at damage, with the place; OSError as `read_pieces`.
 
     A list has at most `most_nuls` NULs in its first bytes, or one in sixteen bytes.
     """
     size = 0
-    for piece in read_pieces(stream, name):
+    for piece in read_pieces(stream, name, is_list):
         if isinstance(piece, Gap):
             if piece.kind == "other_format":
                 raise _other_format(piece.first)
@@ -139,9 +161,9 @@ def _other_format(start: bytes) -> ValueError:
 
 
 def read_content(stream: ByteStream, name: str, most: int) -> bytes:
-    """Returns all bytes of `decompress`. Raises ValueError also where they are more than `most`."""
+    """Returns all bytes of a list by `decompress`. Raises ValueError also where they are more than `most`."""
     content = bytearray()
-    for piece in decompress(stream, name):
+    for piece in decompress(stream, name, is_list=True):
         content += piece
         if len(content) > most:
             raise ValueError(f"it is larger than {most:,} bytes")
@@ -169,9 +191,9 @@ def read_text(path: Path, most: int) -> str:
 class _Content(io.RawIOBase):
     """The content of a file, as a stream."""
 
-    def __init__(self, file: BinaryIO, name: str, most_nuls: int) -> None:
+    def __init__(self, file: BinaryIO, name: str, most_nuls: int, is_list: bool) -> None:
         self._file = file
-        self._pieces = decompress(file, name, most_nuls)
+        self._pieces = decompress(file, name, most_nuls, is_list)
         self._left = memoryview(b"")
 
     def readable(self) -> bool:
@@ -189,17 +211,18 @@ class _Content(io.RawIOBase):
         super().close()
 
 
-def open_content(file: BinaryIO, name: str, most_nuls: int = 0) -> BinaryIO:
+def open_content(file: BinaryIO, name: str, most_nuls: int = 0, is_list: bool = False) -> BinaryIO:
     """Returns the content of a text file that a user wrote: decompressed, without a byte order mark.
 
     Args:
         file: the file, open at its start; the content closes it.
         name: its name (see `read_pieces`).
         most_nuls: see `decompress`; 16 for documents, which `read_pieces` allows.
+        is_list: see `read_pieces`.
 
     Reading raises OSError, and ValueError at damage and where the file is no text in UTF-8.
     """
-    return io.BufferedReader(_Content(file, name, most_nuls), _READ)
+    return io.BufferedReader(_Content(file, name, most_nuls, is_list), _READ)
 
 
 def lines_of(path: Path) -> Iterator[str]:
@@ -208,7 +231,7 @@ def lines_of(path: Path) -> Iterator[str]:
     Lines that are longer than any page's URL are skipped, and are never in memory. Raises as `open_content`.
     """
     at_start = True  # of a line
-    with io.TextIOWrapper(open_content(open_list(path), path.name), "utf-8", "replace") as file:
+    with io.TextIOWrapper(open_content(open_list(path), path.name, is_list=True), "utf-8", "replace") as file:
         while line := file.readline(_LINE_CAP):
             if at_start and (line.endswith("\n") or len(line) < _LINE_CAP):
                 yield line

@@ -8,7 +8,7 @@ from c4pipe.dedup import publish
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.paths import list_names
 from c4pipe.jobs.clean import CleanPlan, check_annotate_folder, clean, plan_clean
-from c4pipe.jobs.dedup import check_output, corpus_identity, dedup, plan_dedup
+from c4pipe.jobs.dedup import check_output, corpus_identity, dedup, note_files, plan_dedup
 from c4pipe.jobs.options import BuildOptions, ImportOptions
 from c4pipe.runners.events import Progress
 from c4pipe.runners.local_flow import Workers
@@ -45,6 +45,7 @@ def build(plan: BuildPlan, progress: Progress) -> Manifest:
     """Cleans the files of a plan, writes their corpus, and returns its manifest. Raises the errors of `clean` and
     `dedup`.
     """
+    note_files(plan.options, progress)
     with Workers() as workers:
         clean(plan.clean, progress, workers)
         manifest = dedup(plan_dedup(plan.options, {file.name for file in plan.clean.files}), progress, workers)

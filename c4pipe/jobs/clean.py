@@ -19,7 +19,7 @@ from c4pipe.filters.column_rules import ColumnBelow, missing
 from c4pipe.filters.lists import LISTS_FOLDER, Lists
 from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.downloads import NetworkOptions, OnWait
-from c4pipe.io.lock import only_run
+from c4pipe.io.lock import has_locks, only_run
 from c4pipe.io.paths import StoragePath, check_inner, list_names, storage_path
 from c4pipe.io.streams import InputOpener, digest_ends, is_url
 from c4pipe.jobs.import_text import find_text
@@ -220,6 +220,8 @@ def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -
     """
     for text in plan.notes:
         progress.note(text)
+    if (cache := plan.options.network.cache) and not has_locks(cache):
+        progress.note(f"--cache {cache}: its file system has no locks (flock), so downloaded files are not kept")
     with only_run(plan.options.work_folder), _only_annotation(plan):
         state = _prepare(plan, progress)
         _note_dropped(plan, state, progress)

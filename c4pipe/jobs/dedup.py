@@ -13,7 +13,7 @@ from c4pipe.clean.work_file import WorkHeader
 from c4pipe.clean.work_folder import check_complete, find_work_files, read_headers
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.funnel import empty_warning
-from c4pipe.corpus.layout import MAX_SHARDS, SHARD_BYTES, Layout
+from c4pipe.corpus.layout import FOLDER_FILES, MAX_SHARD_BYTES, MAX_SHARDS, Layout
 from c4pipe.corpus.manifest import Manifest
 from c4pipe.corpus.writer import FORMATS, shard_files
 from c4pipe.dedup import publish
@@ -43,9 +43,6 @@ from c4pipe.runners.local_flow import Workers
 from c4pipe.runners.runner import check_runner, run_job, spill_folder
 from c4pipe.runners.worker import cpu_seconds
 from c4pipe.wet.inputs import Missing
-
-MAX_SHARD_BYTES = 8 * SHARD_BYTES
-"""Bytes of text that a shard may have at most, on average: a worker holds a shard in memory."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +156,7 @@ def plan_dedup(
     check_installed(recipe)
     find_lists(options.work_folders, headers[0].lists)
     text_bytes = control_totals.add_reports(header.text_bytes for header in headers)
-    layout = Layout.plan(recipe.languages, text_bytes, options.shards)
+    layout = Layout.plan(recipe.languages, text_bytes, options.shards, len(options.formats))
     check_shards(layout, text_bytes)
     missing = work_folder.missing_files(options.work_folders)
     known = tuple(each for each in missing if inputs is None or each["name"] in inputs)
@@ -209,6 +206,16 @@ def check_output(output: StoragePath, formats: Sequence[str], shards: int | None
         raise UsageError(f"--output {output} is a file: give a folder")
 
 
+def note_files(options: DedupOptions | BuildOptions | ImportOptions, progress: Progress) -> None:
+    """Notes where --shards makes more files in the folder of a language than Hugging Face's Hub takes."""
+    files = sum(Layout(("en",), (options.shards or 0,)).counts) * len(options.formats)
+    if files > FOLDER_FILES:
+        progress.note(
+            f"--shards {options.shards} makes {files:,} files in the folder of each language, and Hugging Face's Hub "
+            f"takes {FOLDER_FILES:,}: give fewer, or one --format, if the corpus shall be there"
+        )
+
+
 def check_shards(layout: Layout, text_bytes: Mapping[str, int]) -> None:
     """Raises UsageError if the shards of a language would be too large for the memory of a worker."""
     for language, count in zip(layout.languages, layout.train_shards, strict=True):
@@ -229,6 +236,8 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) 
     Raises UsageError if the output folder holds something else, or if another run works there; LostDataError if the
     runner lost or repeated data.
     """
+    if workers is None:  # build has noted it before
+        note_files(plan.options, progress)
     with only_run(plan.options.folder):
         manifest = publish.prepare(plan.options.folder, plan.identity, plan.missing)
         _note_dropped(plan, manifest is not None, progress)

@@ -50,6 +50,7 @@ KINDS = ("urls", "domains")
 """What a list has: whole URLs; or hosts, with their subdomains, and hosts with a path."""
 
 COUNT = f"pages.dropped.{manifest_file.TAKEDOWN}"
+_CUT = 99  # characters of the shortest URL that is shortened in a report
 _EXACT = ("parquet", "json", "json.zst", "tfrecord")  # the formats, with the exact floats first
 
 
@@ -253,39 +254,30 @@ def _describe(
     """Writes the dataset card, the report and their data beside the shards, without examples of listed pages."""
     found: Any = read_dedup_data(folder) or make_dedup_data({})
     report: Any = read_report_data(folder) or {"examples": {}}
-    lost = _Lost(listed)
-    hosts = [each for each in found.get("copied_hosts", ()) if not lost.has_host(each)]
-    clusters = [each for each in found.get("near_duplicates", ()) if not lost.has(each["url"])]
-    more = {"near_duplicates": clusters, "copied_hosts": hosts}
+    hosts = [(each, f"https://{each['host']}/ https://{each['of']}/") for each in found.get("copied_hosts", ())]
+    clusters = [each for each in found.get("near_duplicates", ()) if not _shows(listed, each["url"])]
+    more = {"near_duplicates": clusters, "copied_hosts": [each for each, urls in hosts if not _shows(listed, urls)]}
     found = {
         **{name: value for name, value in found.items() if name not in ("sha256", *more)},
         **{name: value for name, value in more.items() if value},
-        "examples": lost.without(found["examples"]),
+        "examples": _unlisted(listed, found["examples"]),
     }
-    data: Any = {**make_report_data(profiles, found), "examples": lost.without(report["examples"])}
+    data: Any = {**make_report_data(profiles, found), "examples": _unlisted(listed, report["examples"])}
     write_text(target / card.NAME, card.render_card(manifest))
     write_json(target / DEDUP_DATA, found)
     write_json(target / REPORT_DATA, data)
     write_text(target / html_page.NAME, html_page.render_report(manifest, data))
 
 
-@dataclass(frozen=True)
-class _Lost:
-    """Tells which examples of a report show listed pages. A URL that was shortened counts as listed."""
+def _unlisted(listed: Listed, examples: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """Returns the examples of a report, by rule, that show no listed page."""
+    left = {
+        rule: [each for each in pages if not _shows(listed, f"{each['url']} {each['fact']}")]
+        for rule, pages in examples.items()
+    }
+    return {rule: pages for rule, pages in left.items() if pages}
 
-    listed: Listed
 
-    def has(self, url: str) -> bool:
-        """Tells whether an example with this URL is left out."""
-        return url.endswith("…") or self.listed.has(url)
-
-    def has_host(self, pair: Mapping[str, Any]) -> bool:
-        """Tells whether a pair of hosts is left out: one of them may be listed, or every page of it."""
-        return self.listed.kind == "domains" and any(
-            self.listed.has(f"https://{pair[name]}/") for name in ("host", "of")
-        )
-
-    def without(self, examples: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[Mapping[str, Any]]]:
-        """Returns examples by rule, without those of listed pages."""
-        left = {rule: [each for each in pages if not self.has(each["url"])] for rule, pages in examples.items()}
-        return {rule: pages for rule, pages in left.items() if pages}
+def _shows(listed: Listed, words: str) -> bool:
+    """Tells whether one of some words is a listed URL. A URL that was shortened may be listed."""
+    return any((each.endswith("…") and len(each) > _CUT) or listed.has(each) for each in words.split())

@@ -6,7 +6,7 @@ Its plan, its run, and the function for Python: `c4pipe.train_vocabulary`.
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from typing import Any, cast
@@ -37,7 +37,7 @@ from c4pipe.vocab.model import (
     check_file,
     read_description,
 )
-from c4pipe.vocab.request import Settings, VocabOptions
+from c4pipe.vocab.request import NEWEST, Settings, VocabOptions
 from c4pipe.vocab.sample import BINS, Counts, CountText, write_sample
 from c4pipe.vocab.sources import Reading, Source, find_pages, first_files, source_labels
 from c4pipe.vocab.tokenizer_files import tokenizer_files
@@ -99,7 +99,7 @@ class VocabPlan:
             ],
             "sample_bytes": self.options.most_bytes,
             "repeat": self.options.repeat,
-            "settings": asdict(self.settings),
+            "settings": self.settings.to_json(),
         }
 
 
@@ -199,7 +199,8 @@ def vocab(plan: VocabPlan, progress: Progress) -> VocabDescription:
 def _difference(existing: Mapping[str, Any], identity: Mapping[str, Any]) -> str:
     """Returns the first setting that differs from an existing vocabulary, with both values; or an empty text."""
     there, now = ({**values, **values.get("settings", {})} for values in (existing, identity))
-    for key, value in now.items():
+    for key in (*now, *NEWEST):
+        value = now.get(key)
         if key not in ("sources", "settings") and there.get(key) != value:
             return f"{key}: {json.dumps(there.get(key))} there, {json.dumps(value)} now"
     return "" if there.get("sources") == now["sources"] else "the text is another one"

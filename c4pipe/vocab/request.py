@@ -1,9 +1,11 @@
 """The request of a user to job 3, `vocab`: the text, and the kind of the vocabulary. To make one reads no file."""
 
 import os
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
+from unicodedata import normalize
 
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, PathArgument, as_strings, shared_fields
@@ -28,6 +30,10 @@ SENTENCE_BYTES = 4192
 
 _THREADS = 16  # the default of SentencePiece; fixed, because the model depends on it
 _MOST_SENTINELS = 100_000
+NEWEST = ("split_digits", "user_symbols")
+"""The settings that `vocab.json` has only if they are used: so a vocabulary of before has the same settings."""
+
+_NO_SYMBOL = re.compile(r"\s|▁|^(?:<pad>|</s>|<unk>|<extra_id_\d+>|<0x[0-9A-F]{2}>)$")
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,11 @@ class Settings:
     coverage: Annotated[float, Option("share of the characters in the text that get a piece", "SHARE")] = 0.9995
     sentinels: Annotated[int, Option("number of sentinels behind the pieces", "N")] = SENTINELS
     bake_sentinels: Annotated[bool, Option("write the sentinels into spm.model, as its last pieces")] = False
+    split_digits: Annotated[bool, Option("make each digit a piece of its own")] = False
+    user_symbols: Annotated[
+        Sequence[str],
+        Option("text that is always one piece, such as '<|user|>'; can be repeated", "TEXT", repeated=True),
+    ] = ()
 
     def __post_init__(self) -> None:
         if self.size < 8:
@@ -80,6 +91,19 @@ class Settings:
             raise UsageError(f"--coverage {self.coverage}: give a share from 0.9 to 1 of the text's characters")
         if not 0 <= self.sentinels <= _MOST_SENTINELS:
             raise UsageError(f"--sentinels {self.sentinels}: give 0 to {_MOST_SENTINELS:,}; T5 has {SENTINELS}")
+        for symbol in self.user_symbols:
+            usual = symbol if self.normalization == "identity" else normalize("NFKC", symbol)
+            usual = usual.casefold() if self.normalization.endswith("_cf") else usual
+            if symbol != usual or not symbol or _NO_SYMBOL.search(symbol):
+                raise UsageError(
+                    f"--user-symbols {symbol!r}: give a text without blanks that normalization leaves as it is, and "
+                    "that is no special piece"
+                )
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the settings as JSON values. Those of `NEWEST` are there only if they are used."""
+        values = {**asdict(self), "user_symbols": list(self.user_symbols)}
+        return {name: value for name, value in values.items() if value or name not in NEWEST}
 
     def parameters(self) -> dict[str, Any]:
         """Returns the parameters of SentencePiece's trainer that matter, also those that have its defaults."""
@@ -98,6 +122,8 @@ class Settings:
             "input_sentence_size": 0,  # all of them
             "shuffle_input_sentence": False,
             "num_threads": _THREADS,
+            **({"split_digits": True} if self.split_digits else {}),
+            **({"user_defined_symbols": list(self.user_symbols)} if self.user_symbols else {}),
         }
 
 

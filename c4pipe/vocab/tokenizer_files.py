@@ -6,8 +6,9 @@ the `serialization.rs` of each model) and of `PreTrainedTokenizerBase` in Transf
 
 import base64
 import json
+import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,8 @@ _SPACE = "▁"  # SentencePiece writes a space so
 _UNKNOWN, _CONTROL, _USER_DEFINED, _BYTE = 2, 3, 4, 6  # ModelProto.SentencePiece.Type in sentencepiece_model.proto
 _SPECIAL = (_UNKNOWN, _CONTROL, _USER_DEFINED, _BYTE)
 _BPE = 2  # TrainerSpec.ModelType
+_SENTINEL = re.compile(r"<extra_id_\d+>")
+_SYMBOL_SCORE = -0.1  # of each user-defined piece (SentencePiece: EncodeOptimized in unigram_model.cc)
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,11 @@ class _Model:
         """Returns the ids and pieces of a type."""
         return [(number, piece) for number, (piece, _, type_) in enumerate(self.pieces) if type_ == kind]
 
+    @property
+    def symbols(self) -> dict[int, str]:
+        """The pieces of `--user-symbols`, by id: the user-defined pieces that are no sentinels."""
+        return {number: piece for number, piece in self.of_type(_USER_DEFINED) if not _SENTINEL.fullmatch(piece)}
+
 
 def tokenizer_files(model: bytes, sentinels: int) -> dict[str, bytes]:
     """Returns the contents of `tokenizer.json` and `tokenizer_config.json`, by name.
@@ -44,10 +52,11 @@ def tokenizer_files(model: bytes, sentinels: int) -> dict[str, bytes]:
     """
     read = _read(model)
     pieces = [piece for piece, *_ in read.pieces]
-    if not read.of_type(_USER_DEFINED):
+    if pieces[-1] != "<extra_id_0>":
         pieces += sentinel_names(sentinels)
+    symbols = read.symbols
     special = [number for kind in (_UNKNOWN, _CONTROL, _USER_DEFINED) for number, _ in read.of_type(kind)]
-    special = sorted({*special, *range(len(read.pieces), len(pieces))})
+    special = sorted({*special, *range(len(read.pieces), len(pieces))} - symbols.keys())
     names = {kind: read.of_type(kind) for kind in (_UNKNOWN, _CONTROL)}
     ((unknown_id, unknown),) = names[_UNKNOWN]
     end_id = next(number for number, piece in names[_CONTROL] if piece == "</s>")
@@ -57,7 +66,7 @@ def tokenizer_files(model: bytes, sentinels: int) -> dict[str, bytes]:
         "padding": None,
         "added_tokens": [_added(number, pieces[number]) for number in special],
         "normalizer": _normalizer(read.charsmap),
-        "pre_tokenizer": _pre_tokenizer(pieces),
+        "pre_tokenizer": _pre_tokenizer(pieces, symbols.values() if read.is_bpe else ()),
         "post_processor": _end_of_sequence("</s>", end_id),
         "decoder": _decoder(bool(read.of_type(_BYTE))),
         "model": _bpe(read, pieces, unknown) if read.is_bpe else _unigram(read, pieces, unknown_id),
@@ -103,20 +112,22 @@ def _normalizer(charsmap: bytes) -> dict[str, Any]:
     return {"type": "Sequence", "normalizers": steps}
 
 
-def _pre_tokenizer(pieces: Sequence[str]) -> dict[str, Any]:
-    """Returns the pre-tokenizer that splits a text before each space: pieces have a space only as their first
-    character.
+def _pre_tokenizer(pieces: Sequence[str], symbols: Iterable[str]) -> dict[str, Any]:
+    """Returns the pre-tokenizer that splits a text before each space, since pieces have a space only as their first
+    character, and around symbols: they take part in no merge.
     """
 
     def split(pattern: dict[str, str], behavior: str) -> dict[str, Any]:
         return {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": False}
 
-    words = split({"String": _SPACE}, "MergedWithNext")
-    if "<" in pieces:
-        return words
-    # An unknown character costs more than a special piece, also where normalization makes "</s>" of other characters.
-    name = split({"Regex": "<(?=(?:/s|pad|unk|extra_id_[0-9]+|0x[0-9A-F]{2})>)"}, "MergedWithPrevious")
-    return {"type": "Sequence", "pretokenizers": [words, name]}
+    steps = [split({"String": _SPACE}, "MergedWithNext")]
+    if longest_first := sorted(symbols, key=len, reverse=True):
+        steps.insert(0, split({"Regex": "|".join(map(re.escape, longest_first))}, "Isolated"))
+    if "<" not in pieces:
+        # An unknown character costs more than a special piece, also where normalization makes "</s>" of others.
+        name = "<(?=(?:/s|pad|unk|extra_id_[0-9]+|0x[0-9A-F]{2})>)"
+        steps.append(split({"Regex": name}, "MergedWithPrevious"))
+    return {"type": "Sequence", "pretokenizers": steps} if len(steps) > 1 else steps[0]
 
 
 def _end_of_sequence(piece: str, number: int) -> dict[str, Any]:
@@ -141,8 +152,9 @@ def _unigram(read: _Model, pieces: Sequence[str], unknown_id: int) -> dict[str, 
     SentencePiece never takes a special piece for text, but tokenizers does if the score is good. So special pieces get
     a worse score than their characters have.
     """
-    special = {number for kind in _SPECIAL for number, _ in read.of_type(kind)}
-    scores = [score for _, score, _ in read.pieces]
+    symbols = read.symbols
+    special = {number for kind in _SPECIAL for number, _ in read.of_type(kind)} - symbols.keys()
+    scores = [_SYMBOL_SCORE if n in symbols else score for n, (_, score, _) in enumerate(read.pieces)]
     bad = min(scores) * max(map(len, pieces)) - 1.0
     scores += [bad] * (len(pieces) - len(scores))
     vocab = [[piece, bad if n in special else scores[n]] for n, piece in enumerate(pieces)]
@@ -169,6 +181,7 @@ def _bpe(read: _Model, pieces: Sequence[str], unknown: str) -> dict[str, Any]:
         "end_of_word_suffix": None,
         "fuse_unk": True,
         "byte_fallback": bool(read.of_type(_BYTE)),
+        **({"ignore_merges": True} if read.symbols else {}),  # a symbol is a piece that no merges make
         "vocab": {piece: number for number, piece in enumerate(pieces)},
         "merges": merges,
     }

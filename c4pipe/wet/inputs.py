@@ -309,7 +309,8 @@ class _Finder:
             raise UsageError(
                 f"input @{name} can't be read: {error_reason(error)}; give a text file with one input a line"
             ) from None
-        named = list(entries(lines))
+        # A line that is the name of a file is that file, also with blanks or a # that would begin a comment.
+        named = [entry for line in lines for entry in ((line,) if os.path.lexists(line) else entries((line,)))]
         if not named:
             raise UsageError(f"input @{name} names no file: give one path, URL or crawl a line")
         for entry in named:

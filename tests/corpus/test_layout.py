@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.corpus.layout import SHARD_BYTES, Layout, ShardId
+from c4pipe.corpus.layout import FOLDER_FILES, MAX_SHARD_BYTES, SHARD_BYTES, Layout, ShardId
 
 M64 = 2**64 - 1
 
@@ -101,3 +101,13 @@ def test_shards_stand_in_their_order() -> None:
         ShardId("de", "train", 0, 1),
         ShardId("de", "validation", 0, 1),
     ]
+
+
+@pytest.mark.parametrize("formats", [1, 2, 3, 4])
+def test_a_folder_has_no_more_files_than_the_hub_takes(formats: int) -> None:
+    layout = Layout.plan(("en", "de"), {"en": 10_000 * SHARD_BYTES, "de": SHARD_BYTES}, None, formats)
+    assert layout.train_shards == (8_900 // formats, 1)
+    assert sum(layout.counts[:2]) * formats < FOLDER_FILES
+    huge = Layout.plan(("en",), {"en": 10_000 * MAX_SHARD_BYTES}, None, formats)
+    assert huge.train_shards == (10_000,), "a worker holds a shard in memory"
+    assert Layout.plan(("en",), {"en": 10_000 * SHARD_BYTES}, 9_999, formats).train_shards == (9_999,)

@@ -22,6 +22,7 @@ RUN_BY = {
     "ARCHITECTURE.md": "tests/docs/test_code_blocks.py",
     "README.md": "tests/docs/test_readme.py",
     "docs/quick-start.md": "tests/docs/test_readme.py",
+    "docs/consumers.md": "tests/docs/test_consumers_page.py",
     "docs/beam.md": "tests/beam/test_beam_page.py",
     "docs/import.md": "tests/jobs/test_import.py",
     "docs/own_rules.md": "tests/recipes/test_own_rules.py",

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import io
 import os
@@ -124,18 +123,6 @@ def test_a_full_disk_during_dedup_names_the_file(
     assert "file too large" in error
     assert f"{tmp_path / 'corpus' / '_building'}/{file}" in error
     assert error.count("\n") == 1
-
-
-def test_a_disk_without_locks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some drives of other machines have no locks; none that a test can make."""
-
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(OSError, match="No locks available") as caught, only_run(tmp_path):
-        pass
-    assert caught.value.filename == str(tmp_path / NAME)
 
 
 # --- names -----------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import gzip
 import io
 import struct
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -137,10 +138,18 @@ def test_how_users_write_a_list(tmp_path: Path, mark: str, end: str, last: bool)
         assert list(entries(read_text(path, 1000).split("\n"))) == ENTRIES
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_list_of_powershell_is_a_list(encoding: str, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    text = "".join(f"http://h/\U0001f600/{n}\r\n" for n in range(60_000))
+    (tmp_path / "list").write_bytes(pack(f"\ufeff{text}".encode(encoding)))
+    assert "".join(lines_of(tmp_path / "list")) == text.replace("\r\n", "\n") == read_text(tmp_path / "list", 1 << 24)
+    assert list(lines_of(tmp_path / "list"))[-1].endswith("/59999\n")
+
+
 @pytest.mark.parametrize(
     ("data", "kind"),
     [
-        ("http://h/a\n".encode("utf-16"), "text in UTF-16"),
         ("http://h/a\n".encode("utf-16-be"), "a binary file, or text in UTF-16"),
         (b"PK\x03\x04...", "a zip archive"),
         (b"BZh91AY&SY...", "compressed by bzip2"),

@@ -1,6 +1,7 @@
 """WET and WARC files in Zstandard: the same records as in gzip, with and without a dictionary, whole and damaged."""
 
 import io
+import random
 import struct
 import zlib
 from pathlib import Path
@@ -11,12 +12,14 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from c4pipe.clean.file_cleaner import CountedStream
 from c4pipe.io import gzip_members
 from c4pipe.io.gzip_members import INFLATE, Gap, inflate, start_size
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.page import Page
-from c4pipe.wet.records import crawl_name, read_pages
+from c4pipe.wet.records import crawl_name, has_record, read_pages
 from tests.helpers.streams import Trickle
+from tests.helpers.wet import record
 
 DICTIONARY = 0x184D2A5D
 RECORDS: list[bytes | bytearray | memoryview] = [
@@ -153,3 +156,13 @@ def test_starts_that_fail_are_not_tried_for_ever() -> None:
     with patch.object(gzip_members, "_Frame", tried):
         assert joined(data + bytes(300_000) + FB) == [CORRUPT, B]
     assert tried.call_count < 10_000
+
+
+@pytest.mark.parametrize("size", [5, 1 << 15])
+def test_the_first_bytes_of_a_file_have_a_record_behind_a_long_dictionary(size: int) -> None:
+    data = skippable(frame(random.Random(1).randbytes(100_000))) + frame(record("A page.\n"))
+    stream = CountedStream(Trickle(data, size))
+    while stream.read(1 << 15):
+        pass
+    assert len(stream.first) > 100_000
+    assert has_record(stream.first)

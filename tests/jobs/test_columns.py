@@ -114,7 +114,10 @@ def test_the_corpus_is_the_same_on_two_workers(texts: Path, imported: Path, tmp_
     assert contents(tmp_path / "c") == contents(imported)
 
 
-@pytest.mark.parametrize("runner", [pytest.param("spark", marks=pytest.mark.spark), "local"])
+@pytest.mark.parametrize(
+    "runner",
+    [pytest.param("spark", marks=pytest.mark.spark), pytest.param("FnApiRunner", marks=pytest.mark.beam), "local"],
+)
 def test_dedup_edits_texts_and_leaves_columns(texts: Path, tmp_path: Path, runner: str) -> None:
     recipe = tmp_path / "recipe.toml"
     recipe.write_text('base = "as-is"\non = ["repeated_span"]\n')
@@ -122,7 +125,7 @@ def test_dedup_edits_texts_and_leaves_columns(texts: Path, tmp_path: Path, runne
     for each in more:
         each["text"] += " All pages of this file end so. This is said again. It is no news."
     (tmp_path / "c.jsonl").write_text("".join(json.dumps(each) + "\n" for each in more))
-    options: dict[str, Any] = {"runner": "spark"} if runner == "spark" else {"workers": 1}
+    options: dict[str, Any] = {"workers": 1} if runner == "local" else {"runner": runner}
     c4pipe.import_text(
         str(tmp_path / "c.jsonl"), recipe=recipe, columns=["id", "score"], output=tmp_path / "c", **options
     )

@@ -15,6 +15,7 @@ from c4pipe.corpus.reader import read_shard
 from c4pipe.read import documents
 from c4pipe.report.data import read_report_data
 from tests.helpers.corpora import contents
+from tests.helpers.s3 import store_of
 
 CRAWL = Path(__file__).resolve().parents[2] / "samples" / "crawl"
 
@@ -163,3 +164,34 @@ def test_after_a_kill_the_corpus_is_whole_and_the_next_run_finishes(corpus: Path
     assert shards[0] == shards[1]
     assert pages_of(tmp_path / "new") == pages_of(tmp_path / "whole")
     assert not (tmp_path / "new" / "_building").exists()
+
+
+def test_from_a_store_to_a_store(corpus: Path, tmp_path: Path, moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = pages_of(corpus)
+    (tmp_path / "list.txt").write_text(pages[1]["url"])
+    inside = [path for path in corpus.rglob("*") if path.is_file() and "_work" not in path.parts]
+    objects = {f"bucket/old/{path.relative_to(corpus)}": path.read_bytes() for path in inside}
+    with store_of(moto, objects, monkeypatch):
+        arguments = ["takedown", "s3://bucket/old", "--urls", str(tmp_path / "list.txt"), "--output", "s3://bucket/new"]
+        assert main.main([*arguments, "--workers", "1", "--quiet"]) == 0
+        found = c4pipe.open_corpus("s3://bucket/new")
+        left = [dict(each) for shard in found.shards() for each in read_shard(shard, 0, shard.rows, verify=True)]
+        assert left == [each for each in pages if each["url"] != pages[1]["url"]]
+        assert c4pipe.open_corpus("s3://bucket/old").pages == len(pages)
+
+
+def test_reports_name_no_page_that_was_taken_out(tmp_path: Path) -> None:
+    """Also where another page's verdict names it: a near-duplicate names the page that stays."""
+    (tmp_path / "recipe.toml").write_text('base = "as-is"\non = ["near_duplicate"]\n')
+    letters = "abcdefghijklmnop"
+    text = " ".join(f"w{first}{second}" for first in letters for second in letters)
+    rows = [{"url": f"https://{name}.example/page", "text": f"{text} {name}"} for name in ("one", "two", "three")]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    recipe, output = tmp_path / "recipe.toml", tmp_path / "c"
+    c4pipe.import_text(str(tmp_path / "a.jsonl"), recipe=recipe, workers=1, output=output)
+    (page,) = pages_of(tmp_path / "c")
+    assert page["url"] in (tmp_path / "c" / "report.json").read_text()
+    assert run(tmp_path / "c", tmp_path / "new", domains=page["url"].split("/")[2]) == 0
+    assert c4pipe.open_corpus(tmp_path / "new").pages == 0
+    for name in ("manifest.json", "README.md", "report.html", "report.json", "dedup.json"):
+        assert page["url"].split("/")[2] not in (tmp_path / "new" / name).read_text(), name

@@ -1,6 +1,7 @@
 """Tokens by each kind of tokenizer, against its library in plain Python."""
 
 import base64
+import gzip
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ from c4pipe import read
 from c4pipe.cli import main
 from c4pipe.tokens.folder import find_pages
 from c4pipe.tokens.tokenizer import open_tokenizer
+from tests.helpers.crawls import files_of
 from tests.helpers.hub import serve_hub
 from tests.helpers.megatron import read_indexed
 
@@ -171,6 +173,47 @@ def test_a_repository_of_the_hub(small_corpus: Path, folder: Path, ids: list[lis
     assert "--vocab org/no is neither a file nor a folder here, and the Hub has no such repository" in line
     assert missing.returncode == without.returncode == 2
     assert "has no tokenizer: neither spm.model, tokenizer.json" in without.stderr
+
+
+HARD = [
+    "",
+    " ",
+    "  both  ",
+    "tab\tand\x00\x01\x1bcontrol\x85\x7f",
+    "日本語 ไทย ᚠᚢᚦ 😀 \U0010ffff",
+    "e\u0301 a\u0300\u0301",
+    "</s><unk>",
+]
+"""Characters outside of a vocabulary, blanks at the ends, control characters, marks, names of special pieces."""
+
+
+@pytest.mark.parametrize("more", [[], ["--model", "bpe", "--byte-fallback", "--user-symbols", "<|user|>"]])
+def test_a_vocabulary_has_the_same_files_by_each_of_its_names(
+    largest_data: Path, tmp_path: Path, more: list[str]
+) -> None:
+    pages = gzip.decompress((largest_data / "pages" / "multilingual-handbook.warc.wet.gz").read_bytes()).decode()
+    texts = [record.partition("\r\n\r\n")[2][:5000] for record in pages.split("WARC/1.0\r\n")][::12]
+    lines = [{"text": text} for text in [*texts, *(f"{text} {number}" for number, text in enumerate(HARD)), *HARD[2:]]]
+    (tmp_path / "pages.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    quiet = ["--workers", "1", "--quiet", "--output"]
+    made = ["import", str(tmp_path / "pages.jsonl"), "--recipe", "unfiltered", *quiet, str(tmp_path / "corpus")]
+    assert main.main(made) == 0
+    vocabulary = tmp_path / "vocabulary"
+    size = ["--size", "2000", *more]
+    assert main.main(["vocab", str(tmp_path / "pages.jsonl"), *size, *quiet, str(vocabulary)]) == 0
+    names = [vocabulary, vocabulary / "spm.model", vocabulary / "tokenizer.json"]
+    for number, name in enumerate(names):
+        arguments = ["--vocab", name, "--format", "megatron", "--output", tmp_path / str(number)]
+        assert run(tmp_path / "corpus", *arguments) == 0
+    assert files_of(tmp_path / "0") == files_of(tmp_path / "1") == files_of(tmp_path / "2")
+    alone = Path(shutil.copy(vocabulary / "tokenizer.json", tmp_path))  # by tokenizers, as its users have it
+    every = [*texts, *(text for text in HARD if "\u0301" not in text and "\x85" not in text)]
+    rows, wanted = (open_tokenizer(str(name)).load().encode(every) for name in (alone, vocabulary))
+    other = [
+        number for number, pair in enumerate(zip(rows, wanted, strict=True)) if pair[0].tolist() != pair[1].tolist()
+    ]
+    assert len(every) > 30
+    assert len(other) <= (len(every) // 30 if not more else 0)  # unigram: other splits that are as good
 
 
 # Counts and subsets

@@ -127,6 +127,29 @@ def test_a_complete_vocabulary_is_left_as_it_is(
     assert "(the text is another one)" in capsys.readouterr().err
 
 
+def test_symbols_and_digits_are_settings(
+    sources: tuple[str, str], vocabulary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert made(vocabulary)["settings"].keys().isdisjoint({"split_digits", "user_symbols"})
+    base = ["vocab", *sources, "--size", 90, "--output"]
+    more = ["--split-digits", "--user-symbols", "<|user|>", "--user-symbols", "=="]
+    assert run(*base, tmp_path / "v", *more, "--quiet") == 0
+    description = made(tmp_path / "v")
+    assert description["settings"]["user_symbols"] == ["<|user|>", "=="]
+    assert description["settings"]["split_digits"] is True
+    assert description["parameters"]["user_defined_symbols"] == ["<|user|>", "=="]
+    assert load_model(tmp_path / "v" / "spm.model").pieces[3:5] == ["<|user|>", "=="]
+    assert run(*base, tmp_path / "v", *more) == 0
+    capsys.readouterr()
+    assert run(*base, tmp_path / "v") == 2
+    assert "(split_digits: true there, null now)" in capsys.readouterr().err
+    assert run("vocab", *sources, "--size", 100, "--output", vocabulary, *more[1:]) == 2
+    assert '(user_symbols: null there, ["<|user|>", "=="] now)' in capsys.readouterr().err
+    for symbol in ("", "a b", "</s>", "<extra_id_3>", "ﬁ"):
+        assert run(*base, tmp_path / "w", "--user-symbols", symbol) == 2
+        assert f"--user-symbols {symbol!r}: give a text without blanks" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["spm.model", "spm.vocab", "tokenizer.json", "tokenizer_config.json"])
 def test_a_vocabulary_whose_files_were_changed(
     sources: tuple[str, str], vocabulary: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]

@@ -36,6 +36,14 @@ FIRST, LAST = SIZE + SENTINELS - 1, SIZE
 KINDS = ("plain", "bytes", "baked")
 """A vocabulary as T5's; with byte fallback; with the sentinels in its file. The fourth, `bpe`, has no normalization."""
 
+SYMBOLS = ("<|user|>", "http", "ab", "aber", "=")
+WITH_SYMBOLS = {
+    "symbols": Settings(size=SIZE, user_symbols=SYMBOLS, split_digits=True),
+    "symbols, bytes": Settings(size=SIZE, user_symbols=SYMBOLS, byte_fallback=True),
+    "symbols, bpe": Settings(size=SIZE, model="bpe", user_symbols=SYMBOLS, split_digits=True, byte_fallback=True),
+}
+"""Vocabularies with text that is always one piece, and digits that are pieces of their own."""
+
 SPECIAL_IDS = {"<pad>": 0, "</s>": 1, "<unk>": 2} | {f"<extra_id_{n}>": FIRST - n for n in range(SENTINELS)}
 
 SPECIAL = r"</s>|<pad>|<unk>|<extra_id_\d\d?>"
@@ -150,6 +158,7 @@ def models(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[s
         "bytes": made(Settings(size=SIZE, byte_fallback=True)),
         "baked": with_sentinels(plain, SENTINELS),
         "bpe": made(Settings(size=SIZE, model="bpe", normalization="identity")),
+        **{kind: made(settings) for kind, settings in WITH_SYMBOLS.items()},
     }
 
 
@@ -443,6 +452,24 @@ def test_transformers_take_a_models_folder(
 
 
 # tokenizers
+
+
+@pytest.mark.parametrize("kind", WITH_SYMBOLS)
+def test_symbols_and_digits(kind: str, vocabularies: dict[str, Vocabulary], lines: list[str], pages: list[str]) -> None:
+    from tokenizers import Tokenizer
+
+    vocabulary = vocabularies[kind]
+    loaded = Tokenizer.from_file(str(vocabulary.path.parent / "tokenizer.json"))
+    loaded.encode_special_tokens = True
+    ids = [loaded.token_to_id(symbol) for symbol in SYMBOLS]
+    assert ids == [vocabulary.sentencepiece.piece_to_id(symbol) for symbol in SYMBOLS] == [3, 4, 5, 6, 7]
+    made = ["<|user|>", "a <|user|> b", "a<|user|>b", " <|user|>  <|user|>x ", "haben http://x.y?z=1234", "aber ab", ""]
+    every = [*made, *lines, *pages]
+    got = [each.ids for each in loaded.encode_batch(every, add_special_tokens=False)]
+    assert_same_but_for_rounding(vocabulary, got, [vocabulary.ids(text) for text in every], every)
+    assert [ids[0] in row for row in got[:4]] == [True] * 4
+    digits = vocabulary.sentencepiece.encode("the year 2024", out_type=str)
+    assert (digits[-4:] == ["2", "0", "2", "4"]) or kind == "symbols, bytes"
 
 
 def test_tokenizers(any_vocabulary: Vocabulary, lines: list[str]) -> None:

@@ -134,3 +134,68 @@ def test_a_folder_that_can_not_be_read_is_named(folder: Path, pattern: str, monk
 )
 def test_of_urls(url: str, name: str) -> None:
     assert [file[:2] for file in find_inputs([url])] == [(url, name)]
+
+
+NAMES = [
+    *(
+        "\u00a0a\u00a0",
+        "a\u202fb",
+        "\u3000a",
+        "a\u00adb",
+        "\U0001f469\u200d\U0001f4bb",
+        "\ue000",
+        "cafe\u0301",
+        "caf\u00e9",
+    ),
+    *(
+        "[x]",
+        "a (1)",
+        " a ",
+        "a%20b",
+        'it\'s "a"',
+        "-a",
+        "a:b",
+        "s3:a",
+        "a #1",
+        "#1",
+        "a\\b",
+        "~",
+        "$HOME",
+        "@a",
+        "{a,b}",
+        "CC-MAIN",
+    ),
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_files_of_any_name_are_found(
+    name: str, encoding: str, end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder, file = Path(f"./{name}"), f"{name}.wet.gz"
+    folder.mkdir()
+    (folder / file).write_bytes(b"")
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    Path("list").write_bytes((mark + end.join(("# all", f"{folder}/{file}", ""))).encode(encoding))
+    relative = f"./{name}" if name[0] in "@" else name
+    for given in (relative, f"{relative}/{file}", f"{tmp_path}/{name}", f"{relative}/*.wet.gz", "@list"):
+        assert [found[1] for found in find_inputs([given])] == [file], given
+
+
+def test_a_list_in_damaged_utf_16_is_named(folder: Path) -> None:
+    for data in (b"\xff\xfea\0b", b"\xff\xfe\0\xdca\0"):
+        (folder / "list").write_bytes(data)
+        with pytest.raises(
+            UsageError, match=r"input @.*/list can't be read: .*; give a text file with one input a line"
+        ):
+            find_inputs([f"@{folder}/list"])
+
+
+def test_the_order_is_that_of_the_names(folder: Path) -> None:
+    for name in ("b", "B", "\u00e9", "e\u0301", "10", "9"):
+        shutil.copy(SAMPLES[0], folder / f"{name}.wet.gz")
+    names = sorted(path.name for path in folder.glob("[!.]*.gz"))
+    assert found_in(folder)[0] == found_in(*sorted(folder.glob("[!.]*"), reverse=True))[0] == names

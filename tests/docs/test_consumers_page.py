@@ -1,0 +1,57 @@
+"""The blocks of docs/consumers.md, in their order, in the folder of a corpus: each prints what it says."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.doc_examples import expected_lines, python_blocks
+from tests.helpers.documents import ROOT, page
+
+BLOCKS = python_blocks(ROOT / "docs" / "consumers.md")
+MARKS = {"pyspark": "spark", "duckdb": "optional", "polars": "optional"}
+OPTIONAL = {"webdataset", "streaming", "litdata"}  # the page says with which version they were tried
+
+
+def libraries(block: str) -> list[str]:
+    found = re.findall(r"^(?:import|from) (\w+)", block, re.MULTILINE)
+    return [name for name in found if name not in sys.stdlib_module_names and name != "c4pipe"]
+
+
+def marked(block: str) -> object:
+    names = libraries(block)
+    mark = next((MARKS[name] for name in names if name in MARKS), "optional" if OPTIONAL & {*names} else "consumers")
+    return pytest.param(block, marks=getattr(pytest.mark, mark), id=names[0])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("consumers")
+    arguments = ["build", str(ROOT / "samples" / "crawl"), "--lists", str(ROOT / "samples" / "lists"), "--workers", "1"]
+    more = ["--output", str(folder / "corpus"), "--format", "parquet,tfrecord,json", "--quiet"]
+    subprocess.run([sys.executable, "-m", "c4pipe", *arguments, *more], check=True)
+    return folder
+
+
+@pytest.mark.parametrize("block", [marked(each) for each in BLOCKS])
+def test_a_block_prints_what_it_says(block: str, folder: Path) -> None:
+    for name in libraries(block):
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"{name} isn't installed")
+    if "ArrayRecordDataSource" in block:
+        (writer,) = (each for each in BLOCKS if "ArrayRecordWriter" in each)
+        block = f"{writer}\n{block}"
+    done = subprocess.run([sys.executable, "-c", block], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stdout.splitlines() if line] == expected_lines(block)
+
+
+def test_the_table_leads_to_all_sections() -> None:
+    text = page("docs/consumers.md")
+    table = text[: text.index("\n## ")]
+    headings = re.findall("^## (.*)$", text, re.MULTILINE)
+    names = {re.sub("[^a-z0-9 ]", "", each.lower()).replace(" ", "-") for each in headings}
+    assert set(re.findall(r"\]\(#([\w-]+)\)", table)) == names
