@@ -2,7 +2,7 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from typing import Protocol
 
@@ -30,11 +30,13 @@ from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import EndsDigest, WebPath
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.wet.columns import COPIES_COLUMN
 from c4pipe.wet.damage import HAS_NO, Damage, NoRecordError, QuarantineWriter, describe_content
 from c4pipe.wet.extraction import TextLayout, is_text
+from c4pipe.wet.inputs import Part, part_of
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import FIRST_PIECE, crawl_name, has_record
-from c4pipe.wet.text_files import read_parquet_pages, read_text_pages
+from c4pipe.wet.text_files import read_parquet_pages, read_part_pages, read_text_pages
 from c4pipe.wet.warc import PageReader, SkippedRecord, page_reader
 
 
@@ -126,23 +128,17 @@ class CrawlSource:
         position.note(self._stream, self.size, pages)
 
 
-class ParquetSource:
-    """A Parquet file of text, which is read a few rows at a time."""
+class TextSource:
+    """A Parquet file of text, or a part of a large file of text (a `PageSource`)."""
 
     def __init__(
-        self,
-        path: StoragePath | WebPath,
-        name: str,
-        layout: TextLayout,
-        columns: Sequence[str],
-        file_bytes: int,
-        ends_sha256: str,
+        self, items: Iterator[tuple[Page | Damage, float]], name: str, file_bytes: int, ends: str, part: Part | None
     ) -> None:
-        """Takes the file, its name, how documents lie in it, their columns, its bytes, and the digest of its ends."""
+        """Takes the documents and the shares read before, the file's name, bytes and digest of its ends, the part."""
         self.name = name
         self.size = 0
-        self._path, self._layout, self._columns = path, layout, columns
-        self._bytes, self._ends = file_bytes, ends_sha256
+        self._items, self._bytes, self._ends = items, file_bytes, ends
+        self._length = file_bytes // (part.of if part else 1)
 
     def items(self) -> Iterator[Page | Damage]:
         """Yields the documents in their order, and the damage.
@@ -150,14 +146,14 @@ class ParquetSource:
         Raises OSError where the file can't be read, C4pipeError where it is no Parquet or lacks the column of the text.
         """
         try:
-            for item, share in read_parquet_pages(self._path, self.name, self._layout, self._columns):
-                self.size = int(self._bytes * share)
+            for item, share in self._items:
+                self.size = int(self._length * share)
                 yield item
         except OSError:
             raise
         except UNREADABLE as error:
-            raise C4pipeError(f"{self._path} can't be read: {error_reason(error)}") from error
-        self.size = self._bytes
+            raise C4pipeError(f"{self.name} can't be read: {error_reason(error)}") from error
+        self.size = self._bytes  # also of a part: the headers of all parts name the whole file
 
     def ends_sha256(self) -> str:
         """Returns the digest of the ends of the file."""
@@ -173,7 +169,7 @@ class ParquetSource:
 
     def note(self, position: PositionWriter, pages: int) -> None:
         """Notes the position in the file, given the number of pages so far."""
-        position.note_share(self.size, self._bytes, pages)
+        position.note_share(self.size, self._length, pages)
 
 
 _NO_SPANS = np.empty(0, dtype=np.uint64)
@@ -228,37 +224,53 @@ class WetFileCleaner:
         """
         self._clean(CrawlSource(stream, source, self._reader(source)), target, position or PositionWriter(target))
 
-    def clean_parquet(self, path: StoragePath | WebPath, size: int, ends_sha256: str, target: StoragePath) -> None:
-        """Writes the work file `target` of a Parquet file of text as `clean` does.
+    def clean_text(
+        self,
+        file: StoragePath | WebPath | ByteStream,
+        size: int,
+        ends_sha256: str,
+        target: StoragePath,
+        part: Part | None = None,
+    ) -> None:
+        """Writes the work file `target` of a Parquet file of text, or of a part of a file of text, as `clean` does.
 
         Args:
-            path: the Parquet file.
-            size: its bytes.
+            file: the path of a Parquet file; for a part of another file, a stream (see `read_part_pages`).
+            size: the bytes of the file.
             ends_sha256: the digest of its ends.
             target: the path of the work file, which has the name of the input.
+            part: the part; None for a whole Parquet file.
 
         Raises C4pipeError where the file is no Parquet or lacks the column of the text, and the errors of `clean`.
         """
         assert self._layout
-        name = target.name.removesuffix(".parquet")
-        source = ParquetSource(path, name, self._layout, self._recipe.columns, size, ends_sha256)
-        self._clean(source, target, PositionWriter(target))
+        name, columns = part_of(target.name)[0].removesuffix(".parquet"), self._recipe.columns
+        if isinstance(file, StoragePath | WebPath):
+            items = read_parquet_pages(file, name, self._layout, columns, part)
+        else:
+            assert part
+            items = read_part_pages(file, name, self._layout, columns, part)
+        source = TextSource(items, name, size, ends_sha256, part)
+        self._clean(source, target, PositionWriter(target), part)
 
     def _reader(self, name: str) -> PageReader:
         """Returns the reader of pages for a file of this name that is read as a stream."""
         layout, columns = self._layout, self._recipe.columns
         if layout:
             return lambda stream: read_text_pages(stream, name, layout, columns)
-        return partial(self._read_pages, source=name) if columns else self._read_pages
+        return partial(self._read_pages, source=name) if set(columns) - {COPIES_COLUMN} else self._read_pages
 
     @cached_property
     def _read_pages(self) -> PageReader:
         return page_reader(self._recipe.extraction)
 
-    def _clean(self, source: PageSource, target: StoragePath, position: PositionWriter) -> None:
+    def _clean(
+        self, source: PageSource, target: StoragePath, position: PositionWriter, part: Part | None = None
+    ) -> None:
         counts: Counter[str] = Counter()
-        audit = dropped_writer(self._keep_dropped, source.name, "clean", self._evaluator)
-        annotations = annotation_writer(self._annotate, source.name, self._evaluator, self._lists.digests)
+        work_name = part.work_name(source.name) if part else source.name
+        audit = dropped_writer(self._keep_dropped, work_name, "clean", self._evaluator)
+        annotations = annotation_writer(self._annotate, work_name, self._evaluator, self._lists.digests)
         examples = SmallestKeys()
         watch = SlowWatch(source.name, source, NoteWriter(target, source.name).slow, self._slow_limits)
         with (
@@ -288,14 +300,15 @@ class WetFileCleaner:
                         watch.page = None
                     if source.size >= position.next:
                         source.note(position, counts["pages.read"])
-                check_records(source.first_bytes(), counts)
+                if part is None:  # all documents of a part may be damaged
+                    check_records(source.first_bytes(), counts)
                 quarantine.finish()
                 write_examples(examples, self._evaluator, target)
                 if dropped:
                     dropped.finish()
                 ends = source.ends_sha256()
                 if annotated:
-                    annotated.finish(source.name, source.size, ends, counts, source.crawl())
+                    annotated.finish(work_name, source.size, ends, counts, source.crawl())
                 writer.finish(source.name, source.size, self._recipe, self._lists.digests, counts, ends, source.crawl())
             except BaseException:
                 writer.discard()

@@ -20,10 +20,13 @@ from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.flow import Step
 from c4pipe.wet.damage import NoRecordError
 from c4pipe.wet.extraction import is_parquet
+from c4pipe.wet.inputs import Part, part_of
 
 
 class CleanWetFile(Step):
     """(path or URL of a WET file, path of its work file) -> nothing; the results are in the work file.
+
+    A part of a file of text has the values of its `Part` behind these two.
 
     The work file appears when it is complete. For a file that can't be downloaded, or has no record, a note is written
     instead.
@@ -66,19 +69,21 @@ class CleanWetFile(Step):
         )
         self._sources = InputOpener(self._network, lambda wait: self._notes.wait(wait))
 
-    def process(self, element: tuple[str, str]) -> Iterable[tuple[str, Any]]:
+    def process(self, element: tuple[Any, ...]) -> Iterable[tuple[str, Any]]:
         """Cleans a file, unless its work file exists.
 
         Raises C4pipeError where the file can't be read or its work file can't be written.
         """
         source, target = element[0], storage_path(element[1])
-        name = target.name.removesuffix(".parquet")
+        part = Part(*element[2:]) if element[2:] else None
+        work_name = target.name.removesuffix(".parquet")
+        name = part_of(work_name)[0]
         self._notes = NoteWriter(target, name)
-        if target.exists() and (self._annotate is None or self._annotate.path(name).exists()):
+        if target.exists() and (self._annotate is None or self._annotate.path(work_name).exists()):
             return ()
         try:
-            if self._input_kind == "text" and is_parquet(name):
-                self._clean_parquet(source, target)
+            if part or (self._input_kind == "text" and is_parquet(name)):
+                self._clean_text(source, name, target, part)
             else:
                 self._clean_wet(source, name, target)
         except DownloadError as error:
@@ -91,12 +96,18 @@ class CleanWetFile(Step):
             ) from error
         return ()
 
-    def _clean_parquet(self, source: str, target: StoragePath) -> None:
+    def _clean_text(self, source: str, name: str, target: StoragePath, part: Part | None) -> None:
         size = self._sources.size(source)
         if size is None:
             raise DownloadError(f"{source}: the server does not say its size")
+        if part and size != part.size:
+            raise C4pipeError(f"{source} was changed while it was read: run the command again")
         ends = digest_ends(partial(self._sources.read_range, source), size)
-        self._cleaner.clean_parquet(input_path(source), size, ends, target)
+        if part and not is_parquet(name):
+            with self._sources.open_at(source, max(0, part.first - 1)) as stream:
+                self._cleaner.clean_text(stream, size, ends, target, part)
+        else:
+            self._cleaner.clean_text(input_path(source), size, ends, target, part)
 
     def _clean_wet(self, source: str, name: str, target: StoragePath) -> None:
         position = PositionWriter(target)

@@ -1,5 +1,6 @@
 """Work folders: finds work files, checks that they belong together, and keeps notes of WET files that are missing."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +12,7 @@ from c4pipe.io.json_files import read_checked_json, write_checked_json
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.damage import quarantine_file
-from c4pipe.wet.inputs import InputFile, Missing
+from c4pipe.wet.inputs import InputFile, Missing, part_of
 
 MISSING_ENDING = ".missing.json"
 """The end of the name of a note; the name of its WET file is before it."""
@@ -19,13 +20,19 @@ MISSING_ENDING = ".missing.json"
 
 def note_missing(target: StoragePath, path: str, error: str) -> None:
     """Writes the note that the WET file of the work file `target` is missing, given its path or URL and the error."""
-    values: Missing = {"name": target.name.removesuffix(".parquet"), "path": hide_secrets(path), "error": error}
-    write_checked_json(missing_note(target), values)
+    note = missing_note(target)
+    values: Missing = {"name": note.name.removesuffix(MISSING_ENDING), "path": hide_secrets(path), "error": error}
+    write_checked_json(note, values)
 
 
 def missing_note(target: StoragePath) -> StoragePath:
-    """Returns the path of the note about the WET file of the work file `target`."""
-    return target.with_name(target.name.removesuffix(".parquet") + MISSING_ENDING)
+    """Returns the path of the note about the WET file of the work file `target`: one for all parts of a file."""
+    return target.with_name(part_of(target.name)[0].removesuffix(".parquet") + MISSING_ENDING)
+
+
+def lines_file(target: StoragePath) -> StoragePath:
+    """Returns the path of the numbers of lines in all parts of the file of which `target` is a work file."""
+    return target.with_name(part_of(target.name)[0].removesuffix(".parquet") + ".lines.json")
 
 
 def missing_files(folders: Sequence[StoragePath]) -> list[Missing]:
@@ -46,7 +53,7 @@ _MANIFEST = "manifest.json"  # of a corpus, a room above this one
 
 def work_path(folder: StoragePath, file: InputFile) -> StoragePath:
     """Returns the path of the work file of an input."""
-    return folder / f"{file.name}.parquet"
+    return folder / f"{file.work_name}.parquet"
 
 
 def is_work_file(name: str) -> bool:
@@ -79,7 +86,7 @@ def read_named_header(path: StoragePath) -> WorkHeader:
     Raises as `read_header`, DamagedFileError also where the file has the name of another work file.
     """
     header = read_header(path)
-    if path.name != f"{header.source}.parquet":
+    if part_of(path.name)[0] != f"{header.source}.parquet":
         raise DamagedFileError(
             f"{path} is the work file of {header.source}, under another name; run clean again with this work folder, "
             f"or delete the file"
@@ -90,9 +97,13 @@ def read_named_header(path: StoragePath) -> WorkHeader:
 def find_work_files(folders: Sequence[StoragePath]) -> dict[str, StoragePath]:
     """Returns the paths of the work files of some work folders, by name, in the order of the names.
 
-    Raises UsageError where a folder does not exist or has no work file, and for a name that occurs twice.
+    Of a file that is missing, no part is given.
+
+    Raises UsageError where a folder does not exist or has no work file, for a name that occurs twice, and where parts
+    of a file were not cleaned.
     """
     files: dict[str, StoragePath] = {}
+    missing = set[str]()
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"{folder} is not a work folder: give the --work folder of c4pipe clean")
@@ -112,13 +123,23 @@ def find_work_files(folders: Sequence[StoragePath]) -> dict[str, StoragePath]:
                     "their pages would be counted twice; leave one of them out"
                 )
             files[name] = folder / name
+        missing |= {f"{name.removesuffix(MISSING_ENDING)}.parquet" for name in names if name.endswith(MISSING_ENDING)}
+    names_of = {name: part_of(name) for name in files}
+    files = {name: path for name, path in files.items() if names_of[name][2] < 2 or names_of[name][0] not in missing}
+    parts = Counter((names_of[name][0], names_of[name][2]) for name in files)
+    for (source, count), present in parts.items():
+        if count > 1 and (present < count or sum(other == source for other, _ in parts) > 1):
+            raise UsageError(
+                f"the work folder has {present} of {count} parts of {source.removesuffix('.parquet')}: run the same "
+                "c4pipe import again, which makes the others"
+            )
     # by the names of the WET files: a.wet is before a-b.wet, although a.wet.parquet is not before a-b.wet.parquet
-    return dict(sorted(files.items(), key=lambda item: item[0].removesuffix(".parquet")))
+    return dict(sorted(files.items(), key=lambda item: part_of(item[0].removesuffix(".parquet"))))
 
 
 def forget_input(target: StoragePath) -> None:
     """Deletes the work file `target` and all files about its input beside it. Raises OSError."""
-    for path in (target, examples_file(target), quarantine_file(target), missing_note(target)):
+    for path in (target, examples_file(target), quarantine_file(target), missing_note(target), lines_file(target)):
         path.unlink(missing_ok=True)
 
 
@@ -128,7 +149,7 @@ def check_complete(folder: StoragePath) -> None:
     for name in sorted(names):
         for ending in (EXAMPLES_ENDING, f".parquet{DAMAGED_ENDING}"):
             source = name.removesuffix(ending)
-            if name.endswith(ending) and not {f"{source}.parquet", f"{source}{MISSING_ENDING}"} & names:
+            if name.endswith(ending) and not {f"{source}.parquet", f"{part_of(source)[0]}{MISSING_ENDING}"} & names:
                 raise UsageError(
                     f"{folder} has {name}, but no work file of {source}: clean was stopped, or the file was lost; run "
                     f"clean again with this work folder, or delete {name} to leave {source} out"

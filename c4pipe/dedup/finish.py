@@ -18,8 +18,8 @@ from c4pipe.clean.examples import EXAMPLES_PER_FILE, PASSED, Example, SmallestKe
 from c4pipe.clean.trace import explain_final
 from c4pipe.clean.work_file import page_columns, read_kept, read_stale
 from c4pipe.dedup import near_duplicates, write
-from c4pipe.dedup.near_duplicates import NearDuplicates
-from c4pipe.dedup.near_pages import COPIED_HOSTS, HOSTS, NEAR_DUPLICATES, STAYED
+from c4pipe.dedup.near_duplicates import Copies, NearDuplicates
+from c4pipe.dedup.near_pages import COPIED_HOSTS, HOSTS, NEAR_DUPLICATES, STAYED, STAYING
 from c4pipe.dedup.removals import JOINED, Removals, joined_copies, most_repeated
 from c4pipe.dedup.shuffle import CHANGES, MARKS, PAGES, REMOVED_SPANS, STALE_CAPTURES, Sent
 from c4pipe.dedup.step import DedupPlan, DedupStep, Made, Received, RowStep, rows_of
@@ -34,7 +34,7 @@ from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import excerpt
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
-from c4pipe.wet.columns import EXTRA
+from c4pipe.wet.columns import COPIES_COLUMN, EXTRA
 
 
 class PageFinisher:
@@ -296,6 +296,7 @@ class FinishPages(DedupStep):
     def run(self, received: Received) -> Iterator[Made]:
         """Finishes the pages of a group, and sends them to their shards."""
         stale, near = received.rows(STALE_CAPTURES), self._near(received)
+        copies = Copies(received.rows(STAYING)) if COPIES_COLUMN in self._plan.rules.columns else None
         group = GroupFinisher(self._finisher, self._plan.span, received.rows(MARKS), received.rows(CHANGES))
         shown_examples: list[Example] = []
         held: list[pa.Table] = []
@@ -307,7 +308,7 @@ class FinishPages(DedupStep):
             shown = SmallestKeys() if path in self._shown else None
             rows = rows_of(stale, file)
             for pages in self._finish_file(file, storage_path(path), rows, near, group, shown):
-                held.append(pages)
+                held.append(copies.fill(pages) if copies else pages)
                 held_bytes += pages.nbytes
                 if held_bytes >= _HELD_BYTES:
                     yield from self._send(held)

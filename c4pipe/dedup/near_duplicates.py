@@ -43,6 +43,7 @@ from c4pipe.filters.minhash import U16
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.report.profile import domains
 from c4pipe.runners.graph import Graph, Output
+from c4pipe.wet.columns import COPIES_COLUMN, EXTRA, parse_columns
 
 STAYED_PAGE = pa.schema(
     [
@@ -111,6 +112,28 @@ class NearDuplicates:
             for pages in self.pages(path, mine["row"])
             for page in pages.to_pylist()
         ]
+
+
+class Copies:
+    """How many pages were nearly the same as each page of a group that stays."""
+
+    def __init__(self, staying: Rows) -> None:
+        """Takes the STAY rows of the group."""
+        self._keys, of_page = np.unique(staying["page"], return_inverse=True)
+        self._dropped = np.bincount(of_page, staying["pages"], len(self._keys)).astype(np.int64)
+
+    def fill(self, pages: pa.Table) -> pa.Table:
+        """Returns pages with COPIES_COLUMN: the number of pages of their cluster, 1 for a page without a cluster."""
+        keys = pages["page_key"].to_numpy()
+        here = np.flatnonzero(np.isin(keys, self._keys))
+        numbers = np.ones(len(pages), np.int64)
+        numbers[here] += self._dropped[np.searchsorted(self._keys, keys[here])]
+        extra = pages[EXTRA].combine_chunks()
+        arrays, name = extra.flatten(), parse_columns([COPIES_COLUMN])[0].name
+        arrays[extra.type.get_field_index(name)] = pa.array(numbers)
+        number = pages.schema.get_field_index(EXTRA)
+        filled = pa.StructArray.from_arrays(arrays, fields=list(extra.type))
+        return pages.set_column(number, pages.schema.field(number), filled)
 
 
 def read_staying(
@@ -232,7 +255,7 @@ ROUNDS = 8
 _PAIRS_AT_ONCE = 65_536  # whose signatures are side by side in memory
 
 
-def find_near_duplicates(graph: Graph, files: Output, stale: Output, plan: DedupPlan) -> tuple[Output, Output]:
+def find_near_duplicates(graph: Graph, files: Output, stale: Output, plan: DedupPlan) -> tuple[Output, ...]:
     """Adds the steps that find near-duplicates.
 
     Args:
@@ -243,7 +266,7 @@ def find_near_duplicates(graph: Graph, files: Output, stale: Output, plan: Dedup
 
     Returns:
         (group, packed PAIRs) of each page to drop, with the page that stays in its place; (group, the pages that stay,
-        see `NearDuplicates`).
+        see `NearDuplicates`); where the pages have COPIES_COLUMN, (group, packed STAY rows of its pages that stay).
     """
     read = graph.add("Read bands", ReadBands(plan), files, stale)
     found = graph.add("Find candidates", FindCandidates(plan), read["bands"])
@@ -253,7 +276,8 @@ def find_near_duplicates(graph: Graph, files: Output, stale: Output, plan: Dedup
         connected = graph.add(f"Connect pages {number}", ConnectPages(plan), connected["clusters"])
     dropped = graph.add("Choose pages", ChoosePages(plan), connected["clusters"], read["copies"])
     named = graph.add("Name pages that stay", NamePages(plan), files, dropped["staying"])
-    return dropped["near_duplicates"], named["stayed"]
+    sizes = [dropped["staying"]] if COPIES_COLUMN in plan.rules.columns else []
+    return dropped["near_duplicates"], named["stayed"], *sizes
 
 
 class _NearStep(DedupStep):

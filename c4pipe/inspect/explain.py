@@ -1,5 +1,6 @@
 """Explains why a page is in a finished corpus or not, by its manifest, its work files and one shard."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,6 +30,7 @@ from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.columns import EXTRA, flat, parse_columns
+from c4pipe.wet.inputs import part_of
 from c4pipe.wet.page import microseconds, text_order
 
 _RECORD = "warc_record_id"
@@ -201,7 +203,10 @@ class _DroppedPages:
     def __init__(self, corpus: Corpus, folders: Sequence[StoragePath]) -> None:
         self._recipe = corpus.recipe
         places = [folder / DROPPED_FOLDER for folder in folders]
-        self._files = {name: place / name for place in places for name in list_names(place)}
+        self._files: dict[str, list[StoragePath]] = defaultdict(list)  # by name, of all parts of an input
+        for place in places:
+            for name in sorted(list_names(place)):
+                self._files[part_of(name)[0]].append(place / name)
 
     def find(
         self, url: str, sources: Sequence[str], jobs: Sequence[str] = ("clean", "dedup")
@@ -212,11 +217,11 @@ class _DroppedPages:
         """
         scheme = self._recipe.page_keys[0]
         wanted, rules = normalise_url(url, scheme), list(self._recipe.applied_rules())
-        for source, job in ((source, job) for source in sources for job in jobs):
-            path = self._files.get(f"{source}.{job}.parquet")
+        named = ((source, job, f"{source}.{job}.parquet") for source in sources for job in jobs)
+        for source, job, path in ((source, job, path) for source, job, name in named for path in self._files[name]):
             stages = {rule.name: stage for stage, rule in (rules if job == "dedup" else reversed(rules))}
             try:
-                for table in parquet_tables(path, ["url", "timestamp", "reason", "fact"]) if path else ():
+                for table in parquet_tables(path, ["url", "timestamp", "reason", "fact"]):
                     for page in table.to_pylist():
                         if normalise_url(str(page["url"]), scheme) == wanted:
                             rule = RuleVerdict(stages[page["reason"]], page["reason"], True, page["fact"])
@@ -237,23 +242,23 @@ class _WorkExplainer:
         self._recipe = corpus.recipe
         self._from = _input_options(self._recipe)
         self._folders = folders
-        work_files = {name.removesuffix(".parquet"): path for name, path in find_work_files(folders).items()}
-        self._names = [each["name"] for each in corpus.manifest["inputs"]]
-        missing = [name for name in self._names if name not in work_files]
+        known = [each["name"] for each in corpus.manifest["inputs"]]
+        files = find_work_files(folders)
+        found = {name: part_of(name)[0].removesuffix(".parquet") for name in files}
+        work_files = {name: files[name] for name, source in found.items() if source in set(known)}
+        missing = [name for name in known if name not in set(found.values())]
         if missing:
             raise UsageError(
                 f"the corpus {corpus.path} contains pages of {missing[0]} too, but {folders[0]} has no work file of "
                 "it: give all work folders of the corpus with --work"
             )
-        headers = read_headers({name: work_files[name] for name in self._names})
-        self._header = headers[self._names[0]]
-        inputs = [
-            {"name": name, "bytes": header.source_bytes, "ends_sha256": header.ends_sha256}
-            for name, header in headers.items()
-        ]
+        headers = list(read_headers(work_files).values())
+        self._header, self._names = headers[0], [header.source for header in headers]
+        values = dict.fromkeys((each.source, each.source_bytes, each.ends_sha256) for each in headers)
+        inputs = [{"name": name, "bytes": size, "ends_sha256": ends} for name, size, ends in values]
         if (self._header.fingerprint, inputs) != (corpus.manifest["fingerprint"], corpus.manifest["inputs"]):
             raise UsageError(f"{folders[0]} has work files of another recipe or input than the corpus {corpus.path}")
-        self._files = WorkFiles([work_files[name] for name in self._names])
+        self._files = WorkFiles(list(work_files.values()))
 
     def _next_step(self, source: str = "") -> str:
         """Returns advice on how to find the rule that dropped a page; `source` is the input with the page, "" if
@@ -280,13 +285,13 @@ class _WorkExplainer:
         key = url_key(normalise_url(url, self._recipe.page_keys[0]))
         newest, stale = self._files.captures({key})
         if not len(newest):
-            if dropped := list(self._dropped.find(url, self._names, ["clean"])):
+            if dropped := list(self._dropped.find(url, list(dict.fromkeys(self._names)), ["clean"])):
                 return dropped
             missing = len(self._corpus.manifest["missing"])
             rules = ", ".join(rule.name for rule in self._recipe.readable)  # pages that these rules drop have no row
             raise UsageError(
                 f"the work files of {self._corpus.path} have no page of {url}: it was in none of the "
-                f"{number_of(len(self._names), f'{self._recipe.input_format} file')}"
+                f"{number_of(len(set(self._names)), f'{self._recipe.input_format} file')}"
                 + (f" ({missing:,} more were missing)" if missing else "")
                 + f", or a rule dropped it early ({rules}); {self._next_step()}"
             )

@@ -162,7 +162,10 @@ class DownloadStream:
 
     Attributes:
         length: the bytes of the whole file; None before the first read, and if the server does not tell it.
+        has_ranges: whether the server sends parts of files, after the first read.
     """
+
+    has_ranges = True
 
     def __init__(
         self,

@@ -143,7 +143,7 @@ class Download(DownloadStream):
             raise DownloadError(f"{self._url}: the file changed while it was read")
         if start > self._offset:
             raise DownloadError(f"{self._url}: the server sent bytes from {start:,}, not from {self._offset:,}")
-        self._version, self.length = version, length
+        self._version, self.length, self.has_ranges = version, length, response.status == 206
         self._retry.check_size(length if self._end is None else 0)
         self._skip = self._offset - start
 

@@ -94,13 +94,27 @@ class InputOpener:
         with self._download(url) as download:
             return b"".join(iter(lambda: download.read(1 << 20), b""))
 
-    def size(self, path: str) -> int | None:
-        """Returns the size of an input in bytes; None if its server does not tell it. Raises OSError."""
+    def size(self, path: str, with_ranges: bool = False) -> int | None:
+        """Returns the size of an input in bytes; None if its server does not tell it. Raises OSError.
+
+        With `with_ranges`, also None if its server sends no parts of files.
+        """
         if not is_url(path):
             return Path(path).stat().st_size
         with self._download(path, 0, 1) as download:
             download.read(1)
-            return download.length
+            return download.length if download.has_ranges or not with_ranges else None
+
+    @contextlib.contextmanager
+    def open_at(self, path: str, first: int) -> Iterator[ByteStream]:
+        """Opens a path or URL at an offset, without the cache. Raises OSError."""
+        if is_url(path):
+            with self._download(path, first) as stream:
+                yield stream
+        else:
+            with open_file(Path(path)) as file:
+                file.seek(first)
+                yield file
 
     def read_range(self, path: str, first: int, size: int) -> bytes:
         """Returns `size` bytes of an input from offset `first` on, fewer only at its end. Raises OSError."""

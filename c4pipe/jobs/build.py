@@ -35,7 +35,7 @@ def plan_build(options: BuildOptions | ImportOptions, progress: Progress | None 
     check_output(options.folder, options.formats, options.shards)
     check_annotate_folder(options, options.folder)
     plan = plan_clean(options, progress)
-    inputs = [(file.name, file.size, None) for file in plan.files]
+    inputs = list(dict.fromkeys((file.name, file.size, None) for file in plan.files))
     publish.check_folder(options.folder, corpus_identity(plan.recipe, plan.lists.digests, inputs, options.formats))
     _check_work(plan)
     return BuildPlan(options, plan)
@@ -51,7 +51,7 @@ def build(plan: BuildPlan, progress: Progress) -> Manifest:
         manifest = dedup(plan_dedup(plan.options, {file.name for file in plan.clean.files}), progress, workers)
     known = {file["name"] for file in (*manifest["inputs"], *manifest["missing"])}
     if lost := [file.name for file in plan.clean.files if file.name not in known]:
-        files = f"{len(plan.clean.files)} {plan.clean.recipe.input_format} files"
+        files = f"{plan.clean.file_count} {plan.clean.recipe.input_format} files"
         raise LostDataError(f"{len(lost)} of {files} are not in the corpus: {lost[0]}, ...")
     return manifest
 

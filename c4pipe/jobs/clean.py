@@ -16,6 +16,7 @@ from c4pipe.clean.work_file import WorkHeader, check_pages
 from c4pipe.clean.work_folder import check_done, check_ends, read_headers_of, read_named_header, set_aside, work_path
 from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError, UsageError
 from c4pipe.filters.column_rules import ColumnBelow, missing
+from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.lists import LISTS_FOLDER, Lists
 from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.downloads import NetworkOptions, OnWait
@@ -25,6 +26,7 @@ from c4pipe.io.streams import InputOpener, digest_ends, is_url
 from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.logs import LOG, key_values, log_cost
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions, check_input_kind
+from c4pipe.jobs.parts import count_lines, divide
 from c4pipe.recipes.choose import ListedRecipe, choose_recipe
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
@@ -34,7 +36,7 @@ from c4pipe.runners.local_flow import Workers
 from c4pipe.runners.machine_limits import allowed_cores
 from c4pipe.runners.runner import check_runner, local_workers, run_job
 from c4pipe.runners.worker import cpu_seconds
-from c4pipe.wet.columns import CRAWL_PROVENANCE, parse_columns
+from c4pipe.wet.columns import COPIES_COLUMN, CRAWL_PROVENANCE, parse_columns
 from c4pipe.wet.damage import HAS_NO
 from c4pipe.wet.extraction import choose_extraction
 from c4pipe.wet.inputs import InputFile, Missing, find_inputs
@@ -78,6 +80,11 @@ class CleanPlan:
         """The fingerprint of the recipe with its lists."""
         return self.listed.fingerprint
 
+    @property
+    def file_count(self) -> int:
+        """The number of input files; a file with parts counts once."""
+        return len({file.name for file in self.files})
+
     def target(self, file: InputFile) -> StoragePath:
         """Returns the path of a file's work file."""
         return work_path(self.work, file)
@@ -120,11 +127,12 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
     columns: tuple[str, ...] = CRAWL_PROVENANCE if options.provenance else ()
     if isinstance(options, ImportOptions):
         files, columns = find_text(options, notes.append)
+        files = divide(files, options.layout, options.work_folder, notes.append)
     else:
         files = find_inputs(
             options.input_names, options.selection, note_wait(progress), notes.append, options.input_kind
         )
-    recipe = recipe.with_columns(columns)
+    recipe = recipe.with_columns(columns + ((COPIES_COLUMN,) if options.copies else ()))
     _check_columns(recipe)
     listed = ListedRecipe.gather(recipe, options.lists, options.links, options.language_model)
     plan = CleanPlan(options, listed, files, tuple(notes), dropped)
@@ -134,8 +142,13 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
 
 
 def _check_columns(recipe: Recipe) -> None:
-    """Raises UsageError where a rule needs numbers of a column that the pages do not carry."""
+    """Raises UsageError where a rule needs a column that the pages do not carry, or a column needs a rule."""
     columns = dict(parse_columns(recipe.columns))
+    if COPIES_COLUMN in recipe.columns and not recipe.has(NearDuplicate.name):
+        raise UsageError(
+            f"--copies: recipe {recipe.name} has no rule near_duplicate: give a recipe file with "
+            'on = ["near_duplicate"], or leave the option out'
+        )
     for _, rule in recipe.rules():
         if isinstance(rule, ColumnBelow) and columns.get(rule.column) not in ("int", "float"):
             raise UsageError(f"recipe {recipe.name}: {missing(rule, 'the inputs')}")
@@ -191,7 +204,7 @@ def work_state(plan: CleanPlan) -> WorkState:
     done, absent, open_files = [], [], []
     for file in plan.files:
         target = plan.target(file)
-        if target.name in present and (annotate is None or annotate.path(file.name).name in annotated):
+        if target.name in present and (annotate is None or annotate.path(file.work_name).name in annotated):
             done.append(file)
         elif work_folder.missing_note(target).name in present:
             absent.append(file)
@@ -252,8 +265,8 @@ def _note_dropped(plan: CleanPlan, state: WorkState, progress: Progress) -> None
     """Deletes dropped-page files of inputs that are cleaned again. Warns about finished inputs that have none."""
     keep = plan.dropped
     if keep:
-        dropped_pages.clear(keep, (file.name for file in (*state.missing, *state.open)), "clean")
-        note_unaudited(keep, [file.name for file in state.done], "clean", progress)
+        dropped_pages.clear(keep, (file.work_name for file in (*state.missing, *state.open)), "clean")
+        note_unaudited(keep, [file.work_name for file in state.done], "clean", progress)
 
 
 def _only_annotation(plan: CleanPlan) -> contextlib.AbstractContextManager[None]:
@@ -266,20 +279,21 @@ def _finish_annotation(plan: CleanPlan) -> None:
     """Writes the manifest of the annotated folder, now that all of its files are there."""
     annotate, state = plan.options.annotation, work_state(plan)
     if annotate:
-        sources = [file.name for file in state.done]
+        sources = [file.work_name for file in state.done]
         annotated_folder.write_manifest(annotate, plan.recipe, plan.fingerprint, sources, plan.missing())
 
 
 def _largest_first(files: Iterable[InputFile]) -> list[InputFile]:
     """Returns the files in the order of their tasks: workers that take the largest first end at the same time."""
-    return sorted(files, key=lambda file: (-(file.size or 0), file.name))
+    return sorted(files, key=lambda file: (-file.load, file.work_name))
 
 
 def _run(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: Workers | None) -> None:
     """Cleans files on the runner."""
     options = plan.options
+    files = count_lines(plan.work, files, options.network, progress.note)
     paths = [file.path if is_url(file.path) else str(Path(file.path).absolute()) for file in files]
-    tasks = [(path, str(plan.target(file))) for path, file in zip(paths, files, strict=True)]
+    tasks = [(path, str(plan.target(file)), *(file.part or ())) for path, file in zip(paths, files, strict=True)]
 
     def graph(flow: Flow) -> None:
         step = CleanWetFile(
@@ -294,7 +308,7 @@ def _run(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: W
         flow.map("Clean file", flow.create("Files", tasks), step)
 
     known = all(file.size is not None for file in plan.files)
-    sizes = {plan.target(file).name: file.size if known and file.size else 1 for file in plan.files}
+    sizes = {plan.target(file).name: file.load if known and file.load else 1 for file in plan.files}
     with watch_clean(progress, plan.work, sizes):
         run_job(graph, options, len(tasks), progress.runs_as, workers)
 
@@ -322,16 +336,17 @@ def _verify(plan: CleanPlan, progress: Progress) -> dict[str, int]:
     If no file has a page, everything about the files is deleted.
     """
     state = work_state(plan)
-    count = len(plan.files)
+    count = len(plan.files)  # with the parts of large files
     if state.open:
         raise LostDataError(
-            f"the runner ended without cleaning {len(state.open)} of {count} files: {state.open[0].name}, ..."
+            f"the runner ended without cleaning {len(state.open)} of {count} files: {state.open[0].work_name}, ..."
         )
     errors = [note["error"] for note in plan.missing()]
-    problems: list[str] = []
+    without_page: dict[str, str] = {}
     counts = control_totals.add_reports(
-        map(partial(_logged_counts, problems), read_headers_of(map(plan.target, state.done)))
+        map(partial(_logged_counts, without_page), read_headers_of(map(plan.target, state.done)))
     )
+    problems = list(filter(None, without_page.values()))
     if not counts.get("pages.read"):
         for file in plan.files:  # a run with the right inputs must find nothing of these
             work_folder.forget_input(plan.target(file))
@@ -346,7 +361,7 @@ def _verify(plan: CleanPlan, progress: Progress) -> dict[str, int]:
 
 
 def _no_page(plan: CleanPlan, reasons: Sequence[str]) -> C4pipeError:
-    files = "the input file" if len(plan.files) == 1 else f"the {len(plan.files):,} input files"
+    files = "the input file" if plan.file_count == 1 else f"the {plan.file_count:,} input files"
     return C4pipeError(f"no page was found in {files}: {_named(reasons)}; give {plan.recipe.input_format} files")
 
 
@@ -358,7 +373,7 @@ def _named(files: Sequence[str]) -> str:
 
 def _check_missing_files(plan: CleanPlan, errors: Sequence[str]) -> None:
     """Raises C4pipeError if more files are missing than the options allow, given the errors of all of them."""
-    limit, count = plan.options.max_missing, len(plan.files)
+    limit, count = plan.options.max_missing, plan.file_count
     if len(errors) <= (count - 1 if limit is None else limit):
         return
     unread = [error for error in errors if HAS_NO in error]
@@ -368,12 +383,17 @@ def _check_missing_files(plan: CleanPlan, errors: Sequence[str]) -> None:
     raise C4pipeError(f"{len(errors)} of {count} files {what}: {_named(unread or errors)}")
 
 
-def _logged_counts(problems: list[str], header: WorkHeader) -> Mapping[str, int]:
-    """Returns the counts of a work file, and logs the damage among them. Adds to `problems` a file without a page."""
+def _logged_counts(without_page: dict[str, str], header: WorkHeader) -> Mapping[str, int]:
+    """Returns the counts of a work file, and logs the damage among them.
+
+    Adds to `without_page`, by name, why a file has no page; "" for a file of which a part has pages.
+    """
     if damage := {name: number for name, number in header.counts.items() if name.startswith("damage.")}:
         LOG.warning("%s is damaged: %s", header.source, key_values(damage))
-    if not header.counts.get("pages.read"):
-        problems.append(f"{header.source}: {_why_no_page(header)}")
+    if header.counts.get("pages.read"):
+        without_page[header.source] = ""
+    else:
+        without_page.setdefault(header.source, f"{header.source}: {_why_no_page(header)}")
     return header.counts
 
 
@@ -434,8 +454,8 @@ def _damage(plan: CleanPlan, inputs: InputOpener, file: InputFile) -> tuple[Stor
             suspect = examples.examples_file(target)
             examples.read_examples(target)
         if annotate := plan.options.annotation:
-            suspect = annotate.path(file.name)
-            check_annotated_file(annotate, file.name, plan.fingerprint, header.ends_sha256)
+            suspect = annotate.path(file.work_name)
+            check_annotated_file(annotate, file.work_name, plan.fingerprint, header.ends_sha256)
     except DamagedFileError as error:
         return suspect, error
     return None

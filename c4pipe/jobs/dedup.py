@@ -72,14 +72,14 @@ class CorpusPlan:
 
     @property
     def sources(self) -> list[str]:
-        """The names of the WET files."""
-        return [header.source for header in self.headers]
+        """The names of the WET files; of a file with parts, those of the parts."""
+        return [name.removesuffix(".parquet") for name in self.files]
 
     @cached_property
     def identity(self) -> dict[str, Any]:
         """The identity of the corpus, as JSON values: two corpora with the same identity have the same bytes."""
-        inputs = [(header.source, header.source_bytes, header.ends_sha256) for header in self.headers]
-        return corpus_identity(self.recipe, self.headers[0].lists, inputs, self.options.formats, self.layout)
+        inputs = dict.fromkeys((each.source, each.source_bytes, each.ends_sha256) for each in self.headers)
+        return corpus_identity(self.recipe, self.headers[0].lists, list(inputs), self.options.formats, self.layout)
 
     @cached_property
     def shard_files(self) -> list[str]:

@@ -87,6 +87,10 @@ class ProvenanceOptions:
         bool,
         Option("keep the origin of each page in further columns: its file, and its record or row in the file"),
     ] = False
+    copies: Annotated[
+        bool,
+        Option("keep in a column how many pages of the inputs were nearly the same; the recipe has near_duplicate"),
+    ] = False
 
 
 @dataclass(frozen=True)

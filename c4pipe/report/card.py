@@ -34,6 +34,7 @@ _FIELDS = {
     "text": "the lines that the rules kept, joined by newlines",
     "timestamp": "when the page was crawled, such as `2019-04-18T10:12:43Z`",
     "language": "code of the language, `und` if it is not known",
+    "copies": "how many pages of the inputs were nearly the same as the page, with it",
     PROBABILITY: "how sure the detector was, from 0 to 1",
 }
 _ORIGIN = {

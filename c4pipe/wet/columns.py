@@ -21,8 +21,11 @@ TYPES = {"string": "string", "int": "int64", "float": "float64", "bool": "bool",
 EXTRA = "extra"
 """The struct in which work files and the shuffle of pages have all columns."""
 
-RESERVED = ("url", "text", "timestamp", "language", "language_probability", "source_file", "source_row")
-"""Names that a column of a user can't have: the columns of each corpus, and TEXT_PROVENANCE."""
+RESERVED = ("url", "text", "timestamp", "language", "language_probability", "source_file", "source_row", "copies")
+"""Names that a column of a user can't have: the columns of each corpus, TEXT_PROVENANCE and COPIES_COLUMN."""
+
+COPIES_COLUMN = "copies:int"
+"""The column of the option --copies. It is null until deduplication knows the size of a page's cluster."""
 
 CRAWL_PROVENANCE = (
     *("crawl:string", "warc_file:string", "warc_record_id:string"),

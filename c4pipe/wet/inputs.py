@@ -46,18 +46,63 @@ _LISTING_CAP = 64 * 1024 * 1024  # bytes of a list of files, packed or unpacked:
 _LONGEST = 230  # bytes of a name: file systems allow 255, and ".quarantine.jsonl" and the like are added
 
 
+_PART_NAME = re.compile(r"(\.(?:parquet|jsonl|json|txt))\.part-([0-9]{5,})-of-([0-9]{5,})(?=\.|$)")
+
+
+class Part(NamedTuple):
+    """A part of a large file of text: the lines that begin in a range of its bytes, or row groups of Parquet.
+
+    Attributes:
+        number: its number, from 0.
+        of: how many parts the file has.
+        first: the offset of its first byte, or the number of its first row group.
+        end: the offset or number behind its last.
+        size: the bytes of the whole file.
+        line: the number of the first line that begins in it, from 1; 0 where it is not known.
+    """
+
+    number: int
+    of: int
+    first: int
+    end: int
+    size: int
+    line: int = 0
+
+    def work_name(self, source: str) -> str:
+        """Returns the name of the part's work file without its ending, given the name of the file."""
+        return f"{source}.part-{self.number:05}-of-{self.of:05}"
+
+
+def part_of(name: str) -> tuple[str, int, int]:
+    """Returns a name without the part of a file that it names, and the part's number and count; 0 and 1 without one."""
+    match = _PART_NAME.search(name)
+    return (name[: match.end(1)] + name[match.end() :], int(match[2]), int(match[3])) if match else (name, 0, 1)
+
+
 class InputFile(NamedTuple):
-    """A file to clean.
+    """A file to clean, or a part of one.
 
     Attributes:
         path: a path or a URL.
         name: its name without folders, from which the work file gets its name; it also decides ties.
-        size: in bytes as it is stored; None for a URL, whose size is not known before it is read.
+        size: of the file in bytes as it is stored; None for a URL, whose size is not known before it is read.
+        part: which part of the file this is; None for all of it.
     """
 
     path: str
     name: str
     size: int | None
+    part: Part | None = None
+
+    @property
+    def work_name(self) -> str:
+        """The name of the work file without its ending."""
+        return self.part.work_name(self.name) if self.part else self.name
+
+    @property
+    def load(self) -> int:
+        """The bytes of the file or part, about; 0 where they are not known."""
+        return (self.size or 0) // (self.part.of if self.part else 1)
 
 
 class Missing(TypedDict):

@@ -17,6 +17,7 @@ from c4pipe.io.text import LINE_BYTES, parse_row, read_pieces
 from c4pipe.wet.columns import RESERVED, TEXT_PROVENANCE, BadValueError, convert, parse_columns
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.extraction import NO_COLUMN, TextLayout, is_json
+from c4pipe.wet.inputs import Part
 from c4pipe.wet.page import Page, microseconds
 
 NO_TIMESTAMP = "1970-01-01T00:00:00Z"
@@ -28,6 +29,7 @@ _ISO_DATE = re.compile(
 )
 _BATCH_BYTES = 8 * 1024 * 1024  # of text that are Python objects at a time, about
 _BATCH_ROWS = 1024
+_READ = 256 * 1024  # bytes of a part of a file
 
 Items = Iterator[Page | Damage]
 
@@ -45,16 +47,67 @@ def read_text_pages(stream: ByteStream, name: str, layout: TextLayout, columns: 
     begins, from 1; without these for a whole file. A document without a timestamp gets NO_TIMESTAMP.
     Raises OSError where the stream can't be read.
     """
-    maker, number = _PageMaker(name, layout, columns), 0
-    items = _json_pages(stream, maker) if is_json(name) else _plain_pages(stream, maker)
-    for number, item in enumerate(items, 1):  # noqa: B007
+    number = 0
+    for number, item in enumerate(_items(stream, _PageMaker(name, layout, columns)), 1):  # noqa: B007
         yield item
     if not number:
         yield Damage("empty_file", 0)
 
 
-def _json_pages(stream: ByteStream, maker: "_PageMaker") -> Items:
-    for item in read_lines(stream, maker.name):
+def read_part_pages(
+    stream: ByteStream, name: str, layout: TextLayout, columns: Sequence[str], part: Part
+) -> Iterator[tuple[Page | Damage, float]]:
+    """Yields the documents of the lines that begin in a part of a file, and the damage, as `read_text_pages` does.
+
+    Args:
+        stream: the file from the byte before the part on, or from its start; not compressed.
+        name: the name of the file.
+        layout: how documents lie in it; plain text is split into lines.
+        columns: the columns that pages carry besides, as `Recipe.columns`.
+        part: the part.
+
+    Each document comes with the share of the part that was read, from 0 to 1. Raises OSError.
+    """
+    lines = _LinesOfPart(stream, part)
+    for item in _items(lines, _PageMaker(name, layout, columns), part.line):
+        yield item, lines.share
+
+
+class _LinesOfPart:
+    """A stream of the lines that begin in a part; the last one is read to its end, behind the part."""
+
+    def __init__(self, stream: ByteStream, part: Part) -> None:
+        self._stream, self._part = stream, part
+        self._offset = max(0, part.first - 1)  # of the next byte that the stream gives
+        self._at_line, self._is_done = not part.first, False
+
+    @property
+    def share(self) -> float:
+        return min(1.0, max(0.0, (self._offset - self._part.first) / (self._part.end - self._part.first)))
+
+    def read(self, size: int) -> bytes:
+        last = self._part.end - 1  # the first line end from here on ends the part
+        while not self._is_done:
+            data, first, end = self._stream.read(size), 0, 0
+            start, self._offset = self._offset, self._offset + len(data)
+            if not self._at_line:
+                first = data.find(b"\n", 0, max(0, last - start)) + 1
+                self._at_line = first > 0
+            if self._at_line:
+                end = data.find(b"\n", max(first, last - start)) + 1
+            self._is_done = not data or end > 0 or (not self._at_line and self._offset >= last)
+            if self._at_line and (lines := data[first : end or None]):
+                return lines
+        return b""
+
+
+def _items(stream: ByteStream, maker: "_PageMaker", first: int = 1) -> Items:
+    """Yields documents and damage, given the number of the first line."""
+    return _json_pages(stream, maker, first) if is_json(maker.name) else _plain_pages(stream, maker, first)
+
+
+def _json_pages(stream: ByteStream, maker: "_PageMaker", first: int) -> Items:
+    for item in read_lines(stream, maker.name, first):
         if isinstance(item, Damage):
             yield item
             continue
@@ -76,13 +129,13 @@ def _json_pages(stream: ByteStream, maker: "_PageMaker") -> Items:
         yield from maker.pages(number, text.encode(), row)
 
 
-def _plain_pages(stream: ByteStream, maker: "_PageMaker") -> Items:
+def _plain_pages(stream: ByteStream, maker: "_PageMaker", first_line: int) -> Items:
     split = maker.layout.split
     if split == "files":
         yield from _whole_file(stream, maker)
         return
     first, held, size = 0, list[bytes](), 0
-    for item in read_lines(stream, maker.name):
+    for item in read_lines(stream, maker.name, first_line):
         if isinstance(item, Damage):
             yield item
             continue
@@ -117,27 +170,31 @@ def _whole_file(stream: ByteStream, maker: "_PageMaker") -> Items:
 
 
 def read_parquet_pages(
-    path: StoragePath | WebPath, name: str, layout: TextLayout, columns: Sequence[str] = ()
+    path: StoragePath | WebPath, name: str, layout: TextLayout, columns: Sequence[str] = (), part: Part | None = None
 ) -> Iterator[tuple[Page | Damage, float]]:
-    """Yields the documents of a Parquet file in their order, and the damage, as `read_text_pages` does.
+    """Yields the documents of a Parquet file, or of a part of it, in their order, and the damage, as `read_text_pages`.
 
     Each document comes with the share of the rows that were read before it, from 0 to 1.
 
     Raises OSError where the file can't be opened or read; ValueError, ArrowException or LookupError where it is no
     Parquet, or lacks the column of the text.
     """
-    maker, seen = _PageMaker(name, layout, columns), 0
+    maker = _PageMaker(name, layout, columns)
     file = open_parquet(path)[0]
     with file:
         names = file.schema_arrow.names
         wanted = dict.fromkeys((*layout.columns, *(each.name for each in maker.columns)))
         columns = [each for each in wanted if each in (layout.text, *names)]
         check_columns(file.schema_arrow, columns)
-        for group in range(file.num_row_groups):
-            rows, done = file.metadata.row_group(group).num_rows, 0
+        sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+        groups = range(*part[2:4]) if part else range(len(sizes))
+        before = seen = sum(sizes[: groups.start])
+        total = max(1, sum(sizes[groups.start : groups.stop]))
+        for group in groups:
+            rows, done = sizes[group], 0
             try:
                 for batch in file.iter_batches(_batch_rows(file, group, columns), [group], columns, use_threads=False):
-                    share = (seen + done) / file.metadata.num_rows
+                    share = (seen - before + done) / total
                     for item in _of_batch(batch, seen + done, maker):
                         yield item, share
                     done += len(batch)
@@ -145,7 +202,7 @@ def read_parquet_pages(
                 if isinstance(error, DownloadError) or (isinstance(error, OSError) and error.errno is not None):
                     raise
                 damage = Damage("parquet_corrupt", seen + done + 1, 0, f"{rows - done} rows".encode())
-                yield damage, seen / file.metadata.num_rows
+                yield damage, (seen - before) / total
             seen += rows
 
 
@@ -306,23 +363,24 @@ def _pieces(stream: ByteStream, name: str) -> Iterator[bytes | Damage]:
         yield Damage(piece.kind, 0, piece.length, piece.first[:FIRST_BYTES]) if isinstance(piece, Gap) else piece
 
 
-def read_lines(stream: ByteStream, name: str) -> Iterator[Line | Damage]:
+def read_lines(stream: ByteStream, name: str, first: int = 1) -> Iterator[Line | Damage]:
     r"""Yields the lines of a text file, which end at `\n`, and the damage in it.
 
-    The arguments are those of `read_pieces`. A line that damage cuts is left out, and so is a line of more than
+    The arguments are those of `read_pieces`, and the number of the first line: a stream that begins behind the first
+    line of a file is not compressed. A line that damage cuts is left out, and so is a line of more than
     LINE_BYTES bytes. The offset of damage is the number of the line before which, or in which, it is.
 
     Raises OSError where the stream can't be read.
     """
-    number, held, size, is_cut = 1, list[bytes](), 0, False
-    for piece in _pieces(stream, name):
+    number, held, size, is_cut = first, list[bytes](), 0, False
+    for piece in _pieces(stream, name) if first == 1 else iter(lambda: stream.read(_READ), b""):
         if isinstance(piece, Damage):
             yield piece._replace(offset=number, length=piece.length or size)
             held, size, is_cut = [], 0, True
             continue
-        first, newline, rest = piece.partition(b"\n")
-        held.append(first)
-        size += len(first)
+        begin, newline, rest = piece.partition(b"\n")
+        held.append(begin)
+        size += len(begin)
         if size > LINE_BYTES:
             if not is_cut:
                 yield Damage("record_too_large", number, size, held[0][:FIRST_BYTES])

@@ -26,6 +26,7 @@ RUN_BY = {
     "docs/beam.md": "tests/beam/test_beam_page.py",
     "docs/import.md": "tests/jobs/test_import.py",
     "docs/own_rules.md": "tests/recipes/test_own_rules.py",
+    "docs/near_duplicates.md": "tests/dedup/test_near_copies.py",
     "docs/objectives.md": "tests/objectives/test_packing.py",
     "docs/python-api.md": "tests/api/test_python_api_page.py",
     "docs/tasks.md": "tests/objectives/test_tasks_page.py",

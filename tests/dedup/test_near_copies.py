@@ -1,0 +1,126 @@
+"""The option --copies: each page says how many pages of the inputs were nearly the same."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import c4pipe
+from c4pipe import read
+from c4pipe.errors import UsageError
+from c4pipe.jobs import dedup
+from c4pipe.wet.columns import CRAWL_PROVENANCE
+from tests.dedup.test_near_duplicates import build, write_crawl
+from tests.helpers.doc_examples import python_blocks
+from tests.helpers.documents import ROOT
+from tests.helpers.near_crawls import clusters_of, kept_of, made_texts, pages_of
+
+CRAWL = ROOT / "samples" / "crawl"
+TEXTS = made_texts(120, sizes=(1, 2, 5, 9))
+
+
+def copies_of(folder: Path) -> dict[str, int]:
+    tables = [pq.read_table(path, columns=["url", "copies"]) for path in (folder / "corpus").glob("und/*.parquet")]
+    return {row["url"]: row["copies"] for table in tables for row in table.to_pylist()}
+
+
+def expected() -> Mapping[str, int]:
+    pages, clusters = pages_of(TEXTS), clusters_of(TEXTS, 0.75)
+    of_url = {pages[number].url: len(cluster) for cluster in clusters for number in cluster}
+    return {url: of_url.get(url, 1) for url in kept_of(pages, clusters, TEXTS)}
+
+
+@pytest.mark.parametrize(
+    "runner",
+    [pytest.param("spark", marks=pytest.mark.spark), pytest.param("FnApiRunner", marks=pytest.mark.beam)],
+)
+def test_a_page_has_the_size_of_its_cluster_on_other_runners(runner: str, tmp_path: Path) -> None:
+    write_crawl(tmp_path, pages_of(TEXTS), 5)
+    c4pipe.build_corpus(
+        tmp_path / "crawl", output=tmp_path / "corpus", recipe=tmp_path / "near.toml", copies=True, runner=runner
+    )
+    assert copies_of(tmp_path) == expected()
+
+
+@pytest.mark.parametrize(("files", "workers", "group"), [(1, 1, 100), (9, 2, 100), (9, 1, 2)])
+def test_a_page_has_the_size_of_its_cluster(
+    files: int, workers: int, group: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dedup, "group_size", lambda files, rows: group)
+    build(tmp_path, pages_of(TEXTS), files, workers=workers, copies=True, format="parquet,tfrecord,json")
+    found = copies_of(tmp_path)
+    assert found == expected()
+    assert {1, 2, 5} < set(found.values())
+    assert sum(found.values()) == len(TEXTS)
+    assert {page["url"]: page["copies"] for page in read.documents(tmp_path / "corpus")}.items() <= found.items()  # type: ignore[typeddict-item]
+    for name in ("tfrecord", "json"):
+        shards = c4pipe.open_corpus(tmp_path / "corpus").shards(None, name)
+        assert sum(shard.rows for shard in shards) == len(found)
+
+
+def test_all_other_bytes_are_the_same_without_it(tmp_path: Path) -> None:
+    build(tmp_path / "without", pages_of(TEXTS))
+    build(tmp_path / "with", pages_of(TEXTS), copies=True)
+    columns = ["url", "text", "timestamp", "language", "language_probability"]
+    for path in sorted((tmp_path / "without" / "corpus").glob("und/*.parquet")):
+        other = tmp_path / "with" / "corpus" / "und" / path.name
+        assert pq.read_schema(path).names == columns
+        assert pq.read_table(path).equals(pq.read_table(other, columns=columns))
+
+
+def test_provenance_and_copies_together(tmp_path: Path) -> None:
+    corpus = build(tmp_path, pages_of(TEXTS), copies=True, provenance=True)
+    assert corpus.recipe.columns == (*CRAWL_PROVENANCE, "copies:int")
+    (row,) = pq.read_table(next((tmp_path / "corpus").glob("und/*train*.parquet"))).slice(0, 1).to_pylist()
+    assert row["warc_file"].startswith("CC-")
+    assert row["copies"] >= 1
+
+
+def test_imported_pages_and_pages_that_lose_spans(tmp_path: Path) -> None:
+    rows = [{"text": text, "id": number} for number, text in enumerate(TEXTS)]
+    (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "my.toml").write_text('base = "as-is"\non = ["near_duplicate", "repeated_span"]\n')
+    c4pipe.import_text(
+        tmp_path / "texts.jsonl",
+        recipe=tmp_path / "my.toml",
+        columns="id",
+        copies=True,
+        output=tmp_path / "corpus",
+        workers=1,
+    )
+    found = [page for path in (tmp_path / "corpus").glob("und/*.parquet") for page in pq.read_table(path).to_pylist()]
+    assert sum(page["copies"] for page in found) == len(TEXTS)
+    assert sorted(page["copies"] for page in found) == sorted(expected().values())
+    assert {page["id"] for page in found} <= set(range(len(TEXTS)))
+
+
+def test_pages_are_read_by_the_weights_of_the_page(tmp_path: Path) -> None:
+    """The block of near_duplicates.md."""
+    build(tmp_path, pages_of(TEXTS), copies=True)
+    (code,) = python_blocks(ROOT / "docs" / "near_duplicates.md")
+    names: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        exec(compile(code, "near_duplicates.md", "exec"), names)
+        epochs = [[page["url"] for page in names["weighted"]("corpus", 1, epoch)] for epoch in (0, 0, 1)]
+    weights = {1: 1, 2: 2, 3: 3, 4: 3, 5: 5, 99: 5, 100: 8, 999: 8, 1000: 1}
+    assert {size: names["times"]({"copies": size, "url": "a"}) for size in weights} == weights
+    train = Counter(page["url"] for page in read.documents(tmp_path / "corpus"))
+    sizes = expected()
+    assert Counter(epochs[0]) == {url: (5 if sizes[url] > 4 else min(sizes[url], 3)) for url in train}
+    assert epochs[0] == epochs[1] != epochs[2]
+    assert sorted(epochs[0]) == sorted(epochs[2])
+    names["WEIGHTS"][0] = 1.5
+    found = Counter(names["times"]({"copies": 1, "url": str(number)}) for number in range(2000))
+    assert found.keys() == {1, 2}
+    assert 900 < found[1] < 1100
+
+
+def test_the_column_needs_the_rule(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^--copies: recipe c4 has no rule near_duplicate: give a recipe file with"):
+        c4pipe.build_corpus(CRAWL, output=tmp_path / "corpus", copies=True, workers=1)
+    assert not (tmp_path / "corpus").exists()
