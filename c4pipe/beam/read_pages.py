@@ -75,7 +75,11 @@ class ReadPages(PageTransform):
         """Lists the files, and adds a task for each. Raises UsageError where a pattern names no file."""
         selection = Selection(files=None if self._files is None else parse_slice(self._files))
         files = find_inputs(self._patterns, selection, kind=self._kind)
-        tasks = root | "Files" >> beam.Create([tuple(file) for file in files]) | "Spread" >> beam.Reshuffle()
+        tasks = (
+            root
+            | "Files" >> beam.Create([(file.path, file.name, file.size) for file in files])
+            | "Spread" >> beam.Reshuffle()
+        )
         read = beam.ParDo(_ReadFile(self._extraction)).with_output_types(Page, **{REPORT: Report})
         return (tasks | "Read" >> read.with_outputs(REPORT, main="pages")).pages
 
