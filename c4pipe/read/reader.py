@@ -18,6 +18,7 @@ from c4pipe.io.options import Option, shared_fields, takes_options
 from c4pipe.io.words import short_repr
 from c4pipe.read.order import WINDOW, Order, after
 from c4pipe.read.source import Source, find
+from c4pipe.read.weights import weighted
 
 STATE_VERSION = 2
 """The version of the states of readers and mixtures. The order of version 1 was another one for few files."""
@@ -398,6 +399,14 @@ class DocumentOptions:
     verify: Annotated[
         bool, Option("whether the SHA-256 of each file is compared with the manifest before the file is read")
     ] = False
+    weights: Annotated[
+        Mapping[int, float] | None,
+        Option(
+            "how often a document is read in an epoch, by its number of copies: {1: 1, 2: 2, 100: 0.5} reads a document "
+            "of 2 to 99 copies twice, and half of those of 100 or more; the corpus needs the column copies (--copies)",
+            otherwise="each document once",
+        ),
+    ] = None
 
 
 @takes_options(DocumentOptions)
@@ -416,4 +425,6 @@ def documents(options: DocumentOptions) -> Reader:
     file is missing, damaged or different from the manifest.
     """
     source = find(options.path, options.split, options.languages, options.verify)
+    if options.weights is not None:
+        source = weighted(source, options.weights)
     return Reader(source, Order(**shared_fields(options, Order)))

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -98,26 +99,89 @@ def test_imported_pages_and_pages_that_lose_spans(tmp_path: Path) -> None:
     assert {page["id"] for page in found} <= set(range(len(TEXTS)))
 
 
-def test_pages_are_read_by_the_weights_of_the_page(tmp_path: Path) -> None:
-    """The block of near_duplicates.md."""
-    build(tmp_path, pages_of(TEXTS), copies=True)
-    (code,) = python_blocks(ROOT / "docs" / "near_duplicates.md")
-    names: dict[str, Any] = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path)
-        exec(compile(code, "near_duplicates.md", "exec"), names)
-        epochs = [[page["url"] for page in names["weighted"]("corpus", 1, epoch)] for epoch in (0, 0, 1)]
-    weights = {1: 1, 2: 2, 3: 3, 4: 3, 5: 5, 99: 5, 100: 8, 999: 8, 1000: 1}
-    assert {size: names["times"]({"copies": size, "url": "a"}) for size in weights} == weights
-    train = Counter(page["url"] for page in read.documents(tmp_path / "corpus"))
+WEIGHTS = {1: 1, 2: 2, 3: 3, 5: 5, 100: 8, 1000: 1}
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus with the column `copies`, in several shards."""
+    folder = tmp_path_factory.mktemp("counted")
+    build(folder, pages_of(TEXTS), copies=True, shards=3)
+    return folder / "corpus"
+
+
+def weighted_urls(corpus: Path, weights: Mapping[int, float] = WEIGHTS, **order: Any) -> list[str]:
+    return [page["url"] for page in read.documents(corpus, weights=weights, **order)]
+
+
+def test_pages_are_read_by_weights(counted: Path) -> None:
     sizes = expected()
-    assert Counter(epochs[0]) == {url: (5 if sizes[url] > 4 else min(sizes[url], 3)) for url in train}
+    once = [page["url"] for page in read.documents(counted)]
+    wanted = Counter({url: (5 if sizes[url] > 4 else min(sizes[url], 3)) for url in once})
+    epochs = [weighted_urls(counted, seed=1, epoch=epoch) for epoch in (0, 0, 1)]
+    assert Counter(epochs[0]) == Counter(epochs[2]) == wanted
     assert epochs[0] == epochs[1] != epochs[2]
-    assert sorted(epochs[0]) == sorted(epochs[2])
-    names["WEIGHTS"][0] = 1.5
-    found = Counter(names["times"]({"copies": 1, "url": str(number)}) for number in range(2000))
-    assert found.keys() == {1, 2}
-    assert 900 < found[1] < 1100
+    assert len(read.documents(counted, weights=WEIGHTS)) == wanted.total()
+    parts = [weighted_urls(counted, seed=1, shard_index=index, num_shards=4) for index in range(4)]
+    assert Counter(chain(*parts)) == wanted
+    assert weighted_urls(counted, {1: 1}) == once
+
+
+def test_pages_of_a_file_come_once_before_one_comes_again(counted: Path) -> None:
+    first = c4pipe.open_corpus(counted).shards()[0]
+    urls = weighted_urls(counted)
+    assert len(set(urls[: first.rows])) == first.rows
+
+
+def test_fractions_and_pages_that_are_left_out(counted: Path) -> None:
+    sizes = expected()
+    found = Counter(weighted_urls(counted, {1: 1.5, 2: 0}))
+    assert {sizes[url] for url in found} == {1}
+    assert set(found.values()) == {1, 2}
+    assert found == Counter(weighted_urls(counted, {1: 1.5, 2: 0}, seed=2, epoch=3))
+
+
+def test_a_weighted_reader_goes_on_from_its_state(counted: Path) -> None:
+    whole = weighted_urls(counted, seed=3)
+    reader = read.documents(counted, seed=3, weights=WEIGHTS)
+    before = [next(reader)["url"] for _ in range(len(whole) // 2)]
+    other = read.documents(counted, seed=3, weights=WEIGHTS)
+    other.restore(json.loads(json.dumps(reader.state())))
+    assert before + [page["url"] for page in other] == whole
+    with pytest.raises(UsageError, match="the state belongs to another order or other documents"):
+        read.documents(counted, seed=3).restore(reader.state())
+    with pytest.raises(UsageError, match="the state belongs to another order or other documents"):
+        read.documents(counted, seed=3, weights={1: 2}).restore(reader.state())
+
+
+@pytest.mark.parametrize(
+    ("weights", "says"),
+    [
+        ({}, "weights={}: give a table"),
+        ({0: 1}, "weights: 0: 1: give numbers of copies from 1 on"),
+        ({1: -1}, "weights: 1: -1: give numbers of copies from 1 on, and weights from 0 to 1,000"),
+        ({1: float("nan")}, "weights: 1: nan: give"),
+        ({"1": 1}, "weights: '1': 1: give"),
+    ],
+)
+def test_wrong_weights_are_one_sentence(weights: Any, says: str, counted: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        read.documents(counted, weights=weights)
+    assert str(caught.value).startswith(says)
+
+
+def test_weights_need_the_column(small_corpus: Path) -> None:
+    with pytest.raises(UsageError, match="has no column copies, and weights need it: build the corpus with --copies"):
+        read.documents(small_corpus, weights={1: 1})
+
+
+def test_the_block_of_the_page_runs(
+    counted: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (code,) = python_blocks(ROOT / "docs" / "near_duplicates.md")
+    monkeypatch.chdir(counted.parent)
+    exec(compile(code, "near_duplicates.md", "exec"), {})
+    assert int(capsys.readouterr().out) == len(weighted_urls(counted))
 
 
 def test_the_column_needs_the_rule(tmp_path: Path) -> None:

@@ -1,0 +1,104 @@
+"""Documents that are read several times an epoch, by how many pages of the crawl were nearly the same.
+
+The numbers are those of the column `copies` (`--copies`). FineWeb 2 calls it rehydration: its README at
+https://github.com/huggingface/fineweb-2 has a table of weights.
+"""
+
+import math
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from itertools import compress
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from c4pipe.corpus.reader import Documents, Shard, read_shard, read_tables
+from c4pipe.errors import UsageError
+from c4pipe.io.words import short
+from c4pipe.read.order import random_numbers
+from c4pipe.read.source import Source
+
+COPIES = "copies"
+"""The column that says how many pages were nearly the same, the page itself included."""
+
+_MOST = 1000  # times that a document is read
+
+
+@dataclass(frozen=True)
+class WeightedSource(Source):
+    """A source whose documents are read several times, or not at all.
+
+    The rows of a file are those of its turns: first all documents that are read at least once, then those that are read
+    at least twice, and so on. So the repetitions of a document are far apart.
+
+    Attributes:
+        weights: by size, from the smallest on: documents of at least that many copies are read that many times.
+    """
+
+    weights: tuple[tuple[int, float], ...] = ()
+
+    def read(self, file: int, first: int, end: int, verify: bool) -> Documents:
+        """Yields the documents of a file as `Source.read`, given rows of its turns."""
+        times = _times(self.shards[file], self.weights)
+        for turn in range(int(times.max(initial=0))):
+            is_read = times > turn
+            rows = np.flatnonzero(is_read)
+            chosen = rows[max(first, 0) : max(end, 0)]
+            first, end = first - len(rows), end - len(rows)
+            if len(chosen):
+                low, high = int(chosen[0]), int(chosen[-1]) + 1
+                with closing(read_shard(self.shards[file], low, high, verify)) as documents:
+                    yield from compress(documents, is_read[low:high])
+                verify = False
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The identity of these documents, as JSON values, with the weights."""
+        return {**super().identity, "weights": [list(each) for each in self.weights]}
+
+
+def weighted(source: Source, weights: Mapping[int, float]) -> WeightedSource:
+    """Returns a source whose documents are read as often as a table says. It reads the column `copies` of all files.
+
+    Args:
+        source: the shards of a corpus.
+        weights: by number of copies, how often a document of at least that many copies is read in an epoch. A document
+            of fewer copies than the smallest number is read once. Of documents with weight 2.5, half are read twice,
+            half three times: random numbers decide, which depend on the number of the shard and of the row.
+
+    Raises UsageError for numbers that can't be used, and for documents without the column; C4pipeError where a file
+    can't be read.
+    """
+    for size, weight in weights.items():
+        whole = isinstance(size, int) and not isinstance(size, bool) and size >= 1
+        if not (whole and isinstance(weight, Real) and math.isfinite(weight) and 0 <= weight <= _MOST):
+            raise UsageError(
+                f"weights: {short(f'{size!r}: {weight!r}', 60)}: give numbers of copies from 1 on, and weights from 0 "
+                f"to {_MOST:,}, such as {{1: 1, 2: 2, 100: 8}}"
+            )
+    if not weights:
+        raise UsageError("weights={}: give a table such as {1: 1, 2: 2, 100: 8}, or None to read each document once")
+    if f"{COPIES}:int" not in source.columns:
+        raise UsageError(f"{source.path} has no column {COPIES}, and weights need it: build the corpus with --copies")
+    if source.documents is not None:
+        raise UsageError(f"{source.path} is a subset of some tokens, each read once: give weights for its corpus")
+    table = tuple(sorted((size, float(weight)) for size, weight in weights.items()))
+    totals = tuple(int(_times(shard, table).sum()) for shard in source.shards)
+    shared = {field.name: getattr(source, field.name) for field in fields(Source)}
+    return WeightedSource(**{**shared, "documents": totals}, weights=table)
+
+
+@lru_cache(maxsize=8)
+def _times(shard: Shard, weights: tuple[tuple[int, float], ...]) -> npt.NDArray[np.int16]:
+    """Returns how often each document of a shard is read: an array of shape [rows]."""
+    found = [table[COPIES].to_numpy() for table in read_tables(shard, [COPIES])]
+    copies = np.concatenate(found) if found else np.zeros(0, np.int64)
+    sizes, values = np.array([0, *(size for size, _ in weights)]), np.array([1.0, *(weight for _, weight in weights)])
+    weight = values[np.searchsorted(sizes, copies, "right") - 1]
+    is_train = shard.id.split == "train"
+    drawn = (random_numbers(len(copies), 0, shard.id.shard_index, is_train) >> np.uint64(11)) / 2.0**53
+    return np.floor(weight + drawn).astype(np.int16)
