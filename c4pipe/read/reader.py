@@ -402,8 +402,8 @@ class DocumentOptions:
     weights: Annotated[
         Mapping[int, float] | None,
         Option(
-            "how often a document is read in an epoch, by its number of copies: {1: 1, 2: 2, 100: 0.5} reads a document "
-            "of 2 to 99 copies twice, and half of those of 100 or more; the corpus needs the column copies (--copies)",
+            "how often a document is read in an epoch, by its number of copies: {2: 2, 100: 0.5} reads a document of "
+            "2 to 99 copies twice, and half of those of 100 or more; the corpus needs the column copies (--copies)",
             otherwise="each document once",
         ),
     ] = None

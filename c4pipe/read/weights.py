@@ -101,4 +101,5 @@ def _times(shard: Shard, weights: tuple[tuple[int, float], ...]) -> npt.NDArray[
     weight = values[np.searchsorted(sizes, copies, "right") - 1]
     is_train = shard.id.split == "train"
     drawn = (random_numbers(len(copies), 0, shard.id.shard_index, is_train) >> np.uint64(11)) / 2.0**53
-    return np.floor(weight + drawn).astype(np.int16)
+    times: npt.NDArray[np.int16] = np.floor(weight + drawn).astype(np.int16)
+    return times
