@@ -29,8 +29,17 @@ from tests.helpers.malformed import HOSTILE, RAW, malformed
 
 CRAWL = str(Path(__file__).resolve().parents[2] / "samples" / "crawl")
 MODEL = "{}/vocabulary/spm.model"
-BUILD = ["--recipe", "unfiltered", "--languages", "en,de", "--format", "parquet,tfrecord,json", "--shards", "5"]
-DEDUP = ["dedup", "{}/corpus/_work", "--format", "parquet,tfrecord,json", "--shards", "5", "--output"]
+BUILD = [
+    "--recipe",
+    "unfiltered",
+    "--languages",
+    "en,de",
+    "--format",
+    "parquet,tfrecord,json,json.zst",
+    "--shards",
+    "5",
+]
+DEDUP = ["dedup", "{}/corpus/_work", "--format", "parquet,tfrecord,json,json.zst", "--shards", "5", "--output"]
 COMMANDS = {
     "manifest.json": [
         ["report", "{}/corpus"],
@@ -59,7 +68,7 @@ NAMES = {"path", "name", "source", "fingerprint", "sha256", "detector", "rule"}
 COUNTERS = {"counts", "text_bytes", "versions", "examples", "dropped_languages", *COUNTS, *BY_LANGUAGE}
 UNREAD = {
     "manifest.json": {"description", "recipe.name"},
-    "report.json": {"format", "key", "hash"},
+    "report.json": {"format", "key", "hash", "profile.table_bytes"},  # reports of earlier versions have no table_bytes
     "dedup.json": {"format", "hash"},
     "tokens.json": {"format", "version", "totals", "versions", "manifest", "vocabulary"},
     "vocab.json": {"parameters", "training_data.0.name"},  # a name to show, of any kind

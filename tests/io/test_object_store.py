@@ -219,7 +219,7 @@ def test_a_folder_names_its_wet_files(moto: str, monkeypatch: pytest.MonkeyPatch
     put = {path: data for path, data in FOLDER_OBJECTS.items() if "?" not in path}
     with store_of(moto, put, monkeypatch):
         found = find_inputs(["s3://crawl/folder/", "s3://crawl/folder2/c.wet.gz"], Selection(network=QUICK))
-    assert [tuple(file) for file in found] == [
+    assert [file[:3] for file in found] == [
         ("s3://crawl/folder/deep/er/a.warc.wet.gz", "a.warc.wet.gz", 3),
         ("s3://crawl/folder/b.wet", "b.wet", 1),
         ("s3://crawl/folder2/c.wet.gz", "c.wet.gz", None),
@@ -320,7 +320,7 @@ def test_the_region_is_the_buckets(store: Store, monkeypatch: pytest.MonkeyPatch
 
 def test_other_stores_are_known_by_their_urls() -> None:
     urls = ["gs://bucket/x/a.wet.gz", "hdfs://node:8020/y/b.wet", "hdfs:///y/c.wet"]
-    assert [tuple(file) for file in find_inputs(urls)] == [
+    assert [file[:3] for file in find_inputs(urls)] == [
         (urls[0], "a.wet.gz", None),
         (urls[1], "b.wet", None),
         (urls[2], "c.wet", None),

@@ -174,7 +174,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     folder = tmp_path_factory.mktemp("here")
     corpus = build(folder / "corpus", "--workers", "2", "--log", str(folder / "log"))
     assert len(corpus) > 1
-    assert ran(folder / "log") == ["this machine, 2 processes"] * 2
+    assert ran(folder / "log") == ["this machine, 2 processes (--workers)"] * 2
     return corpus
 
 
