@@ -10,7 +10,6 @@ from c4pipe.clean import dropped_pages
 from c4pipe.clean.work_folder import WORK_FOLDER
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.manifest import MANIFEST, Input, ListedShard, Manifest
-from c4pipe.corpus.opened import check_shards
 from c4pipe.dedup import removals
 from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.dedup.publishers import STAGING, publisher, read_draft
@@ -129,6 +128,8 @@ def prepare(output: StoragePath, identity: Mapping[str, Any], missing: Sequence[
 
 def _check_files(output: StoragePath, manifest: Manifest) -> None:
     """Raises C4pipeError unless the files of a finished corpus are there, as its manifest says. No text is read."""
+    from c4pipe.corpus.opened import check_shards  # only a second run needs it
+
     check_shards(output, manifest)
     if "sha256" not in manifest:  # of an earlier version, which wrote fewer files
         return
