@@ -161,7 +161,7 @@ def main() -> int:
         pages = folder / "pages.jsonl"
         documents = export(options.corpus, options.language, pages)
         bpe = options.bpe or made_bpe(pages, options.pieces, folder / "bpe")
-        for kind, vocabulary, times in (("SentencePiece", options.vocabulary, 10), ("BPE", bpe, 1.5)):
+        for kind, vocabulary, times in (("SentencePiece", options.vocabulary, 10), ("BPE", bpe, 3)):
             source = [str(options.corpus / options.language), "--vocab", str(vocabulary)]
             command = [sys.executable, "-m", "c4pipe", "tokens", *source, "--format", "megatron", "--workers", "1"]
             serial = ["env", "TOKENIZERS_PARALLELISM=false", sys.executable, "-c"]
