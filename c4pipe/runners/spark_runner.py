@@ -25,6 +25,7 @@ from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import Collection, LocalFlow, Sum, by_name
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.spark_task import apply_step
+from c4pipe.runners.worker import show_pandas
 
 _LEAST_TASKS = 200
 """How many tasks a step has, unless it has fewer elements or the job has more tasks."""
@@ -87,6 +88,10 @@ _DEFAULTS = {
 
 _CONNECT_PORT = 15002  # Spark's default
 
+_NOT_THERE = (
+    "Spark's workers have no c4pipe: install it in their Python (PYSPARK_PYTHON, for a Spark Connect server where it "
+    "starts)"
+)
 _SENTENCES = {
     "Python worker exited unexpectedly": (
         "a worker process was killed, perhaps because memory ran out: give executors more memory beside their "
@@ -97,10 +102,8 @@ _SENTENCES = {
         "this command: set PYSPARK_PYTHON, for a Spark Connect server where it starts, to a Python of this version "
         "that has c4pipe"
     ),
-    "No module named 'c4pipe'": (
-        "Spark's workers have no c4pipe: install it in their Python (PYSPARK_PYTHON, for a Spark Connect server where "
-        "it starts)"
-    ),
+    "No module named 'c4pipe'": _NOT_THERE,
+    "No module named 'pyarrow'": _NOT_THERE,
 }
 """What is in the message of Spark's error, and the sentence for the user."""
 
@@ -122,6 +125,7 @@ def run_on_spark(
     Raises UsageError if the active session has another master; C4pipeError if Spark can't start or be reached, if a
     worker process is killed, or if the workers' Python can't work for this one; and the errors of Spark.
     """
+    show_pandas()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         session = _session(options)
@@ -165,6 +169,8 @@ def _connected(options: RunnerOptions) -> SparkSession:
     if options.spark_master and not is_remote() and (classic := SparkSession.getActiveSession()):
         raise UsageError(f"--spark-master {url}: there is a session of {classic.sparkContext.master} already")
     server = urlsplit(url or "")
+    if url and url.startswith("local"):  # PySpark starts the server
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         if server.hostname and not is_remote():  # PySpark would try again for ten minutes
             socket.create_connection((server.hostname, server.port or _CONNECT_PORT), 10).close()
