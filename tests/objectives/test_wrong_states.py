@@ -40,7 +40,8 @@ def makers(texts: list[str], tokenizer: Tokenizer, tmp_path_factory: pytest.Temp
     """By name: what makes an object of one of a number of processes."""
     folder = tmp_path_factory.mktemp("data")
     text, task = folder / "a.txt", folder / "a.jsonl"
-    text.write_text("".join(" ".join(each.split()) + "\n" for each in texts if each.strip()))
+    # Few words of each: a state has the documents that wait, and each wrong copy of it is compared as a whole.
+    text.write_text("".join(" ".join(each.split()[:12]) + "\n" for each in texts if each.strip()))
     task.write_text("".join(json.dumps({"inputs": each[:60], "targets": each[:20]}) + "\n" for each in texts if each))
     denoise = span_corruption(tokenizer.ids, 32)
     parts: list[Part] = [Unsupervised("text", text, denoise), Supervised("task", task)]
