@@ -90,7 +90,8 @@ def test_wrong_states(makers: dict[str, Make], name: str, processes: int) -> Non
     restored = makers[name](0, 1)
     list(islice(restored, 2))
     before = copy.deepcopy(restored.state())
-    for wrong in wrong_states(states[0]):
+    # The parts of a mixture are examples and documents as the others, and its states are large: a third is enough.
+    for wrong in islice(wrong_states(states[0]), 0, None, 3 if name == "mixed batches" else 1):
         if isinstance(wrong, dict) and {**states[0], free: 0} == {**wrong, free: 0}:
             continue
         with pytest.raises(UsageError) as caught:
