@@ -6,7 +6,7 @@ UNIT = not (tensorflow or consumers or examples or optional or torch or beam or 
 
 SPARK = spark-local,spark,spark-submit,spark-killed,spark-speculation,spark-3.5-local,spark-3.5,beam-spark-local,beam-spark,beam-spark-submit,beam-spark-killed
 
-.PHONY: help setup demo site check test parity engines engines-short spark flink prism dataflow bench fuzz lint clean
+.PHONY: help setup demo site check test tests beside-tests torch parity engines engines-short spark flink prism dataflow bench fuzz lint clean
 
 help:
 	@echo "make setup     install c4pipe into .venv: .venv/bin/c4pipe"
@@ -62,9 +62,17 @@ check: .venv/check.stamp
 
 test: .venv/test.stamp
 	scripts/lint
+	$(MAKE) --no-print-directory --jobs=2 DATATROVE=--short tests beside-tests
+
+tests: .venv/test.stamp
 	scripts/test -m "not torch"
+
+# Tests often wait for servers and other processes: two cores have time for this, too. The output of each target comes at its end.
+beside-tests:
+	@$(MAKE) --no-print-directory --output-sync=target parity engines-short torch
+
+torch: .venv/test.stamp
 	scripts/torch
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target DATATROVE=--short parity engines-short
 
 parity: .venv/parity.stamp
 	.venv/bin/python parity/compare.py

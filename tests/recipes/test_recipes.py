@@ -37,17 +37,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "recipes"
 LISTS = {"bad_words": "12ab", "domains": "34cd"}
 SPANS, TEXT = choices(FewSentencesLeft, "count")
 """How `few_sentences_left` counts: remaining sentences, or Punkt over the whole text."""
-RULES_OF_RECIPES = [
-    pytest.param(recipe, stage, each, id=f"{recipe.name}: {each.name}")
-    for recipe in RECIPES.values()
-    for stage, each in recipe.rules()
-]
-PARAMETERS = [
-    pytest.param(recipe, stage, each, name, id=f"{recipe.name}: {each.name}.{name}")
-    for recipe in RECIPES.values()
-    for stage, each in recipe.rules()
-    for name in each.parameters
-]
 USER_LISTS: tuple[type[Rule], ...] = (*BLOCKED_URL_RULES, *OPT_OUT_RULES, EvaluationOverlap, ColumnBelow)
 """The rules that need lists or columns of the user's."""
 EVERY_RECIPE = pytest.mark.parametrize("recipe", RECIPES.values(), ids=list(RECIPES))
@@ -129,10 +118,12 @@ def test_every_recipe_has_a_fingerprint_of_its_own() -> None:
     assert len({recipe.fingerprint(LISTS) for recipe in RECIPES.values()}) == len(RECIPES)
 
 
-@pytest.mark.parametrize(("recipe", "stage", "each", "name"), PARAMETERS)
-def test_the_fingerprint_follows_every_parameter(recipe: Recipe, stage: str, each: Rule, name: str) -> None:
-    new = unchecked(each, name, changed(each.parameters[name]))
-    assert with_other(recipe, stage, each, new).fingerprint(LISTS) != recipe.fingerprint(LISTS)
+@EVERY_RECIPE
+def test_the_fingerprint_follows_every_parameter(recipe: Recipe) -> None:
+    for stage, each in recipe.rules():
+        for name, value in each.parameters.items():
+            made = with_other(recipe, stage, each, unchecked(each, name, changed(value)))
+            assert made.fingerprint(LISTS) != recipe.fingerprint(LISTS), f"{each.name}.{name}"
 
 
 @pytest.mark.parametrize(
@@ -156,18 +147,19 @@ def test_the_order_in_which_lists_are_named_does_not_matter(recipe: Recipe) -> N
     assert recipe.fingerprint(dict(reversed(LISTS.items()))) == recipe.fingerprint(LISTS)
 
 
-@pytest.mark.parametrize("stage", STAGES)
 @EVERY_RECIPE
-def test_the_fingerprint_follows_the_order_of_rules(recipe: Recipe, stage: str) -> None:
-    rules = getattr(recipe, stage)
-    turned = with_stage(recipe, stage, rules[::-1])
-    assert (turned.fingerprint(LISTS) != recipe.fingerprint(LISTS)) == (len(rules) > 1)
+def test_the_fingerprint_follows_the_order_of_rules(recipe: Recipe) -> None:
+    for stage in STAGES:
+        rules = getattr(recipe, stage)
+        turned = with_stage(recipe, stage, rules[::-1])
+        assert (turned.fingerprint(LISTS) != recipe.fingerprint(LISTS)) == (len(rules) > 1), stage
 
 
-@pytest.mark.parametrize(("recipe", "stage", "each"), RULES_OF_RECIPES)
-def test_the_fingerprint_follows_each_rule(recipe: Recipe, stage: str, each: Rule) -> None:
-    fewer = with_stage(recipe, stage, [other for other in getattr(recipe, stage) if other is not each])
-    assert fewer.fingerprint(LISTS) != recipe.fingerprint(LISTS)
+@EVERY_RECIPE
+def test_the_fingerprint_follows_each_rule(recipe: Recipe) -> None:
+    for stage, each in recipe.rules():
+        fewer = with_stage(recipe, stage, [other for other in getattr(recipe, stage) if other is not each])
+        assert fewer.fingerprint(LISTS) != recipe.fingerprint(LISTS), f"{stage}: {each.name}"
 
 
 def test_the_fingerprint_follows_the_stage_of_a_rule() -> None:
@@ -228,10 +220,11 @@ def test_with_languages_refuses_none(languages: list[str]) -> None:
         C4.with_languages(languages)
 
 
-@pytest.mark.parametrize(("recipe", "stage", "each"), RULES_OF_RECIPES)
-def test_a_rule_stands_once_in_a_stage(recipe: Recipe, stage: str, each: Rule) -> None:
-    with pytest.raises(UsageError, match=rf"the rule {each.name} stands twice in the stage {stage}: name it once"):
-        recipe.adding(stage, each)
+@EVERY_RECIPE
+def test_a_rule_stands_once_in_a_stage(recipe: Recipe) -> None:
+    for stage, each in recipe.rules():
+        with pytest.raises(UsageError, match=rf"the rule {each.name} stands twice in the stage {stage}: name it once"):
+            recipe.adding(stage, each)
 
 
 def test_with_languages_needs_a_recipe_that_tells_them_apart() -> None:
@@ -321,11 +314,12 @@ def test_json_of_another_version_is_refused(damage: Callable[[dict[str, Any]], N
         Recipe.from_json(values)
 
 
-@pytest.mark.parametrize(("recipe", "stage", "each"), RULES_OF_RECIPES)
-def test_parameters_cannot_be_changed(recipe: Recipe, stage: str, each: Rule) -> None:
-    for name, value in each.parameters.items():
-        with pytest.raises(FrozenInstanceError):
-            setattr(each, name, value)
+@EVERY_RECIPE
+def test_parameters_cannot_be_changed(recipe: Recipe) -> None:
+    for _, each in recipe.rules():
+        for name, value in each.parameters.items():
+            with pytest.raises(FrozenInstanceError):
+                setattr(each, name, value)
 
 
 @pytest.mark.parametrize("name", RECIPES)
