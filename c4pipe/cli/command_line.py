@@ -8,11 +8,11 @@ from typing import Any, NoReturn
 from c4pipe.cli.parser import Command, Parser, given_options
 from c4pipe.errors import UsageError
 from c4pipe.io.words import suggestion
-from c4pipe.runners.runner_options import SPARK
+from c4pipe.runners.table import Runner, find_runner
 
 
 def parse_command_line(parser: Parser, given: Sequence[str]) -> tuple[Command[Any], dict[str, Any]]:
-    """Returns a command and its options; the options `beam` and `spark_conf` are for the runner.
+    """Returns a command and its options, those for the runner in the field that the runner names.
 
     Raises UsageError, with similar names, for an option that neither c4pipe nor the runner knows.
     """
@@ -21,13 +21,9 @@ def parse_command_line(parser: Parser, given: Sequence[str]) -> tuple[Command[An
     command = parser.commands[arguments.command].command
     assert command is not None
     options = given_options(command, arguments)
-    runner = options.get("runner")
-    if others and _names_spark(runner):
-        options["spark_conf"] = _spark_conf(others)
-    elif others and runner is not None:
-        options["beam"] = tuple(others)
-    elif others:
-        raise UsageError(f"{others[0]} is an option of another runner than this machine: name it with --runner")
+    if others:
+        runner = find_runner(options.get("runner"))
+        options[runner.options] = runner.read_options(others)
     return command, options
 
 
@@ -47,7 +43,7 @@ def split_command_line(parser: Parser, given: Sequence[str]) -> tuple[list[str],
         return list(given), []
     end = given.index("--") if "--" in given else len(given)
     before, after = list(given[:end]), list(given[end + 1 :])
-    spark = command.takes_runner_options and _names_spark(_runner(before))
+    is_beam = not command.takes_runner_options or _may_be_beam(find_runner(_runner(before)))
     own: list[str] = []
     beam: list[str] = []
     while before:
@@ -60,12 +56,12 @@ def split_command_line(parser: Parser, given: Sequence[str]) -> tuple[list[str],
                 own += before[:1]
                 del before[:1]
             continue
-        if spark:
+        if not is_beam:
             _refuse(command, argument)
         beam.append(argument)
         if _beam_takes_value(command, argument, before):
             beam.append(before.pop(0))
-    if after and not spark:
+    if after and is_beam:
         _check_runner_options(command, after)
     return own, [*beam, *after]
 
@@ -80,19 +76,9 @@ def _runner(arguments: Sequence[str]) -> str | None:
     return runner
 
 
-def _names_spark(runner: str | None) -> bool:
-    return runner is not None and runner.lower() == SPARK
-
-
-def _spark_conf(given: Sequence[str]) -> tuple[str, ...]:
-    """Returns the settings of Spark among the options after `--`."""
-    settings, left = [], list(given)
-    while left:
-        option, equals, setting = left.pop(0).partition("=")
-        if option != "--conf":
-            raise UsageError(f"{option}: with --runner {SPARK}, only --conf NAME=VALUE can follow --, repeatedly")
-        settings.append(setting if equals or not left else left.pop(0))
-    return tuple(settings)
+def _may_be_beam(runner: Runner) -> bool:
+    """Tells whether options that only Beam knows are for this runner, or for a runner that is not named yet."""
+    return runner.is_local or runner.options == "beam"
 
 
 def _beam_takes_value(command: Parser, argument: str, following: Sequence[str]) -> bool:
@@ -129,7 +115,7 @@ def _refuse(command: Parser, argument: str, beam_names: Sequence[str] = ()) -> N
     if command.takes_value(name) is not None:
         raise UsageError(f"{name} is an option of c4pipe: give it before the --")
     if name == "--conf" and command.takes_runner_options:
-        raise UsageError(f"--conf is an option of Spark: give it after --, and --runner {SPARK} before")
+        raise UsageError("--conf is an option of Spark: give it after --, and --runner spark before")
     similar = get_close_matches(name, [*command.option_names, *beam_names], n=3)
     hint = f"; similar: {', '.join(similar)}" if similar else ""
     who = "neither c4pipe nor Beam has" if beam_names else f"{command.name} has no"

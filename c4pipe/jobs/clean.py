@@ -33,8 +33,9 @@ from c4pipe.runners import control_totals
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
+from c4pipe.runners.local_runner import local_workers
 from c4pipe.runners.machine_limits import allowed_cores
-from c4pipe.runners.runner import check_runner, local_workers, run_job
+from c4pipe.runners.runner import check_runner, run_job
 from c4pipe.runners.worker import cpu_seconds
 from c4pipe.wet.columns import COPIES_COLUMN, CRAWL_PROVENANCE, parse_columns
 from c4pipe.wet.damage import HAS_NO
@@ -241,7 +242,7 @@ def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -
         counts = _verify(plan, progress)
         _finish_annotation(plan)
         LOG.info("clean: %s", key_values(counts))
-        if tasks and not state.done and plan.options.runner is None:  # the whole job ran in this call
+        if tasks and not state.done and plan.options.is_local:  # the whole job ran in this call
             log_cost("clean", spent, counts.get("bytes.read", 0))
         return counts
 
@@ -323,7 +324,7 @@ def network_of_worker(options: CleanOptions | BuildOptions | ImportOptions, task
     network = options.network
     if not network.bytes_per_second:
         return network
-    processes = allowed_cores() if options.runner else local_workers(options, tasks)
+    processes = local_workers(options, tasks) if options.is_local else allowed_cores()
     return replace(network, bytes_per_second=network.bytes_per_second / processes.most)
 
 

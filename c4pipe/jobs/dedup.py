@@ -246,7 +246,7 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) 
             before = cpu_seconds()
             _run(plan, _begin(plan), progress, workers)
             manifest = _verify(plan)
-            if plan.options.runner is None:  # it uses the processes of this machine
+            if plan.options.is_local:  # it uses the processes of this machine
                 log_cost("dedup", cpu_seconds() - before, manifest["counts"].get("bytes.read", 0))
         elif not manifest["missing"]:
             progress.note_complete(plan.options.folder)

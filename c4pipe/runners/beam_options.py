@@ -3,14 +3,16 @@
 import argparse
 import contextlib
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
 from c4pipe.errors import UsageError
-from c4pipe.runners.runner_options import SPARK, RunnerOptions
+from c4pipe.runners.flow import Flow
+from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.runners.table import Runner, runner_names
 
 IN_MEMORY = ("DirectRunner", "FnApiRunner")
 """Runners that are Beam's FnApiRunner, in this process."""
@@ -166,7 +168,7 @@ class BeamRunner:
         return f"{self.name} (in memory)" if self.name == self.runs else f"{self.name} ({self.runs}, in memory)"
 
 
-def find_runner(options: RunnerOptions) -> BeamRunner:
+def find_beam_runner(options: RunnerOptions) -> BeamRunner:
     """Returns the runner of Beam that the options name. Starts nothing.
 
     Raises UsageError, with similar names, if there is no such runner; if its class can't be imported; if `options.beam`
@@ -188,7 +190,7 @@ def _name(given: str) -> str:
     from apache_beam.options.pipeline_options import StandardOptions
 
     paths = {path.rpartition(".")[2]: path for path in StandardOptions.ALL_KNOWN_RUNNERS}
-    choices = {name.lower(): name for name in (SPARK, *sorted({*paths} - {*_NOT_FOR_JOBS, *_ALIASES}))}
+    choices = {name.lower(): name for name in (*runner_names(), *sorted({*paths} - {*_NOT_FOR_JOBS, *_ALIASES}))}
     there_are = f"there are {', '.join(choices.values())}"
     if "." in given:
         cls = _class(given, given)
@@ -234,3 +236,24 @@ def _check_required_options(runner: BeamRunner, arguments: tuple[str, ...]) -> N
     errors = PipelineOptionsValidator(values, create_runner(runner.runs)).validate()
     if errors:
         raise UsageError(f"--runner {runner.name}: {' '.join(each.strip() for each in errors)}")
+
+
+def _check(options: RunnerOptions) -> None:
+    find_beam_runner(options)
+
+
+def _run(graph: Callable[[Flow], None], options: RunnerOptions, tasks: int, runs_as: Callable[[str], None]) -> None:
+    from c4pipe.runners.beam_runner import run_on_beam
+
+    run_on_beam(graph, options, runs_as)
+
+
+BEAM = Runner(
+    title="a Beam runner",
+    run=_run,
+    check=_check,
+    options="beam",
+    module="apache_beam",
+    package="Apache Beam",
+    install="apache-beam",
+)

@@ -10,7 +10,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 
 from c4pipe.errors import C4pipeError, JobWritten
-from c4pipe.runners.beam_options import find_runner
+from c4pipe.runners.beam_options import find_beam_runner
 from c4pipe.runners.events import LOG
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.runner_options import RunnerOptions
@@ -128,9 +128,9 @@ def run_on_beam(graph: Callable[[Flow], None], options: RunnerOptions, runs_as: 
         options: what runs the job: a runner of Beam, and its options.
         runs_as: called with the runner's id of the job, if it has one.
 
-    Raises UsageError as `find_runner`, JobWritten if the job is written to a file instead, and the errors of Beam.
+    Raises UsageError as `find_beam_runner`, JobWritten if the job is written to a file instead, and the errors of Beam.
     """
-    runner = find_runner(options)
+    runner = find_beam_runner(options)
     LOG.info("runner: %s, Apache Beam %s", runner, beam.__version__)
     beam_options = PipelineOptions([f"--runner={runner.runs}", *options.beam])
     pipeline = beam.Pipeline(options=beam_options)

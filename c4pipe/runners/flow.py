@@ -1,7 +1,6 @@
 """Connects steps to a job. The graph of a job is written once, against `Flow`; each runner implements `Flow`.
 
-`local_flow` runs the steps in processes of this machine, `spark_flow` on Spark;
-`beam_flow` adds them to a Beam pipeline.
+`LocalFlow` runs the steps in processes of this machine, `SparkFlow` on Spark; `BeamFlow` adds them to a Beam pipeline.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,7 +34,20 @@ class Step:
 
 
 class Flow(Protocol):
-    """Connects steps. Neither elements nor the values of a group have an order."""
+    """Connects steps. Neither elements nor the values of a group have an order.
+
+    When steps run: at the call of `map`, or later, up to the end of the job. `LocalFlow` begins a step at the call and
+    waits for its end where an output is used, `SparkFlow` runs a step to its end at the call, `BeamFlow` runs all steps
+    after the graph is complete. So a graph never looks into a collection, and an error of a step can come from any
+    later call, or from the end of the job.
+
+    Who frees a collection: nobody calls anything. A graph drops a collection when no further step reads it
+    (`Graph.run`), and the flow frees it when it is no longer referenced. A collection can be read several times.
+
+    What may be joined: `group_by_key` and `co_group_by_key` take pairs, which are elements of `create`, outputs of
+    `map` that are not in `Step.sums`, or what `flatten` made of such outputs. Groups and sums are only for `map`. Keys
+    are whole numbers or texts, values are bytes or whatever can be pickled.
+    """
 
     def create(self, name: str, elements: Sequence[Any]) -> Collection:
         """Returns these elements, spread over the workers."""

@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
+from c4pipe.runners.table import find_runner
 
 if TYPE_CHECKING:
     from c4pipe.runners.events import ProgressEvent
 
-SPARK = "spark"
-"""The runner that is Spark itself, without Beam, as `--runner` names it."""
-
 _LOCAL_NAMES = ("local", "localrunner")  # not runners
+_OF_RUNNERS = {
+    "spark_master": "--spark-master {} is only for --runner spark",
+    "spark_conf": "{} is a setting of Spark: it is only for --runner spark",
+    "beam": "{} is an option of a Beam runner, not of {title}: name one with --runner",
+    "runner_options": "{} is no option of {title}",
+}
+"""The options that only some runners have, each with the sentence for another runner."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +61,15 @@ class _NamedRunner:
     beam: Annotated[
         Sequence[str], Option('options for a runner of Beam, such as ["--parallelism=8"]', in_python=True)
     ] = ()
+    runner_options: Annotated[Sequence[str], Option("options for any other runner", in_python=True)] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunnerOptions(WorkerOptions, _NamedRunner):
     """The runner of a job and its options. Making the record imports no runner; `check_runner` looks the runner up.
 
-    `runner` is None for the processes of this machine, `spark` (in any case) for Spark itself, or a runner of Apache
-    Beam, such as `FlinkRunner` (in any case), or the path of a class, such as `package.module.MyRunner`.
+    `runner` is None for the processes of this machine, a name of the table of runners, such as `spark`, or a runner of
+    Apache Beam, such as `FlinkRunner`, all in any case; or the path of a class of Beam, as `package.module.MyRunner`.
 
     Raises UsageError for an option that this runner does not have.
     """
@@ -73,24 +79,18 @@ class RunnerOptions(WorkerOptions, _NamedRunner):
             raise UsageError(f"there is no runner {self.runner}: leave out --runner to run on this machine")
         if self.workers is not None and self.workers < 1:
             raise UsageError(f"--workers {self.workers}: give 1 or more")
-        if self.workers is not None and self.runner is not None:
+        runner = find_runner(self.runner)
+        if self.workers is not None and not runner.is_local:
             raise UsageError(
                 f"--workers {self.workers} is only for this machine, and --runner is {self.runner}: "
                 "leave one of them out"
             )
-        if self.spark_master is not None and not self.is_spark:
-            raise UsageError(f"--spark-master {self.spark_master} is only for --runner {SPARK}")
-        if self.spark_settings and not self.is_spark:
-            raise UsageError(f"{self.spark_settings[0]} is a setting of Spark: it is only for --runner {SPARK}")
-        for setting in self.spark_settings:
-            name, equals, _ = setting.partition("=")
-            if not (name and equals):
-                raise UsageError(f"--conf {setting}: give a name and a value, as in --conf spark.executor.memory=2g")
-        if self.beam and any(option.partition("=")[0] == "--runner" for option in self.beam):
+        if any(option.partition("=")[0] == "--runner" for option in self.beam):
             raise UsageError("--runner is among the options for Beam: name the runner with runner=")
-        if self.beam and (self.runner is None or self.is_spark):
-            where = "this machine" if self.runner is None else "Spark itself"
-            raise UsageError(f"{self.beam[0]} is an option of a Beam runner, not of {where}: name one with --runner")
+        for field, sentence in _OF_RUNNERS.items():
+            given = self.spark_settings if field == "spark_conf" else getattr(self, field)
+            if given and field not in (runner.options, *runner.fields):
+                raise UsageError(sentence.format(given if isinstance(given, str) else given[0], title=runner.title))
 
     @property
     def spark_settings(self) -> tuple[str, ...]:
@@ -104,9 +104,9 @@ class RunnerOptions(WorkerOptions, _NamedRunner):
         return True
 
     @property
-    def is_spark(self) -> bool:
-        """Whether the runner is Spark itself, without Beam."""
-        return self.runner is not None and self.runner.lower() == SPARK
+    def is_local(self) -> bool:
+        """Whether all processes of the job are on this machine."""
+        return find_runner(self.runner).is_local
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,59 +1,29 @@
 """Runs a job's graph on Spark itself, through PySpark, in the active session or in a new session."""
 
-import gc
 import logging
 import os
 import pickle
 import sys
 import threading
-import zipimport
-import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-import pyarrow as pa
 from pyspark import RDD, SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.partitions import SUMS, Created, Joined, Output, PartitionedFlow, groups, placed, work
 from c4pipe.runners.runner_options import RunnerOptions
-from c4pipe.runners.worker import release_memory
-
-_SUMS = 0
-"""The partition of elements that are only added up. The pairs (key, value) are in the others."""
 
 Shuffled: TypeAlias = "RDD[tuple[int, tuple[str, Any]]]"
 """(number of a partition, (label, element)). The label names the step and its output that the element comes from."""
 
 
-class Output(NamedTuple):
-    """One output of a step, in the shuffle of all its outputs."""
-
-    shuffled: Shuffled
-    label: str
-
-
-class Created(NamedTuple):
-    """Elements that are in the memory of this process: their name, and the elements."""
-
-    name: str
-    elements: Sequence[Any]
-
-
-class Joined(NamedTuple):
-    """Groups: their outputs, each with its name in the group, and the function that makes an element of a group's
-    values.
-    """
-
-    outputs: Sequence[tuple[str, Output]]
-    element: Callable[[Any, dict[str, list[Any]]], Any]
-
-
-class SparkFlow:
+class SparkFlow(PartitionedFlow):
     """Runs each step when it is added, as a Spark job of its own. See `flow.Flow`."""
 
     def __init__(self, context: SparkContext, tasks: int) -> None:
@@ -69,42 +39,25 @@ class SparkFlow:
     def __exit__(self, *_: object) -> None:
         self._context.setLocalProperty("spark.job.description", None)
 
-    def create(self, name: str, elements: Sequence[Any]) -> Created:
-        """Returns these elements; a step has a task for each."""
-        return Created(name, elements)
-
     def map(self, name: str, elements: Created | Joined, step: Step) -> Mapping[str, list[Output]]:
         """Runs a step to its end, and returns its outputs, by name."""
         labels = {output: f"{name}: {output}" for output in step.outputs}
-        results = self._elements(elements).mapPartitions(partial(_work, pickle.dumps(step)))
+        results = self._elements(elements).mapPartitions(partial(work, pickle.dumps(step)))
         self._describe(name)
         if not labels:
             self._context.runJob(results, _exhaust)
             return {}
-        shuffled = self._shuffle(results.mapPartitions(partial(_placed, labels, step.sums, self._partitions)))
+        shuffled = self._shuffle(results.mapPartitions(partial(placed, labels, step.sums, self._partitions)))
         # This Spark job does the whole shuffle and reads one partition: Spark has no job that only shuffles.
-        self._context.runJob(shuffled, _exhaust, [_SUMS])
+        self._context.runJob(shuffled, _exhaust, [SUMS])
         return {output: [Output(shuffled, label)] for output, label in labels.items()}
-
-    def group_by_key(self, name: str, pairs: Created | list[Output]) -> Joined:
-        """Groups pairs (key, value) by key: returns pairs (key, values)."""
-        return Joined([("", output) for output in self._outputs(pairs)], _group)
-
-    def co_group_by_key(self, name: str, **pairs: Created | list[Output]) -> Joined:
-        """Groups several collections of pairs (key, value): returns pairs (key, values by the collection's name)."""
-        given = [(name, output) for name, some in pairs.items() for output in self._outputs(some)]
-        return Joined(given, partial(_join, tuple(pairs)))
-
-    def flatten(self, name: str, *collections: list[Output]) -> list[Output]:
-        """Returns the elements of all collections."""
-        return [output for collection in collections for output in collection]
 
     def combine(self, name: str, elements: list[Output], add: Callable[[Iterable[Any]], Any]) -> Created:
         """Returns one element: the sum of all."""
         self._describe(name)
         sums: list[Any] = []
         for shuffled, label in elements:
-            sums += self._context.runJob(shuffled, partial(_sum, label, add), [_SUMS])
+            sums += self._context.runJob(shuffled, partial(_sum, label, add), [SUMS])
         return Created(name, [add(sums)])
 
     def _describe(self, name: str) -> None:
@@ -114,100 +67,23 @@ class SparkFlow:
         """Returns the elements that a step processes."""
         if isinstance(collection, Created):
             return self._context.parallelize(collection.elements, max(1, len(collection.elements)))
-        shuffles = list({id(output.shuffled): output.shuffled for _, output in collection.outputs}.values())
-        names: dict[str, list[str]] = {}
-        for name, output in collection.outputs:
-            names.setdefault(output.label, []).append(name)
+        shuffles = collection.shuffles
         pairs = self._context.union(shuffles) if len(shuffles) > 1 else shuffles[0]
-        return pairs.mapPartitions(partial(_groups, names, collection.element))
+        return pairs.mapPartitions(partial(groups, collection.names, collection.element))
 
-    def _outputs(self, collection: Created | list[Output]) -> list[Output]:
-        if not isinstance(collection, Created):
-            return collection
-        placed = partial(_placed, {"": collection.name}, (), self._partitions)
-        pairs = self._context.parallelize([("", pair) for pair in collection.elements]).mapPartitions(placed)
-        return [Output(self._shuffle(pairs), collection.name)]
+    def shuffle(self, created: Created) -> list[Output]:
+        """Returns created pairs as the output of a step."""
+        results = partial(placed, {"": created.name}, (), self._partitions)
+        pairs = self._context.parallelize([("", pair) for pair in created.elements]).mapPartitions(results)
+        return [Output(self._shuffle(pairs), created.name)]
 
-    def _shuffle(self, placed: Shuffled) -> Shuffled:
-        shuffled: Shuffled = placed.partitionBy(1 + self._partitions, _itself)
+    def _shuffle(self, results: Shuffled) -> Shuffled:
+        shuffled: Shuffled = results.partitionBy(1 + self._partitions, _itself)
         return shuffled
-
-
-_current: tuple[bytes, Step] | None = None
-"""The step that this worker process has set up, pickled and as an object. Spark uses a process for many tasks."""
-
-
-def _work(packed: bytes, elements: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    """Applies a step to elements, in a worker process: sets the step up unless it was the last one."""
-    global _current
-    if _current is None or _current[0] != packed:
-        if _current is None:
-            _forget_archives()
-        else:
-            _current[1].teardown()
-        step: Step = pickle.loads(packed)
-        step.setup()
-        pa.set_memory_pool(pa.system_memory_pool())  # see `lighten`, which is for processes of c4pipe's own
-        gc.collect()
-        gc.freeze()  # Spark collects garbage after each task: it would visit all objects that the step has loaded
-        _current = packed, step
-    for element in elements:
-        yield from _current[1].process(element)
-        release_memory()
-
-
-def _forget_archives() -> None:
-    """Before each task, Spark 3 lets all importers check their files: 60 ms for Spark's own archive."""
-    for path, finder in list(sys.path_importer_cache.items()):
-        if isinstance(finder, zipimport.zipimporter):
-            del sys.path_importer_cache[path]
-
-
-def _placed(
-    labels: Mapping[str, str], sums: Sequence[str], partitions: int, results: Iterable[tuple[str, Any]]
-) -> Iterator[tuple[int, tuple[str, Any]]]:
-    """Yields the results of a step, each with the number of its partition and its label."""
-    for output, element in results:
-        yield _SUMS if output in sums else 1 + _hash(element[0]) % partitions, (labels[output], element)
-
-
-def _hash(key: int | str) -> int:
-    """Returns a number for a key. Python's hash of a text differs from process to process."""
-    return key if isinstance(key, int) else zlib.crc32(key.encode())
 
 
 def _itself(partition: int) -> int:
     return partition
-
-
-def _groups(
-    names: Mapping[str, Sequence[str]],
-    make_element: Callable[[Any, dict[str, list[Any]]], Any],
-    placed: Iterable[tuple[int, tuple[str, Any]]],
-) -> Iterator[Any]:
-    """Yields an element for each key of a partition, given the names of the outputs in a group, by label."""
-    groups: dict[Any, dict[str, list[Any]]] = {}
-    for _, (label, element) in placed:
-        for name in names.get(label, ()):
-            key, value = element
-            groups.setdefault(key, {}).setdefault(name, []).append(value)
-    while groups:
-        key, values = groups.popitem()  # so that a step's memory is free before the next group
-        yield make_element(key, values)
-
-
-def _group(key: Any, values: dict[str, list[Any]]) -> tuple[Any, Iterator[Any]]:
-    return key, _consumed(values[""])
-
-
-def _join(names: Sequence[str], key: Any, values: dict[str, list[Any]]) -> tuple[Any, dict[str, Iterator[Any]]]:
-    return key, {name: _consumed(values.get(name, [])) for name in names}
-
-
-def _consumed(values: list[Any]) -> Iterator[Any]:
-    """Yields values and frees each after use: memory may hold the results of a step, but not all values as well."""
-    while values:
-        yield values.pop()
 
 
 def _sum(

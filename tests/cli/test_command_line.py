@@ -64,11 +64,11 @@ def test_settings_of_spark(runner: str) -> None:
         "import sys; from c4pipe.cli import main; from c4pipe.cli.command_line import parse_command_line;"
         f"command, given = parse_command_line(main.make_parser(), {given});"
         "options = command.options(**given);"
-        "print(options.is_spark, options.spark_master, *options.spark_conf, options.beam,"
+        "print(options.is_local, options.spark_master, *options.spark_conf, options.beam,"
         "[name for name in ('apache_beam', 'pyspark') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    assert done.stdout == "True local[2] spark.executor.memory=2g spark.sql.x=a=b () []\n"
+    assert done.stdout == "False local[2] spark.executor.memory=2g spark.sql.x=a=b () []\n"
 
 
 def test_similar_options_are_those_of_the_command_and_of_beam() -> None:

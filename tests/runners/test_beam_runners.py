@@ -13,7 +13,7 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from c4pipe.cli.main import main
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.runners import beam_runner
-from c4pipe.runners.beam_options import find_runner
+from c4pipe.runners.beam_options import find_beam_runner as find_runner
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.runner import check_runner, run_job
 from c4pipe.runners.runner_options import RunnerOptions

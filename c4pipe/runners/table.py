@@ -1,0 +1,99 @@
+"""The table of runners: what `run_job`, the options and the command line know of each.
+
+A package adds a runner of its own by an entry point of the group `c4pipe.runners`, whose object is a `Runner`.
+"""
+
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from c4pipe.errors import UsageError
+
+if TYPE_CHECKING:
+    from c4pipe.runners.flow import Flow
+    from c4pipe.runners.runner_options import RunnerOptions
+
+GROUP = "c4pipe.runners"
+"""The group of entry points that add runners."""
+
+_LOCAL = "c4pipe.runners.local_runner:LOCAL"
+_NAMED = {"spark": "c4pipe.runners.spark_options:SPARK"}
+_OTHERS = "c4pipe.runners.beam_options:BEAM"  # Beam has names of its own, and takes the paths of classes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runner:
+    """What runs jobs.
+
+    Attributes:
+        title: its name in sentences, such as `Spark itself`.
+        run: runs a job to its end, given the function that connects the steps of the job, the options, the number of
+            independent tasks, and a function to call with the runner's own id of the job, if it has one.
+        check: raises UsageError for options that the runner can't use. It starts nothing.
+        read_options: returns the options after `--` as the field of `RunnerOptions` has them. Raises UsageError.
+        options: the field of `RunnerOptions` for the options after `--`; "" if there are none.
+        fields: its further fields of `RunnerOptions` that only some runners have.
+        module: the module that must be installed.
+        package: the package of this module, by its name in sentences.
+        install: what pip installs to get the module.
+        is_local: whether all processes are on this machine. Then `--workers` is the number of processes, and bytes
+            between two steps can wait in files of this machine.
+    """
+
+    title: str
+    run: "Callable[[Callable[[Flow], None], RunnerOptions, int, Callable[[str], None]], None]"
+    check: "Callable[[RunnerOptions], None]" = lambda options: None
+    read_options: Callable[[Sequence[str]], tuple[str, ...]] = tuple
+    options: str = "runner_options"
+    fields: tuple[str, ...] = ()
+    module: str = ""
+    package: str = ""
+    install: str = ""
+    is_local: bool = False
+
+    def check_options(self, options: "RunnerOptions") -> None:
+        """Raises UsageError if the runner is not installed or can't use the options. Starts nothing."""
+        if self.module and find_spec(self.module) is None:
+            raise UsageError(
+                f"--runner {options.runner} needs {self.package}, which is not installed: pip install {self.install}"
+            )
+        self.check(options)
+
+
+def find_runner(name: str | None) -> Runner:
+    """Returns the runner that `--runner` names, in any case; None is this machine. Imports no engine.
+
+    A name that is not in the table is a runner of Beam: Beam's check says whether there is such a runner.
+    Raises UsageError if the entry point of a runner can't be imported.
+    """
+    lower = None if name is None else name.lower()
+    if path := _LOCAL if lower is None else _NAMED.get(lower):
+        return _load(path)
+    for entry in _entry_points():
+        if entry.name.lower() == lower:
+            try:
+                runner = entry.load()
+            except (ImportError, AttributeError) as error:
+                raise UsageError(f"--runner {name} can't be imported from {entry.value}: {error}") from error
+            if not isinstance(runner, Runner):
+                raise UsageError(f"--runner {name}: {entry.value} is not a Runner of c4pipe.runners.table")
+            return runner
+    return _load(_OTHERS)
+
+
+def runner_names() -> tuple[str, ...]:
+    """Returns the names in the table, without this machine and without those of Beam's runners."""
+    return tuple(dict.fromkeys((*_NAMED, *(entry.name for entry in _entry_points()))))
+
+
+def _load(path: str) -> Runner:
+    runner: Runner = pkgutil.resolve_name(path)
+    return runner
+
+
+def _entry_points() -> Any:
+    from importlib.metadata import entry_points
+
+    return entry_points(group=GROUP)
