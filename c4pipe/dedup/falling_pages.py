@@ -96,10 +96,10 @@ class PageSource(NamedTuple):
 def newest_pages(received: Received) -> ReadPages:
     """Returns what reads the pages of the work files of a group that are not passed over."""
     passed = np.r_[received.rows(STALE_CAPTURES), with_fields(received.rows(NEAR_DUPLICATES), STALE_ROW)]
-    return partial(_chosen_pages, [(storage_path(path), rows_of(passed, file)) for file, path in received.files])
+    return partial(chosen_pages, [(storage_path(path), rows_of(passed, file)) for file, path in received.files])
 
 
-def _chosen_pages(files: Iterable[tuple[StoragePath, Rows]], choose: ChoosePages) -> Iterator[pa.Table]:
+def chosen_pages(files: Iterable[tuple[StoragePath, Rows]], choose: ChoosePages) -> Iterator[pa.Table]:
     """Yields the chosen pages of work files, each given with the rows to pass over.
 
     The small columns are read first: most files have no page to judge, and texts take nearly all of the time.
@@ -107,10 +107,12 @@ def _chosen_pages(files: Iterable[tuple[StoragePath, Rows]], choose: ChoosePages
     for path, rows in files:
         small = read_kept(path, CHOOSING_COLUMNS, rows, _ROWS_AT_ONCE)
         chosen = np.concatenate([np.zeros(0, bool), *(choose(pages) for pages, _ in small)])
-        first = 0
-        for pages, _ in read_kept(path, [*PAGE_COLUMNS, "span_hashes"], rows, _ROWS_AT_ONCE) if chosen.any() else ():
-            yield pages.filter(pa.array(chosen[first : first + len(pages)]))
-            first += len(pages)
+        left = chosen[: np.max(np.flatnonzero(chosen), initial=-1) + 1]  # up to the last page to judge
+        for pages, _ in read_kept(path, [*PAGE_COLUMNS, "span_hashes"], rows, _ROWS_AT_ONCE) if len(left) else ():
+            yield pages[: len(left)].filter(pa.array(left[: len(pages)]))
+            left = left[len(pages) :]
+            if not len(left):
+                break
 
 
 class SharedPage:
