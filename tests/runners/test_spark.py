@@ -103,7 +103,7 @@ def test_another_python_of_the_workers_is_one_sentence(run: Run, monkeypatch: py
     session = SparkSession.getActiveSession()
     assert session is not None
     monkeypatch.setattr(session.sparkContext, "pythonVer", "3.8")  # Spark compares it with that of its workers
-    with pytest.raises(C4pipeError, match="^Spark's workers run another version of Python"):
+    with pytest.raises(C4pipeError, match=r"^Spark's workers run another version of Python"):
         run(lambda flow: flow.map("Fail", flow.create("One", [1]), Fail(None)))
 
 
