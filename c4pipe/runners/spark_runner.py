@@ -167,8 +167,9 @@ def _connected(options: RunnerOptions) -> SparkSession:
     """
     url = options.spark_master or os.environ.get("SPARK_REMOTE")
     if options.spark_master and not is_remote() and (classic := SparkSession.getActiveSession()):
-        raise UsageError(f"--spark-master {url}: there is a session of {classic.sparkContext.master} already")
+        raise UsageError(f"--spark-master {shown}: there is a session of {classic.sparkContext.master} already")
     server = urlsplit(url or "")
+    shown = f"sc://{server.hostname}:{server.port or _CONNECT_PORT}"  # the rest of the URL can have a token
     if url and url.startswith("local"):  # PySpark starts the server
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
@@ -182,11 +183,11 @@ def _connected(options: RunnerOptions) -> SparkSession:
             builder = SparkSession.builder
         session: SparkSession = (builder.remote(url) if url else builder).getOrCreate()
     except ConnectionRefusedError:
-        raise C4pipeError(f"{url}: no Spark Connect server answers there; start it, or correct the address") from None
+        raise C4pipeError(f"{shown}: no Spark Connect server answers there; start it, or correct the address") from None
     except ImportError as error:
         raise C4pipeError(f"Spark Connect needs more packages: pip install 'c4pipe[spark]' ({error})") from error
     if server.hostname and options.spark_master and session.client.host != server.hostname:
-        raise UsageError(f"--spark-master {url}: there is a session of {session.client.host} already")
+        raise UsageError(f"--spark-master {shown}: there is a session of {session.client.host} already")
     for setting in options.spark_settings:
         name, _, value = setting.partition("=")
         if not session.conf.isModifiable(name):
