@@ -166,10 +166,10 @@ def _connected(options: RunnerOptions) -> SparkSession:
     C4pipeError if no server is there.
     """
     url = options.spark_master or os.environ.get("SPARK_REMOTE")
-    if options.spark_master and not is_remote() and (classic := SparkSession.getActiveSession()):
-        raise UsageError(f"--spark-master {shown}: there is a session of {classic.sparkContext.master} already")
     server = urlsplit(url or "")
     shown = f"sc://{server.hostname}:{server.port or _CONNECT_PORT}"  # the rest of the URL can have a token
+    if options.spark_master and not is_remote() and (classic := SparkSession.getActiveSession()):
+        raise UsageError(f"--spark-master {shown}: there is a session of {classic.sparkContext.master} already")
     if url and url.startswith("local"):  # PySpark starts the server
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
