@@ -16,11 +16,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.words import error_reason
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import Collection, LocalFlow, Sum, by_name
 from c4pipe.runners.runner_options import RunnerOptions
@@ -170,11 +172,16 @@ def _connected(options: RunnerOptions) -> SparkSession:
     shown = f"sc://{server.hostname}:{server.port or _CONNECT_PORT}"  # the rest of the URL can have a token
     if options.spark_master and not is_remote() and (classic := SparkSession.getActiveSession()):
         raise UsageError(f"--spark-master {shown}: there is a session of {classic.sparkContext.master} already")
+    if server.hostname and not (is_remote() or getproxies()):  # PySpark would try again for ten minutes
+        try:
+            socket.create_connection((server.hostname, server.port or _CONNECT_PORT), 10).close()
+        except OSError as error:
+            raise C4pipeError(
+                f"{shown}: no Spark Connect server answers there ({error_reason(error)}); start it, or correct the address"
+            ) from None
     if url and url.startswith("local"):  # PySpark starts the server
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
-        if server.hostname and not is_remote():  # PySpark would try again for ten minutes
-            socket.create_connection((server.hostname, server.port or _CONNECT_PORT), 10).close()
         if is_remote():
             from pyspark.sql.connect.session import SparkSession as ConnectSession
 
@@ -182,8 +189,6 @@ def _connected(options: RunnerOptions) -> SparkSession:
         else:
             builder = SparkSession.builder
         session: SparkSession = (builder.remote(url) if url else builder).getOrCreate()
-    except ConnectionRefusedError:
-        raise C4pipeError(f"{shown}: no Spark Connect server answers there; start it, or correct the address") from None
     except ImportError as error:
         raise C4pipeError(f"Spark Connect needs more packages: pip install 'c4pipe[spark]' ({error})") from error
     if server.hostname and options.spark_master and session.client.host != server.hostname:
