@@ -177,7 +177,8 @@ def _connected(options: RunnerOptions) -> SparkSession:
             socket.create_connection((server.hostname, server.port or _CONNECT_PORT), 10).close()
         except OSError as error:
             raise C4pipeError(
-                f"{shown}: no Spark Connect server answers there ({error_reason(error)}); start it, or correct the address"
+                f"{shown}: no Spark Connect server answers there ({error_reason(error)}); start it, or correct the "
+                "address"
             ) from None
     if url and url.startswith("local"):  # PySpark starts the server
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
