@@ -72,7 +72,7 @@ def stages(dockerfile: str) -> list[Stage]:
 
 
 def context(root: Path = ROOT) -> Iterator[str]:
-    """Yields the files that `.dockerignore` leaves in: the last pattern counts that matches a path or a folder of it."""
+    """Yields the files that `.dockerignore` leaves in: the last pattern that matches a path, or its folder, counts."""
     lines = (root / ".dockerignore").read_text().splitlines()
     patterns = [line for line in lines if line and not line.startswith("#")]
     for folder, _, names in os.walk(root):

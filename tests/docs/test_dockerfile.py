@@ -3,15 +3,13 @@
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-from try_image import context, stages  # noqa: E402
+from scripts.try_image import context, stages
 
+ROOT = Path(__file__).resolve().parents[2]
 STAGES = stages((ROOT / "Dockerfile").read_text())
 COPIED = ("c4pipe", "LICENSE", "README.md", "pyproject.toml", "scripts/c4pipe-boot")
 LOCKS = tuple(f"requirements/{name}.txt" for name in ("build", "local", "setup"))
