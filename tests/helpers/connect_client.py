@@ -33,7 +33,10 @@ def main() -> None:
             said[name] = f"{type(error).__name__}: {error}"
 
     def fail(error: BaseException | None) -> Callable[[Flow], None]:
-        return lambda flow: flow.map("Fail", flow.create("One", [1]), Fail(error)) and None
+        def graph(flow: Flow) -> None:
+            flow.map("Fail", flow.create("One", [1]), Fail(error))
+
+        return graph
 
     session = SparkSession.builder.remote(url).getOrCreate()
     for name in ("words", "blocks"):
