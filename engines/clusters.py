@@ -83,10 +83,13 @@ def spark_connect(home: Path, folder: Path) -> Iterator[list[str]]:
     settings = {"spark.connect.grpc.binding.port": port, "spark.driver.host": HOST, "spark.ui.enabled": "false"}
     command += [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     log = folder / "connect.log"
-    with _spark_environment(home), spark_master(home, folder) as master:
-        with started([*command, "--master", master, "spark-internal"], log) as program:
-            wait(lambda: listens(port), "Spark Connect's server", log, program)
-            yield ["--runner=spark", f"--spark-master=sc://{HOST}:{port}"]
+    with (
+        _spark_environment(home),
+        spark_master(home, folder) as master,
+        started([*command, "--master", master, "spark-internal"], log) as program,
+    ):
+        wait(lambda: listens(port), "Spark Connect's server", log, program)
+        yield ["--runner=spark", f"--spark-master=sc://{HOST}:{port}"]
 
 
 @contextmanager
