@@ -23,6 +23,7 @@ COMMANDS = {
     "build": "make a corpus from WET files: clean, then dedup",
     "clean": "job 1: write a work file with the pages to keep, for each WET file",
     "dedup": "job 2: make a corpus without duplicates from work folders",
+    "status": "show how far a run is: files done, running, failed or missing, and why",
     "import": "make a corpus from other text: Parquet, JSON Lines, plain text",
     "vocab": "train a SentencePiece vocabulary on text with weights",
     "vocab-report": "measure vocabularies on held-out pages",

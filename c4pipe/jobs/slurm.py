@@ -173,7 +173,8 @@ def _submit_scripts(
     )
     paths = {name: getattr(plan.options, name, None) for name in ("output", "work", "cache", "annotate")}
     absolute = {name: str(storage_path(str(path)).absolute()) for name, path in paths.items() if path}
-    task_options = replace(plan.options, runner=None, runner_options=(), wait=False, progress=None, **absolute)
+    changed: dict[str, Any] = dict(runner=None, runner_options=(), wait=False, progress=None, **absolute)
+    task_options = replace(plan.options, **changed)
     sources = [file._replace(path=file.absolute_path) for file in plan.files]
     pickled = _PickledPlan(task_options, plan.recipe.to_json(), plan.lists.digests, tuple(sources))
     write_bytes(folder / _PLAN, pickle.dumps(pickled))
@@ -190,7 +191,7 @@ def _submit_scripts(
             ids.append(arrays[-1])
         if output is not None:
             slurm.cancel([task.job for task in active if task.script.stem == DEDUP])
-            before = {task.job for task in active if task.index is not None}
+            before = {task.job for task in active if task.array_index is not None}
             after = [f"afterok:{':'.join(arrays)}"] * bool(arrays) + [f"afterany:{':'.join(before)}"] * bool(before)
             more = [f"--dependency={','.join(after)}", "--kill-on-invalid-dep=yes"] if after else []
             ids.append(_submit_script(folder, DEDUP, "", options.dedup, more, DEDUP))
@@ -199,6 +200,8 @@ def _submit_scripts(
             slurm.cancel(ids)
         except C4pipeError:
             raise C4pipeError(f"{error}; before that, jobs were submitted: scancel {' '.join(ids)}") from error
+        if isinstance(error, C4pipeError):
+            raise C4pipeError(f"{error}; nothing was submitted") from error
         raise
     count = sum(map(len, tasks))
     words = [f"{format_count(count, 'file')} in {format_count(len(tasks), 'task')} (job {', '.join(arrays)})"] * bool(
@@ -248,7 +251,7 @@ def read_submission(folder: Path) -> Submission:
 
 def number_of(task: ActiveTask) -> int:
     """Returns the number of a task of `clean` in its submission."""
-    return int(task.script.stem.partition("-")[2]) + (task.index or 0)
+    return int(task.script.stem.partition("-")[2]) + (task.array_index or 0)
 
 
 def files_of(tasks: Iterable[ActiveTask]) -> set[str]:

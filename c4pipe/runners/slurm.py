@@ -141,14 +141,14 @@ class ActiveTask(NamedTuple):
 
     Attributes:
         job: the id of the job or of the array.
-        index: the index in the array; None for a job that is no array.
+        array_index: the index in the array; None for a job that is no array.
         state: as squeue names it, such as `PENDING`.
         reason: why it waits, as squeue names it.
         script: the batch script.
     """
 
     job: str
-    index: int | None
+    array_index: int | None
     state: str
     reason: str
     script: Path
@@ -160,18 +160,21 @@ class ActiveTask(NamedTuple):
 
 
 def active_tasks(folder: Path) -> list[ActiveTask]:
-    """Returns the user's jobs and tasks, queued or running, whose scripts are below a folder. Raises C4pipeError."""
-    found = []
+    """Returns the user's jobs and tasks, queued or running, whose scripts are in folders inside a folder.
+
+    Raises C4pipeError.
+    """
+    found, is_inside = [], dict[Path, bool]()
     for line in _slurm("squeue", "--me", "--noheader", "--array", "--format=%F|%K|%T|%r|%o").splitlines():
         job, index, state, reason, path = (*line.split("|", 4), "", "", "", "")[:5]
-        if path.startswith(f"{folder}/"):
-            found.append(ActiveTask(job, int(index) if index.isdigit() else None, state, reason, Path(path)))
+        script = Path(path)
+        other = script.parent.parent
+        if other.name == folder.name and other not in is_inside:  # the folder may have several paths
+            is_inside[other] = other.is_dir() and other.samefile(folder)
+        if is_inside.get(other):
+            script = folder / script.parent.name / script.name
+            found.append(ActiveTask(job, int(index) if index.isdigit() else None, state, reason, script))
     return found
-
-
-def has_slurm() -> bool:
-    """Tells whether this machine has the programs of Slurm."""
-    return shutil.which("squeue") is not None
 
 
 def _slurm(program: str, *arguments: str) -> str:
