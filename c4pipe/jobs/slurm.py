@@ -7,6 +7,7 @@ the same command submits what is neither done nor queued.
 """
 
 import contextlib
+import glob
 import pickle
 import shlex
 import sys
@@ -331,8 +332,10 @@ def run_task(folder: Path, task: str, progress: Progress) -> None:
         write_corpus(BuildPlan(plan.options, plan), progress)
         return
     part = replace(plan, files=tuple(plan.files[number] for number in submission["tasks"][int(task)]))
-    for file in part.files:
+    for file in part.files:  # what a task of these files left that was killed or has failed
         missing_note(part.target(file)).unlink(missing_ok=True)
+        for unfinished in part.work.glob(f".{glob.escape(file.work_name)}.parquet.*.tmp"):
+            unfinished.unlink(missing_ok=True)
     if left := largest_first(work_state(part).open):
         clean_files(part, left, progress)
     if left := list(work_state(part).open):

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from tests.helpers.slurm_cluster import Cluster, missing_program, slurm_cluster
 
 pytestmark = [pytest.mark.slurm, pytest.mark.skipif(bool(missing_program()), reason=missing_program())]
 
-FILES = 4
+FILES = 3
 SMALL = ["--cpus-per-task=1", "--mem-per-cpu=1G", "--files-per-task=1"]
 Ended = "subprocess.CompletedProcess[str]"
 
@@ -57,9 +57,8 @@ def c4pipe(cluster: Cluster, command: str, *arguments: str) -> Ended:
     return cluster.run(sys.executable, "-m", "c4pipe", command, *arguments[:1], *lists, *arguments[1:])
 
 
-def submit(cluster: Cluster, *more: str, inputs: str = "crawl", wait: bool = True) -> Ended:
-    waits = ["--wait"] if wait else []
-    return c4pipe(cluster, "build", inputs, "--output", "out", *waits, "--runner", "slurm", "--", *SMALL, *more)
+def submit(cluster: Cluster, *arguments: str, options: Sequence[str] = ()) -> Ended:
+    return c4pipe(cluster, *arguments, "--runner", "slurm", "--", *SMALL, *options)
 
 
 def corpus(cluster: Cluster, name: str) -> dict[str, bytes]:
@@ -95,17 +94,19 @@ def gated_web(data: dict[str, bytes], name: str) -> Iterator[tuple[str, threadin
 
 
 @contextmanager
-def stuck_task(cluster: Cluster) -> Iterator[tuple[int, threading.Event]]:
-    """Submits files, of which the second waits in its task; yields the id of its process, and what lets it go on."""
+def stuck_task(cluster: Cluster, *command: str) -> Iterator[tuple[int, threading.Event, dict[str, bytes]]]:
+    """Submits the files of the crawl, of which the second waits in its task.
+
+    Yields the id of the task's process, the event that lets it go on, and the files that a server sends.
+    """
     data = {path.name: path.read_bytes() for path in sorted((cluster.shared / "crawl").iterdir())}
     with gated_web(data, list(data)[1]) as (url, gate):
         (cluster.shared / "files.txt").write_text("".join(f"{url}/{name}\n" for name in data))
-        assert submit(cluster, inputs="@files.txt", wait=False).returncode == 0
-        until(
-            lambda: len([each for each in cluster.queue() if each[1] == "RUNNING"]) == 1 and len(cluster.queue()) == 2
-        )
+        ended = submit(cluster, command[0], "@files.txt", *command[1:])
+        assert ended.returncode == 0, ended.stderr
+        until(lambda: len([each for each in cluster.queue() if "_" in each[0]]) == 1)
         (process,) = until(lambda: processes(cluster, "1"))
-        yield process, gate
+        yield process, gate, data
 
 
 def processes(cluster: Cluster, task: str) -> list[int]:
@@ -130,70 +131,66 @@ def until(condition: "Callable[[], object]", seconds: float = 30) -> "list[int]"
 
 
 def test_one_command_makes_the_corpus_of_a_local_run(cluster: Cluster, folder: Path, local: dict[str, bytes]) -> None:
-    ended = submit(cluster, "--dedup-mem=2G", "--array-parallelism=3", wait=False)
+    ended = submit(cluster, "build", "crawl", "--output", "out", options=["--dedup-mem=2G", "--array-parallelism=2"])
     assert ended.returncode == 0
     assert f"submitted: {FILES} files in {FILES} tasks (job " in ended.stderr
     assert "c4pipe status out" in ended.stderr
-    again = submit(cluster, wait=False)
+    again = submit(cluster, "build", "crawl", "--output", "out")
     assert "nothing was submitted" in again.stderr
     cluster.wait()
     assert corpus(cluster, "out") == local
     assert status(cluster)[0] == 0
     assert "out is a complete corpus" in status(cluster)[1]
-    assert submit(cluster, wait=False).returncode == 0
+    assert submit(cluster, "build", "crawl", "--output", "out").returncode == 0
     assert cluster.queue() == []
 
 
-def test_a_killed_task_stops_dedup_and_is_submitted_again_alone(
-    cluster: Cluster, folder: Path, local: dict[str, bytes]
-) -> None:
-    with stuck_task(cluster) as (process, gate):
-        os.kill(process, signal.SIGKILL)
-        cluster.wait()
-        code, text = status(cluster)
-        assert code == 1
-        assert text.splitlines()[0].split() == ["files", "done", "3"]
-        assert "00001.warc.wet.gz: its process was killed by signal 9" in text
-        assert not (folder / "manifest.json").exists()
-        gate.set()
-        ended = submit(cluster, inputs="@files.txt")
-    assert ended.returncode == 0, ended.stderr
-    assert corpus(cluster, "out") == local
-    assert [path.name for path in (folder / "_work/_slurm/002").glob("clean-*.log")] == ["clean-0_0.log"]
-
-
-def test_a_requeued_task_goes_on(cluster: Cluster, folder: Path, local: dict[str, bytes]) -> None:
-    with stuck_task(cluster) as (_, gate):
-        code, text = status(cluster)
-        assert code == 0
-        assert "files running" in text
-        assert "dedup waits" in text
-        (task,) = [name for name, state in cluster.queue() if state == "RUNNING"]
-        cluster.output("scontrol", "requeue", task)
-        gate.set()
-        cluster.wait()
-    assert "REQUEUE" in (folder / "_work/_slurm/001/clean-0_1.log").read_text()
-    assert corpus(cluster, "out") == local
-
-
-def test_a_bad_file_fails_its_task_and_is_read_again_when_it_is_mended(
+def test_failed_tasks_stop_dedup_and_are_submitted_again_alone(
     cluster: Cluster, folder: Path, local: dict[str, bytes]
 ) -> None:
     bad = cluster.shared / "crawl" / "00002.warc.wet.gz"
     good = bad.read_bytes()
     bad.write_bytes(gzip.compress(b"not a record\n"))
-    ended = submit(cluster)
-    assert ended.returncode == 1
-    assert "00002.warc.wet.gz has no " in ended.stderr
-    code, text = status(cluster)
-    assert code == 1
-    assert "files missing" in text
-    assert "00002.warc.wet.gz has no " in text
-    bad.write_bytes(good)
-    ended = submit(cluster)
-    assert ended.returncode == 0
+    with stuck_task(cluster, "build", "--output", "out") as (process, gate, data):
+        code, text = status(cluster)
+        assert "files running  1" in text
+        assert "dedup waits (job " in text
+        os.kill(process, signal.SIGKILL)
+        cluster.wait()
+        code, text = status(cluster)
+        assert code == 1
+        assert [line.split() for line in text.splitlines()[:3]] == [
+            ["files", "done", "1"],
+            ["files", "failed", "1"],
+            ["files", "missing", "1"],
+        ]
+        assert "00001.warc.wet.gz: its process was killed by signal 9" in text
+        assert "/00002.warc.wet.gz has no " in text
+        assert "the command that submitted it submits what is left" in text
+        assert not (folder / "manifest.json").exists()
+        bad.write_bytes(good)
+        data[bad.name] = good
+        gate.set()
+        ended = submit(cluster, "build", "@files.txt", "--wait", "--output", "out")
+    assert ended.returncode == 0, ended.stderr
     assert corpus(cluster, "out") == local
-    assert len(list((folder / "_work/_slurm/002").glob("clean-*.log"))) == 1
+    assert len(list((folder / "_work/_slurm/002").glob("clean-*.log"))) == 2
+
+
+def test_a_requeued_task_of_clean_goes_on(cluster: Cluster) -> None:
+    with stuck_task(cluster, "clean", "--work", "two") as (_, gate, _):
+        (task,) = [name for name, state in cluster.queue() if state == "RUNNING"]
+        cluster.output("scontrol", "requeue", task)
+        gate.set()
+        assert c4pipe(cluster, "clean", "@files.txt", "--work", "one", "--workers", "1").returncode == 0
+        cluster.wait()
+    log = (cluster.shared / "two/_slurm/001/clean-0_1.log").read_text()
+    assert "DUE TO JOB REQUEUE" in log
+    two = {name: data for name, data in files_of(cluster.shared / "two").items() if not name.startswith("_slurm/")}
+    assert two == files_of(cluster.shared / "one")
+    assert status(cluster, "two") == (0, f"files done  {FILES}\n{cluster.shared / 'two'} is complete\n")
+    assert submit(cluster, "clean", "@files.txt", "--wait", "--work", "two").returncode == 0
+    assert cluster.queue() == []
 
 
 def test_more_tasks_than_an_array_may_have_are_several_arrays(cluster: Cluster, folder: Path) -> None:
@@ -202,7 +199,7 @@ def test_more_tasks_than_an_array_may_have_are_several_arrays(cluster: Cluster, 
     data = next((cluster.shared / "crawl").iterdir()).read_bytes()
     for number in range(1200):
         (files / f"{number:04}.warc.wet.gz").write_bytes(data)
-    ended = submit(cluster, "--hold", inputs="many", wait=False)
+    ended = submit(cluster, "build", "many", "--output", "out", options=["--hold"])
     assert "submitted: 1,200 files in 1,200 tasks (job " in ended.stderr
     assert len(cluster.queue()) == 1200 + 1
     scripts = sorted((folder / "_work/_slurm/001").glob("clean-*.sh"))
@@ -227,19 +224,9 @@ def test_more_tasks_than_an_array_may_have_are_several_arrays(cluster: Cluster, 
 def test_what_sbatch_refuses_is_one_sentence_and_leaves_nothing(
     cluster: Cluster, folder: Path, option: str, sentence: str
 ) -> None:
-    ended = submit(cluster, option, wait=False)
+    ended = submit(cluster, "build", "crawl", "--output", "out", options=[option])
     assert ended.returncode == 1
     assert ended.stderr.startswith(f"c4pipe: {sentence}")
     assert ended.stderr.count("\n") == 1
     assert cluster.queue() == []
     assert list((folder / "_work/_slurm").iterdir()) == []
-
-
-def test_clean_alone_writes_the_work_folder_of_a_local_run(cluster: Cluster) -> None:
-    work = ["--recipe", "c4", "--work"]
-    assert c4pipe(cluster, "clean", "crawl", *work, "one", "--workers", "1").returncode == 0
-    ended = c4pipe(cluster, "clean", "crawl", *work, "two", "--wait", "--runner", "slurm", "--", *SMALL)
-    assert ended.returncode == 0
-    two = {name: data for name, data in files_of(cluster.shared / "two").items() if not name.startswith("_slurm/")}
-    assert two == files_of(cluster.shared / "one")
-    assert status(cluster, "two") == (0, "files done  4\n" + f"{cluster.shared / 'two'} is complete\n")
