@@ -4,6 +4,7 @@ import gzip
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.slurm, pytest.mark.skipif(bool(missing_program()), rea
 
 FILES = 3
 SMALL = ["--cpus-per-task=1", "--mem-per-cpu=1G", "--files-per-task=1"]
-Ended = "subprocess.CompletedProcess[str]"
+Ended = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(scope="module")
