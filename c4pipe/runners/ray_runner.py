@@ -2,11 +2,13 @@
 
 import os
 import pickle
+import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
@@ -25,7 +27,7 @@ _MOST = 1000
 0.3 ms for each, and a kB of this process's memory."""
 
 _EACH = 4
-"""Elements of a task, and groups of a partition, at most while there are fewer than `_MOST`: their results are in memory."""
+"""Elements of a task, and groups of a partition, at most, up to `_MOST` tasks: their results are in memory."""
 
 _RETRIES = 4
 """How often a task is tried again after its process or node was lost, or to make a lost result again."""
@@ -33,8 +35,10 @@ _RETRIES = 4
 _IN_FLIGHT = 4
 """Tasks for each core that Ray has at a time: enough to keep it busy, and for its autoscaler to see what waits."""
 
+_CONNECT_SECONDS = 10.0
+
 Row: TypeAlias = "list[ray.ObjectRef[Any]]"
-"""The results of one task: first the list (label, element) of what is only added up, then a block for each partition."""
+"""The results of one task: first pairs (label, element) of what is only added up, then a block for each partition."""
 
 
 class Block(NamedTuple):
@@ -60,8 +64,10 @@ class RayFlow(PartitionedFlow):
         """Runs a step to its end, and returns its outputs, by name."""
         labels = {output: f"{name}: {output}" for output in step.outputs}
         count = self._count if set(labels) - set(step.sums) else 0
-        options = _apply.options(name=name, num_returns=1 + count)
-        task = partial(options.remote, _versions(), ray.put(pickle.dumps(step)), labels, step.sums, count)
+        remote = ray.remote(_apply).options(
+            name=name, num_returns=1 + count, max_retries=_RETRIES, scheduling_strategy="SPREAD"
+        )
+        task = partial(remote.remote, _versions(), ray.put(pickle.dumps(step)), labels, step.sums, count)
         if isinstance(elements, Created):
             size = -(-len(elements.elements) // _tasks(len(elements.elements))) if count else 1
             each = iter(elements.elements)
@@ -123,7 +129,6 @@ def _run_all(calls: Iterable[Callable[[], Any]]) -> list[Row]:
     return rows
 
 
-@ray.remote(max_retries=_RETRIES, scheduling_strategy="SPREAD")
 def _apply(
     expected: str,
     packed: bytes,
@@ -172,7 +177,9 @@ def _pairs(blocks: Iterable[Block | None]) -> Iterator[tuple[int, tuple[str, Any
             start = end
 
 
-def _with_values(make_element: Callable[[Any, dict[str, list[Any]]], Any], key: Any, places: dict[str, list[Any]]) -> Any:
+def _with_values(
+    make_element: Callable[[Any, dict[str, list[Any]]], Any], key: Any, places: dict[str, list[Any]]
+) -> Any:
     """Makes an element of a group, with the values themselves: memory holds those of one group."""
     return make_element(key, {name: [_value(*place) for place in some] for name, some in places.items()})
 
@@ -213,17 +220,31 @@ def _connect() -> None:
     """Joins a cluster, or starts Ray on this machine, without its dashboard and without telling its makers."""
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # or Ray warns about a coming change
-    address = os.environ.get("RAY_ADDRESS")
+    named = os.environ.get("RAY_ADDRESS")
+    address = named or _address_here()
     try:
-        ray.init(address or "auto", **quiet)
-    except ConnectionError as error:
+        host, _, port = address.rpartition(":")
+        if host:  # Ray itself waits for minutes, and logs
+            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
         if address:
+            ray.init(address, **quiet)
+            return
+    except (OSError, ValueError) as error:
+        if named:
             raise C4pipeError(
-                f"there is no Ray cluster at {address} (RAY_ADDRESS): start one with ray start --head, or unset the "
+                f"there is no Ray cluster at {named} (RAY_ADDRESS): start one with ray start --head, or unset the "
                 "variable to run on this machine"
             ) from error
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        ray.init("local", num_cpus=allowed_cores().most, include_dashboard=False, **quiet)
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray.init("local", num_cpus=allowed_cores().most, include_dashboard=False, **quiet)
+
+
+def _address_here() -> str:
+    """Returns the address that `ray start` has noted on this machine, or "". Its cluster may have died."""
+    try:
+        return (Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray" / "ray_current_cluster").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _raise_cause(error: exceptions.RayError) -> NoReturn:
