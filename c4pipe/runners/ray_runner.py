@@ -220,23 +220,36 @@ def _connect() -> None:
     """Joins a cluster, or starts Ray on this machine, without its dashboard and without telling its makers."""
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # or Ray warns about a coming change
-    named = os.environ.get("RAY_ADDRESS")
+    named = os.environ.get("RAY_ADDRESS", "")
     address = named or _address_here()
-    try:
-        host, _, port = address.rpartition(":")
-        if host:  # Ray itself waits for minutes, and logs
-            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
-        if address:
-            ray.init(address, **quiet)
-            return
-    except (OSError, ValueError) as error:
+    if not address or not _answers(address):
         if named:
             raise C4pipeError(
                 f"there is no Ray cluster at {named} (RAY_ADDRESS): start one with ray start --head, or unset the "
                 "variable to run on this machine"
-            ) from error
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    ray.init("local", num_cpus=allowed_cores().most, include_dashboard=False, **quiet)
+            )
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        ray.init("local", num_cpus=allowed_cores().most, include_dashboard=False, **quiet)
+        return
+    try:
+        ray.init(named or "auto", **quiet)  # for "auto", Ray reads its token of this machine
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        why = " ".join(str(error).split())
+        raise C4pipeError(
+            f"this process can't join the Ray cluster at {address} ({why}): it needs the cluster's versions of Ray and "
+            "Python, and RAY_AUTH_MODE=token if the cluster has a token"
+        ) from error
+
+
+def _answers(address: str) -> bool:
+    """Tells whether something answers there: Ray itself waits for minutes, and logs."""
+    host, _, port = address.rpartition(":")
+    try:
+        if host:
+            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+        return True
+    except (OSError, ValueError):
+        return False
 
 
 def _address_here() -> str:
