@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from c4pipe.beam import page_schema
-from c4pipe.beam.clean_pages import recipe_display
+from c4pipe.beam.clean_pages import choose_rules, recipe_display
 from c4pipe.beam.page_schema import Page, bucket_bits
 from c4pipe.beam.stage_reports import (
     KEPT,
@@ -104,7 +104,7 @@ class RemoveRepeatedSpans(PageTransform):
         The other arguments and the errors are those of `CleanPages`.
         """
         transform = cls(buckets=buckets)
-        transform._rules = ListedRecipe.choose(recipe, **lists)
+        transform._rules = choose_rules(recipe, **lists)
         return transform
 
     def expand(self, pages: beam.PCollection) -> beam.PCollection:
