@@ -210,10 +210,10 @@ def main() -> None:
         corpus = (try_in_chroot if options.chroot else try_in_docker)(folder)
         manifest = json.loads((corpus / "manifest.json").read_text())
         owner = (corpus / "manifest.json").stat().st_uid
-    kept = manifest["counts"]["pages.kept"]
-    if (kept, owner) != (PAGES_KEPT, 1000):
-        sys.exit(f"the corpus has {kept} pages of user {owner}, not {PAGES_KEPT} of user 1000")
-    print(f"the image built a corpus of {kept} pages, as user {owner}")
+        kept = manifest["counts"]["pages.kept"]
+        if (kept, owner) != (PAGES_KEPT, 1000):
+            sys.exit(f"the corpus has {kept} pages of user {owner}, not {PAGES_KEPT} of user 1000")
+        print(f"the image built a corpus of {kept} pages, as user {owner}", flush=True)
 
 
 if __name__ == "__main__":
