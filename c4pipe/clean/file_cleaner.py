@@ -140,7 +140,7 @@ class TextSource:
         ends: str,
         part: Part | None,
     ) -> None:
-        """Takes the documents and the shares read before; of the file path, name, size, digest of its ends, and part."""
+        """Takes the documents and the shares read before, and the path, name, size, digest and part of the file."""
         self.name = name
         self.size = 0
         self._path = path

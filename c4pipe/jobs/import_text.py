@@ -189,7 +189,7 @@ def _check(
 
 def _unreadable(file: InputFile, error: Exception, advice: str = "") -> UsageError:
     """Returns the error for a user; the error of a download names its file already."""
-    return UsageError(f"{file.path} can't be read: {error_reason(error).removeprefix(f'{file.path}: ')}{advice}")
+    return UsageError(f"{file.path} can't be read: {error_reason(error, of=file.path)}{advice}")
 
 
 def _kind_of_type(arrow: Any) -> str:
