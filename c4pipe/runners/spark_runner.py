@@ -25,8 +25,8 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.words import error_reason
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import Collection, LocalFlow, Sum, by_name
+from c4pipe.runners.partitions import apply_step
 from c4pipe.runners.runner_options import RunnerOptions
-from c4pipe.runners.spark_task import apply_step
 from c4pipe.runners.worker import show_pandas
 
 _LEAST_TASKS = 200
