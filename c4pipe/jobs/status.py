@@ -94,8 +94,9 @@ def _slurm_status(work: Path, folders: Sequence[Path], done: set[str], missing: 
         sentences.append(f"dedup {'waits' if corpus.waits else 'runs'} (job {corpus.job}, {corpus.reason})")
     elif reason and not active:
         sentences.append(f"dedup failed: {reason}")
-    complete = not (latest["output"] or left or active or missing)
-    stopped = not complete and (bool(left or missing) or not active)
+    lacking = bool(left) or (bool(missing) and not latest["accepts_missing"])
+    complete = not (latest["output"] or lacking or active)
+    stopped = not complete and (lacking or not active)
     if complete:
         sentences.append(f"{work} is complete")
     elif stopped:
