@@ -276,7 +276,8 @@ class Recipe:
         It also covers the extraction, for text from HTML or text files, the columns that pages carry, and the source of
         the user's own rules.
         """
-        rules = {stage: self.to_json()[stage] for stage in STAGES}
+        values = self.to_json()
+        rules = {stage: values[stage] for stage in STAGES}
         if self.extraction:
             rules["extraction"] = self.extraction
         if self.columns:
