@@ -172,7 +172,7 @@ def _connected(options: RunnerOptions) -> SparkSession:
     shown = f"sc://{server.hostname}:{server.port or _CONNECT_PORT}"  # the rest of the URL can have a token
     if options.spark_master and not is_remote() and (classic := SparkSession.getActiveSession()):
         raise UsageError(f"--spark-master {shown}: there is a session of {classic.sparkContext.master} already")
-    if server.hostname and not (is_remote() or getproxies()):  # PySpark would try again for ten minutes
+    if server.hostname and not (is_remote() or getproxies().keys() - {"no"}):  # PySpark would try again for ten minutes
         try:
             socket.create_connection((server.hostname, server.port or _CONNECT_PORT), 10).close()
         except OSError as error:
