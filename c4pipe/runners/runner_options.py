@@ -113,6 +113,11 @@ class RunnerOptions(WorkerOptions, _NamedRunner):
         """Whether all processes of the job are on this machine."""
         return find_runner(self.runner).is_local
 
+    @property
+    def shares_files(self) -> bool:
+        """Whether bytes between two steps wait in files that all workers see."""
+        return find_runner(self.runner).shares_files
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProgressOptions:

@@ -44,6 +44,7 @@ class Runner:
         install: what pip installs to get the module.
         is_local: whether all processes are on this machine. Then `--workers` is the number of processes, and bytes
             between two steps can wait in files of this machine.
+        shares_files: whether bytes between two steps wait in files of the work folder, which all workers see.
     """
 
     title: str
@@ -56,6 +57,7 @@ class Runner:
     package: str = ""
     install: str = ""
     is_local: bool = False
+    shares_files: bool = False
 
     def check_options(self, options: "RunnerOptions") -> None:
         """Raises UsageError if the runner is not installed or can't use the options. Starts nothing."""
