@@ -1,5 +1,8 @@
 from collections.abc import Callable, Mapping
 
+import numpy as np
+import numpy.typing as npt
+
 VERSION: int
 
 def lower(text: str) -> str: ...
@@ -37,3 +40,18 @@ class Lines:
 class Words:
     def __init__(self, words: tuple[str, ...]) -> None: ...
     def words_in(self, text: str) -> set[str]: ...
+
+class Classifier:
+    def __init__(
+        self,
+        dictionary: bytes,
+        words: int,
+        table: npt.NDArray[np.int32],
+        labels: int,
+        buckets: int,
+        word_ngrams: int,
+        shortest: int,
+        longest: int,
+        bucket_rows: npt.NDArray[np.int32],
+    ) -> None: ...
+    def sums(self, line: bytes) -> tuple[int, tuple[int, ...]]: ...
