@@ -11,7 +11,7 @@ fastText adds in single precision; its probabilities differ from these by about 
 import mmap
 import re
 from collections.abc import Iterator
-from functools import cached_property
+from functools import lru_cache
 from math import exp, frexp
 from pathlib import Path
 
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.filters.fasttext_file import HIERARCHICAL_SOFTMAX, LABEL, SOFTMAX, ModelFile, open_model
+from c4pipe.filters.model_path import ModelPath
 from c4pipe.native import text_kernel
 
 _ROWS = 8192  # that are multiplied together
@@ -50,11 +51,10 @@ class FastTextClassifier:
             self._softmax = model.loss == SOFTMAX
             self._table, self._unit = _products(data, model)
             dictionary = data[slice(*model.dictionary)]
-        size = len(model.labels)
-        ngrams = (model.buckets, model.word_ngrams, model.shortest, model.longest)
         rows = np.empty(0, dtype=np.int32) if model.pruned is None else _bucket_rows(model)
-        words = [dictionary, model.words, self._table, size, *ngrams, rows]
-        self._sums = text_kernel.Classifier(*words).sums if text_kernel else Sums(*words).sums
+        sums = text_kernel.Classifier if text_kernel else Sums
+        ngrams = (model.buckets, model.word_ngrams, model.shortest, model.longest)
+        self._sums = sums(dictionary, model.words, self._table, len(self.labels), *ngrams, rows).sums
 
     def scores(self, line: str) -> dict[str, float]:
         """Returns the probability of each label for a text without newlines; none where the model knows nothing of it.
@@ -67,6 +67,33 @@ class FastTextClassifier:
         logits = [each / count * self._unit for each in sums]
         values = _softmax(logits) if self._softmax else map(_sigmoid, logits)
         return {label: min(1.0, round(each + _ADDED, _DIGITS)) for label, each in zip(self.labels, values, strict=True)}
+
+
+class ClassifierModel(ModelPath):
+    """The file of a fastText classifier."""
+
+    def classifier(self) -> FastTextClassifier:
+        """Returns the model, loaded. Raises UsageError for a file that is missing, was changed or is no model."""
+        return _classifier(self)
+
+    def with_labels(self) -> tuple["ClassifierModel", tuple[str, ...]]:
+        """Returns the model with its absolute path and its digest, and its labels, without `__label__`.
+
+        Raises ValueError, with the reason, for a file that is no such model, OSError for one that can't be read.
+        """
+        return self.measured(_labels)
+
+
+@lru_cache(maxsize=8)
+def _classifier(model: ClassifierModel) -> FastTextClassifier:
+    """Returns a loaded model. The rules and steps of a job that run in one process share it."""
+    return model.loaded("classifier", FastTextClassifier)
+
+
+def _labels(path: Path) -> tuple[str, ...]:
+    with open_model(path) as (_, model):
+        check_classifier(model)
+        return tuple(each.removeprefix(LABEL) for each in model.labels)
 
 
 def check_classifier(model: ModelFile) -> None:

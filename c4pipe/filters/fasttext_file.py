@@ -168,9 +168,7 @@ class _Reader:
         _expect(self._place == len(self._data), f"{len(self._data) - self._place:,} bytes follow its end")
         return ModelFile(labels, words, dictionary, loss, buckets, *sizes, pruned, inputs, outputs)
 
-    def _dictionary(
-        self, buckets: int
-    ) -> tuple[tuple[str, ...], int, tuple[int, int], npt.NDArray[np.int32] | None]:
+    def _dictionary(self, buckets: int) -> tuple[tuple[str, ...], int, tuple[int, int], npt.NDArray[np.int32] | None]:
         """Returns the labels, the number of words, where both are, and the n-grams of a pruned model."""
         size, words, labels, _, pruned = self._numbers("iiiqq")
         _expect(words >= 0 < labels and size == words + labels, "its numbers of words and labels contradict each other")
@@ -254,5 +252,3 @@ class _Reader:
 def _expect(holds: bool, message: str) -> None:
     if not holds:
         raise ValueError(message)
-
-

@@ -79,6 +79,8 @@ class Rule:
         scope: what the rule judges: a page, a line, or the corpus (all pages together).
         stage: the stage to which a recipe file's `on` adds the rule; "" for its stage in the first recipe that has it.
         needs: the names of the lists that it needs (fields of `Lists`).
+        names_itself: whether `name` is a parameter, so that a recipe can have several rules of the class.
+        files: the parameters that say where a file is. A recipe's fingerprint has the file's digest instead.
 
     Raises UsageError, with the allowed values, for a parameter with another value.
     """
@@ -89,6 +91,8 @@ class Rule:
     scope: ClassVar[Scope]
     stage: ClassVar[str] = ""
     needs: ClassVar[tuple[str, ...]] = ()
+    names_itself: ClassVar[bool] = False
+    files: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         for name, hint in _hints(type(self)):

@@ -77,7 +77,11 @@ class Recipe:
             if twice:  # counts and parameters could not tell the two rules apart
                 where = f"stands twice in the stage {stage}"
                 raise UsageError(f"recipe {self.name}: the rule {twice} {where}: name it once")
+        first: dict[str, Rule] = {}
         for stage, rule in self.rules():
+            same = first.setdefault(rule.name, rule)
+            if type(same) is not type(rule) or (rule.names_itself and same != rule):
+                raise UsageError(f"recipe {self.name}: two rules have the name {rule.name}: rename one of them")
             if why := check_place(rule, stage) or rule.contradiction(self, stage):
                 raise UsageError(f"recipe {self.name}: {why}")
 
@@ -276,7 +280,10 @@ class Recipe:
         It also covers the extraction, for text from HTML or text files, the columns that pages carry, and the source of
         the user's own rules.
         """
-        rules = {stage: self.to_json()[stage] for stage in STAGES}
+        rules: dict[str, Any] = {}
+        for stage in STAGES:  # the digests say which files were used: where they are does not count
+            each = [({**_rule_to_json(rule)}, rule.files) for rule in getattr(self, stage)]
+            rules[stage] = [{name: value for name, value in of.items() if name not in files} for of, files in each]
         if self.extraction:
             rules["extraction"] = self.extraction
         if self.columns:
@@ -287,7 +294,7 @@ class Recipe:
 
 def _rule_to_json(rule: Rule) -> dict[str, Any]:
     origin = {"from": origin_of(type(rule))} if is_own(type(rule)) else {}
-    return {"rule": rule.name, **origin, **rule.parameters}
+    return {"rule": type(rule).name, **origin, **rule.parameters}
 
 
 def _rule_from_json(values: Mapping[str, Any]) -> Rule:

@@ -1,0 +1,100 @@
+"""The rule on the score of a classifier: a fastText model that the user names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from c4pipe.errors import UsageError
+from c4pipe.filters.classifier import ClassifierModel
+from c4pipe.filters.rule import PageRule, Share
+from c4pipe.io.words import error_reason, short, suggestion
+
+if TYPE_CHECKING:
+    from c4pipe.filters.checked_page import CheckedPage
+    from c4pipe.filters.lists import ListFolder
+
+CLASSIFIERS_FOLDER = "classifiers"
+"""The folder, in a lists folder, of the user's classifiers."""
+
+RULE_NAME = "[a-z][a-z0-9_]{0,63}"
+
+_NEWLINES: Mapping[str, Callable[[str], str]] = {
+    "blanks": lambda text: text.replace("\n", " "),
+    "line separators are blanks": lambda text: " ".join(text.splitlines()),
+    "removed": lambda text: text.replace("\n", ""),
+}
+
+
+@dataclass(frozen=True)
+class ClassifierScore(PageRule):
+    """Drops a page by the probability that a fastText classifier gives to a label. A recipe can have several.
+
+    The classifier gets the text as one line, without white space at its ends.
+    """
+
+    name: str = "classifier_score"  # type: ignore[misc] # a class variable of other rules
+    does = (
+        "drops a page to which the classifier {model} gives the label {label} with a probability below {min_score} or "
+        "above {max_score}"
+    )
+    source = (
+        "as DCLM-Baseline is chosen (Li et al. 2024, 4.4); probabilities as in datatrove 0.10.1, fasttext_filter.py"
+    )
+    stage = "cleaned"
+    counts = "float"
+    needs = ("classifiers",)
+    names_itself = True
+    files = ("model",)
+    model: str = "classifier.bin"
+    label: str = "hq"
+    min_score: Share = 0.0
+    max_score: Share = 1.0
+    newlines: Literal["blanks", "line separators are blanks", "removed"] = "blanks"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not re.fullmatch(RULE_NAME, self.name):
+            raise UsageError(f"the rule {type(self).name} has the name {self.name!r}: use small letters, digits and _")
+
+    def value(self, page: CheckedPage) -> float:
+        """Returns the probability of the label; 0 where the classifier knows no word of the page."""
+        classifier = page.tools.lists.classifiers[self.name].classifier()
+        return classifier.scores(_NEWLINES[self.newlines](page.text.strip())).get(self.label, 0.0)
+
+    def drops(self, value: float) -> bool:
+        """Tells whether it is too small or too large."""
+        return not self.min_score <= value <= self.max_score
+
+    def says(self, value: float, dropped: bool, page: CheckedPage) -> str:
+        """Returns the probability and the limits."""
+        return f"the label {self.label} with a probability of {value:.6f}; {self.min_score} to {self.max_score}"
+
+    def load_lists(self, lists: ListFolder) -> Mapping[str, Mapping[str, ClassifierModel]]:
+        """Returns the model: a file in the folder `classifiers` of the lists folder, or else at its path."""
+        listed = lists.path / CLASSIFIERS_FOLDER / self.model
+        path = str(listed) if "://" not in self.model and listed.exists() else self.model
+        try:
+            model, labels = ClassifierModel(path, "").with_labels()
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"recipe {lists.recipe} has the rule {self.name}, whose model {self.model} can't be used: "
+                f"{error_reason(error)}; give the file of a fastText classifier with model = 'FILE', or put it into "
+                f"{listed.parent}"
+            ) from None
+        if self.label not in labels:
+            raise UsageError(
+                f"recipe {lists.recipe} has the rule {self.name}, whose model {self.model} has no label "
+                f"{self.label!r}; it has {short(', '.join(labels), 200)}" + suggestion(self.label, labels)
+            )
+        return {"classifiers": {self.name: model}}
+
+    def limits(self) -> Iterator[str]:
+        """Yields that a model chose the pages."""
+        yield (
+            f"A classifier chose the pages: `{Path(self.model).name}` gives each the label `{self.label}` with a "
+            f"probability of {self.min_score} to {self.max_score}. The corpus has the taste of its training data."
+        )
