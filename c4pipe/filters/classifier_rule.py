@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from c4pipe.errors import UsageError
@@ -91,10 +90,3 @@ class ClassifierScore(PageRule):
                 f"{self.label!r}; it has {short(', '.join(labels), 200)}" + suggestion(self.label, labels)
             )
         return {"classifiers": {self.name: model}}
-
-    def limits(self) -> Iterator[str]:
-        """Yields that a model chose the pages."""
-        yield (
-            f"A classifier chose the pages: `{Path(self.model).name}` gives each the label `{self.label}` with a "
-            f"probability of {self.min_score} to {self.max_score}. The corpus has the taste of its training data."
-        )

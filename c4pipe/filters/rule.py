@@ -8,7 +8,7 @@ of a user's own is a class of the same kind in a module of the user (docs/own_ru
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import (
@@ -127,10 +127,6 @@ class Rule:
     def pinned_lists(self, languages: Sequence[str]) -> Iterable[str]:
         """Returns the paths, in a lists folder, of the published lists that the rule needs for some languages."""
         return ()
-
-    def limits(self) -> Iterator[str]:
-        """Yields what readers of a corpus should know about the rule: sentences of Markdown for the dataset card."""
-        yield from ()
 
 
 class PageRule(Rule):
