@@ -273,7 +273,8 @@ def checked_value(rule: Rule, name: str, value: Any) -> Any:
 
 
 def _checked(rule: Rule, name: str, value: Any, hint: Any) -> Any:
-    entry = f"[{rule.name}] {name} = {list(value) if isinstance(value, tuple) else value!r}"
+    named = type(rule).name if name == "name" else rule.name
+    entry = f"[{named}] {name} = {list(value) if isinstance(value, tuple) else value!r}"
     marks = hint.__metadata__ if get_origin(hint) is Annotated else ()
     kind = get_args(hint)[0] if marks else hint
     if get_origin(kind) is Literal:
