@@ -110,6 +110,11 @@ def _cpu_of_children() -> float:
 
 def tree_bytes(root: int) -> int:
     """Returns the memory of a process and its descendants: what each has for itself, and its share of the rest."""
+    return sum(_pss(pid) for pid in descendants(root))
+
+
+def descendants(root: int) -> set[int]:
+    """Returns a process, and all processes that it started, and so on."""
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -120,7 +125,7 @@ def tree_bytes(root: int) -> int:
     members = {root}
     while more := {pid for pid, parent in parents.items() if parent in members} - members:
         members |= more
-    return sum(_pss(pid) for pid in members)
+    return members
 
 
 def _pss(pid: int) -> int:

@@ -1,14 +1,16 @@
 """Real engines on this machine, each as a context that gives the options for Beam and ends what it started."""
 
+import http.client
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from fetch import Engines
@@ -137,15 +139,16 @@ def spark_master(home: Path, folder: Path) -> Iterator[str]:
     address = f"spark://{HOST}:{port}"
     with ExitStack() as stack:
         options = ["--host", HOST, "--port", str(port), "--webui-port", str(web)]
-        stack.enter_context(started([start, f"{deploy}master.Master", *options], folder / "master.log"))
-        wait(lambda: _get(f"http://{HOST}:{web}/json/") is not None, "Spark's master", folder / "master.log")
+        log = folder / "master.log"
+        program = stack.enter_context(started([start, f"{deploy}master.Master", *options], log))
+        wait(lambda: _count(f"http://{HOST}:{web}/json/", "aliveworkers") == 0, "Spark's master", log, program)
         for number in (1, 2):
             host = f"127.0.0.{1 + number}"  # of its own: Spark tries no task twice at the same time on one host
             options = ["--host", host, "--cores", "1", "--memory", "2g", "--webui-port", "0"]
             options += ["--work-dir", str(folder / f"worker{number}"), address]
             log = folder / f"worker{number}.log"
-            stack.enter_context(started([start, f"{deploy}worker.Worker", *options], log))
-        wait(lambda: _spark_workers(web) == 2, "Spark's workers", folder / "worker1.log")
+            program = stack.enter_context(started([start, f"{deploy}worker.Worker", *options], log))
+        wait(lambda: _count(f"http://{HOST}:{web}/json/", "aliveworkers") == 2, "Spark's two workers", log, program)
         yield address
 
 
@@ -187,8 +190,10 @@ def flink_cluster(engines: Engines, folder: Path) -> Iterator[list[str]]:
         stack.enter_context(started(manager, folder / "jobmanager.log"))
         sizes = [part for name, value in _TASK_MANAGER.items() for part in ("-D", f"{name}={value}")]
         tasks = [*java, "-Xmx1g", f"{runtime}taskexecutor.TaskManagerRunner", *configured, *sizes]
-        stack.enter_context(started(tasks, folder / "taskmanager.log"))
-        wait(lambda: _flink_slots(rest) == 2, "Flink's task manager", folder / "taskmanager.log")
+        log = folder / "taskmanager.log"
+        program = stack.enter_context(started(tasks, log))
+        slots = f"http://{HOST}:{rest}/overview"
+        wait(lambda: _count(slots, "slots-available") == 2, "Flink's task manager", log, program)
         command = [*java, "org.apache.beam.runners.flink.FlinkJobServerDriver", f"--flink-master={HOST}:{rest}"]
         command += [f"--flink-conf-dir={folder}"]
         endpoint = stack.enter_context(_job_server(command, folder))
@@ -199,51 +204,73 @@ def flink_cluster(engines: Engines, folder: Path) -> Iterator[list[str]]:
 def _job_server(command: list[str], folder: Path) -> Iterator[str]:
     port = free_port()
     options = [f"--job-port={port}", "--artifact-port=0", "--expansion-port=0", f"--artifacts-dir={folder}/staged"]
-    with started([*command, *options], folder / "jobs.log"):
-        wait(lambda: listens(port), "Beam's job server", folder / "jobs.log")
+    log = folder / "jobs.log"
+    with started([*command, *options], log) as program:
+        wait(lambda: listens(port), "Beam's job server", log, program)
         yield f"{HOST}:{port}"
 
 
 @contextmanager
-def started(command: list[str], log: Path) -> Iterator[None]:
-    """A program that runs meanwhile, and writes to a log."""
-    with log.open("w") as file, subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
+def started(command: list[str], log: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """A program that runs meanwhile, and writes to a log. What it started ends with it."""
+    with log.open("w") as file:
+        program = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        yield program
+    finally:
+        end(program)
 
 
-def wait(ready: Callable[[], bool], what: str, log: Path, seconds: float = 60.0) -> None:
-    """Returns when something is ready; ends with its log where that takes too long."""
-    end = time.monotonic() + seconds
+def end(program: "subprocess.Popen[bytes]", seconds: float = 20.0) -> None:
+    """Ends a program that leads a session, and what it started; kills what is left after some seconds."""
+    program.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        program.wait(seconds)
+    with suppress(ProcessLookupError):
+        os.killpg(program.pid, signal.SIGKILL)
+    program.wait()
+
+
+def wait(
+    ready: Callable[[], bool], what: str, log: Path, program: "subprocess.Popen[bytes]", seconds: float = 180.0
+) -> None:
+    """Returns when a service is ready.
+
+    Args:
+        ready: asks the service; it is asked again until it says so, or the time is over.
+        what: the service, in words.
+        log: the log of the program.
+        program: the program that is or starts the service: once it has ended, there is nothing to wait for.
+        seconds: the time limit, for a busy machine.
+
+    Raises:
+        SystemExit: the service did not start; the message is a sentence, and then the end of the log.
+    """
+    deadline = time.monotonic() + seconds
     while not ready():
-        if time.monotonic() > end:
-            sys.exit(f"{what} did not start in {seconds:.0f} s; its log:\n{log.read_text()[-3000:]}")
+        if program.poll() is not None:
+            sys.exit(f"{what} ended with status {program.returncode} while it started\n{log.read_text()[-3000:]}")
+        if time.monotonic() > deadline:
+            sys.exit(f"{what} was not ready after {seconds:.0f} s\n{log.read_text()[-3000:]}")
         time.sleep(0.2)
 
 
-def _spark_workers(web: int) -> int:
-    state = _get(f"http://{HOST}:{web}/json/")
-    return state["aliveworkers"] if state else 0
-
-
-def _flink_slots(rest: int) -> int:
-    state = _get(f"http://{HOST}:{rest}/overview")
-    return state["slots-available"] if state else 0
-
-
-def _get(url: str) -> dict[str, int] | None:
+def _count(url: str, name: str) -> int | None:
+    """Returns a number that a service reports; None while it answers nothing, an error, or only a part."""
     try:
-        with urllib.request.urlopen(url, timeout=2) as response:
-            state: dict[str, int] = json.load(response)
-    except OSError:
+        with urllib.request.urlopen(url, timeout=5) as response:
+            return int(json.load(response)[name])
+    except (OSError, http.client.HTTPException, ValueError, TypeError, LookupError):
         return None
-    return state
+
+
+def answers(request: urllib.request.Request | str) -> bool:
+    """Tells whether a service does what it is asked for by HTTP."""
+    try:
+        with urllib.request.urlopen(request, timeout=5):
+            return True
+    except (OSError, http.client.HTTPException):
+        return False
 
 
 def listens(port: int) -> bool:

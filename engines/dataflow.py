@@ -130,8 +130,8 @@ def _script(path: Path, *lines: str) -> None:
 def prism(folder: Path) -> Iterator[str]:
     """Starts Prism; gives the address of its job service."""
     port, log = free_port(), folder / "prism.log"
-    with started([str(built(PRISM)), f"--job_port={port}", "--serve_http=false"], log):
-        wait(lambda: listens(port), "Prism", log)
+    with started([str(built(PRISM)), f"--job_port={port}", "--serve_http=false"], log) as program:
+        wait(lambda: listens(port), "Prism", log, program)
         yield f"{HOST}:{port}"
 
 

@@ -13,7 +13,7 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Iterable
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -26,21 +26,32 @@ _TOOLS = {"java": "Java", "mvn": "Maven", "go": "Go"}
 _SIGNATURES = (".SF", ".RSA", ".DSA")
 
 
-@dataclass(frozen=True)
 class Engines:
-    """Where the engines are.
+    """Where the engines are. Each one is fetched when it is first asked for, unless it is in the cache."""
 
-    Attributes:
-        spark: the home of Spark 3.5, which Beam's runner needs, with its PySpark.
-        spark_jar: Beam's runner for Spark with all it needs but Spark.
-        flink_jar: Beam's runner for Flink with all it needs, Flink among it.
-        prism: the Prism binary.
-    """
+    @cached_property
+    def spark(self) -> Path:
+        """The home of Spark 3.5, which Beam's runner needs, with its PySpark."""
+        need("java")
+        home = cache() / f"spark-{SPARK}"
+        if not (home / "python").exists():
+            _get_spark(cache(), home)
+        return home
 
-    spark: Path
-    spark_jar: Path
-    flink_jar: Path
-    prism: Path
+    @cached_property
+    def spark_jar(self) -> Path:
+        """Beam's runner for Spark with all it needs but Spark."""
+        return _runner("spark", cache())
+
+    @cached_property
+    def flink_jar(self) -> Path:
+        """Beam's runner for Flink with all it needs, Flink among it."""
+        return _runner("flink", cache())
+
+    @cached_property
+    def prism(self) -> Path:
+        """The Prism binary."""
+        return built(PRISM)
 
 
 def fetch() -> Engines:
@@ -48,10 +59,10 @@ def fetch() -> Engines:
     folder = cache()
     have_jars = all((folder / f"{engine}-runner.jar").exists() for engine in ("spark", "flink"))
     need("java", *(() if have_jars else ("mvn",)), *(() if _program(PRISM).exists() else ("go",)))
-    spark = folder / f"spark-{SPARK}"
-    if not (spark / "python").exists():
-        _get_spark(folder, spark)
-    return Engines(spark, _runner("spark", folder), _runner("flink", folder), built(PRISM))
+    engines = Engines()
+    for _ in (engines.spark, engines.spark_jar, engines.flink_jar, engines.prism):
+        pass
+    return engines
 
 
 def cache() -> Path:
@@ -70,6 +81,7 @@ def built(package: str) -> Path:
     """Returns the program of a Go package, `path/of/package@version`; builds it where it is not in the cache."""
     program = _program(package)
     if not program.exists():
+        need("go")
         print(f"building {package}", flush=True)
         subprocess.run(["go", "install", package], check=True, env={**os.environ, "GOBIN": str(program.parent)})
     return program
@@ -107,6 +119,7 @@ def _get_spark(folder: Path, target: Path) -> None:
 def _runner(engine: str, folder: Path) -> Path:
     """Returns Beam's runner for an engine as one jar."""
     jar = folder / f"{engine}-runner.jar"
+    need("java", *(() if jar.exists() else ("mvn",)))
     if not jar.exists():
         print(f"getting Beam's runner for {engine}", flush=True)
         parts = folder / f"{engine}.parts"
@@ -149,4 +162,5 @@ def _merge(jars: Iterable[Path], target: Path) -> None:
 
 
 if __name__ == "__main__":
-    print(fetch())
+    fetch()
+    print(cache())

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from clusters import HOST, free_port, listens, started, wait
+from clusters import HOST, answers, free_port, started, wait
 from fetch import GCS, built
 
 
@@ -26,8 +26,8 @@ def gcs(folder: Path, buckets: Sequence[str] = ()) -> Iterator[str]:
     # Google's own client follows the addresses that it is given: they must be these.
     options += ["-external-url", f"http://{address}", "-public-host", address]
     log = folder / "gcs.log"
-    with started([str(built(GCS)), *options], log):
-        wait(lambda: listens(port), "fake-gcs-server", log)
+    with started([str(built(GCS)), *options], log) as program:
+        wait(lambda: answers(_buckets(address)), "fake-gcs-server", log, program)
         for bucket in buckets:
             make_bucket(address, bucket)
         yield address
@@ -36,10 +36,14 @@ def gcs(folder: Path, buckets: Sequence[str] = ()) -> Iterator[str]:
 def make_bucket(address: str, bucket: str) -> None:
     """Makes an empty bucket on the server at that `host:port`."""
     body = json.dumps({"name": bucket}).encode()
-    request = urllib.request.Request(f"http://{address}/storage/v1/b?project=c4pipe", body)
+    request = urllib.request.Request(_buckets(address), body)
     request.add_header("Content-Type", "application/json")
-    with urllib.request.urlopen(request, timeout=10):
+    with urllib.request.urlopen(request, timeout=60):
         pass
+
+
+def _buckets(address: str) -> str:
+    return f"http://{address}/storage/v1/b?project=c4pipe"
 
 
 def main() -> None:

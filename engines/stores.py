@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from clusters import HOST, free_port, listens, started, wait
+from clusters import HOST, answers, free_port, started, wait
 from gcs import gcs
 
 from c4pipe.io.object_store import _store
@@ -32,8 +32,7 @@ def store(kind: str, folder: Path) -> Iterator[str]:
 def s3(folder: Path) -> Iterator[str]:
     """Moto: an S3 server that keeps all in memory."""
     address, log = f"http://{HOST}:{(port := free_port())}", folder / "s3.log"
-    with started([sys.executable, "-m", "moto.server", "-H", HOST, "-p", str(port)], log):
-        wait(lambda: listens(port), "moto", log)
+    with started([sys.executable, "-m", "moto.server", "-H", HOST, "-p", str(port)], log) as program:
         os.environ.update(
             AWS_ENDPOINT_URL=address,
             AWS_ACCESS_KEY_ID="key",
@@ -45,8 +44,7 @@ def s3(folder: Path) -> Iterator[str]:
         # moto knows by a signature, of whatever worth, that it is S3 that is asked
         signed = "AWS4-HMAC-SHA256 Credential=key/20990101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
         request.add_header("Authorization", signed)
-        with urllib.request.urlopen(request, timeout=10):
-            pass
+        wait(lambda: answers(request), "moto", log, program)
         yield f"s3://{_BUCKET}"
 
 

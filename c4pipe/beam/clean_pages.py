@@ -11,6 +11,8 @@ from c4pipe.beam.read_pages import ReadPages
 from c4pipe.beam.stage_reports import CountingFn, PageTransform, upstream
 from c4pipe.clean import file_cleaner, text_cleaner
 from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.errors import UsageError
+from c4pipe.filters.column_rules import ColumnBelow
 from c4pipe.filters.language import Language
 from c4pipe.recipes.choose import ListedRecipe, RecipeArgument, RecipeKeywords
 from c4pipe.runners.control_totals import REPORT, Report
@@ -19,6 +21,20 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _INPUT_COUNTS = ("pages.read", "bytes.read")
+
+
+def choose_rules(recipe: RecipeArgument, **lists: "Unpack[RecipeKeywords]") -> ListedRecipe:
+    """Returns the recipe that a user names, with its lists.
+
+    Raises UsageError as `ListedRecipe.choose`, and for a recipe with further columns: a `Page` has none.
+    """
+    rules = ListedRecipe.choose(recipe, **lists)
+    if rules.recipe.columns or rules.recipe.find(ColumnBelow):
+        raise UsageError(
+            f"recipe {rules.recipe.name} is for pages with further columns, and pages of c4pipe.beam have none: "
+            "run c4pipe build or c4pipe import with --runner"
+        )
+    return rules
 
 
 class CleanPages(PageTransform):
@@ -58,7 +74,7 @@ class CleanPages(PageTransform):
         Raises UsageError if the recipe is unknown, or if a list that it needs is not there.
         """
         super().__init__()
-        self._rules = ListedRecipe.choose(recipe, **lists)
+        self._rules = choose_rules(recipe, **lists)
 
     def expand(self, pages: beam.PCollection) -> Any:
         """Cleans each page."""

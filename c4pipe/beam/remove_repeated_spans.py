@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from c4pipe.beam import page_schema
-from c4pipe.beam.clean_pages import recipe_display
+from c4pipe.beam.clean_pages import choose_rules, recipe_display
 from c4pipe.beam.page_schema import Page, bucket_bits
 from c4pipe.beam.stage_reports import (
     KEPT,
@@ -24,7 +24,7 @@ from c4pipe.beam.stage_reports import (
 from c4pipe.clean import file_cleaner, text_cleaner
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.dedup import shuffle
-from c4pipe.dedup.falling_pages import PageSource, keep_copies
+from c4pipe.dedup.falling_pages import PageSource, ReadPages, keep_copies
 from c4pipe.dedup.finish import CountRepeats, GroupFinisher, PageFinisher
 from c4pipe.dedup.occurrences import FindRepeats
 from c4pipe.dedup.shuffle import CHANGES, MARKS, REMOVED_SPANS, SPANS, Sent, Shuffle
@@ -104,7 +104,7 @@ class RemoveRepeatedSpans(PageTransform):
         The other arguments and the errors are those of `CleanPages`.
         """
         transform = cls(buckets=buckets)
-        transform._rules = ListedRecipe.choose(recipe, **lists)
+        transform._rules = choose_rules(recipe, **lists)
         return transform
 
     def expand(self, pages: beam.PCollection) -> beam.PCollection:
@@ -240,11 +240,12 @@ def _tables(received: Received, of: Shuffle) -> Iterator[pa.Table]:
         yield table
 
 
-def _repeating_pages(received: Received) -> Iterator[pa.Table]:
+def _repeating_pages(received: Received) -> ReadPages:
     """Counts the pages of a bucket that have repeated spans, and returns what reads them once more."""
     for _ in _tables(received, REPEATING_PAGES):
         pass
-    return map(page_schema.from_ipc_bytes, received.streams(REPEATING_PAGES))
+    streams = received.streams(REPEATING_PAGES)
+    return lambda choose: (pages.filter(pa.array(choose(pages))) for pages in map(page_schema.from_ipc_bytes, streams))
 
 
 class FinishPages(RowStep):

@@ -10,7 +10,7 @@ import apache_beam as beam
 import numpy as np
 
 from c4pipe.beam import page_schema
-from c4pipe.beam.clean_pages import recipe_display
+from c4pipe.beam.clean_pages import choose_rules, recipe_display
 from c4pipe.beam.page_schema import Page
 from c4pipe.beam.stage_reports import (
     KEPT,
@@ -100,9 +100,7 @@ class WriteCorpus(PageTransform):
         named = recipe is not None
         if lists and not named:
             raise UsageError(f"{min(lists)}= belongs to a recipe: give recipe=, too, or leave it out")
-        self._rules = (
-            ListedRecipe.choose(recipe, **lists) if recipe is not None else ListedRecipe(_own_pipeline(), Lists())
-        )
+        self._rules = choose_rules(recipe, **lists) if recipe is not None else ListedRecipe(_own_pipeline(), Lists())
         self._languages = self._rules.recipe.languages if named else ()
 
     def expand(self, pages: beam.PCollection) -> beam.PCollection:

@@ -5,10 +5,10 @@ They are Parquet files in a separate folder, one for each WET file and job: `<WE
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -22,6 +22,8 @@ from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.io.atomic import AtomicFile, clear_abandoned, make_folder, name_os_errors
 from c4pipe.io.parquet_footer import parquet_writer, read_footer, reading
 from c4pipe.io.paths import StoragePath, list_names, open_file, storage_path
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.wet.columns import EXTRA, with_extra
 
 DROPPED_FOLDER = "_dropped"
 """The folder of dropped pages: inside the corpus, or inside the work folder where `clean` runs alone."""
@@ -53,6 +55,7 @@ class DroppedPage(NamedTuple):
         text: the text that the rule looked at: the page as crawled, or the lines that were kept so far. If job 1 kept
             no line, it is the page as crawled.
         lines: the number of lines that were kept so far.
+        extra: the values of the columns that the recipe names.
     """
 
     url: str
@@ -61,6 +64,12 @@ class DroppedPage(NamedTuple):
     fact: str
     text: str
     lines: int
+    extra: Mapping[str, Any] | None = None
+
+
+def dropped_schema(recipe: Recipe) -> pa.Schema:
+    """Returns the columns of the files of a recipe."""
+    return with_extra(SCHEMA, recipe.columns)
 
 
 @dataclass(frozen=True)
@@ -133,7 +142,8 @@ class DroppedWriter:
         self._target = keep.path(source, job)
         make_folder(self._target.parent)
         self._file = AtomicFile(self._target)
-        self._writer = parquet_writer(self._file.path, SCHEMA, use_dictionary=["reason"])
+        self._schema = dropped_schema(evaluator.recipe)
+        self._writer = parquet_writer(self._file.path, self._schema, use_dictionary=["reason"])
         self._held: list[DroppedPage] = []
         self._held_bytes = 0
 
@@ -144,27 +154,28 @@ class DroppedWriter:
         if verdict.reason and self._keep.takes(url_key(checked.normalised_url)):
             fact, text = self._evaluator.explain_drop(verdict, checked)
             page = checked.page
-            self._add(DroppedPage(page.url, page.timestamp, verdict.reason, fact, text, checked.line_count))
+            lines = checked.line_count
+            self._add(DroppedPage(page.url, page.timestamp, verdict.reason, fact, text, lines, page.extra))
 
     def add_stale(self, pages: pa.Table) -> None:
-        """Adds the stale captures that are in the share. Columns: `url`, `timestamp`, `text`."""
+        """Adds the stale captures that are in the share. Columns: `url`, `timestamp`, `text`, and `extra` if
+        the recipe has columns.
+        """
         for page in pages.to_pylist():
             normalised = normalise_url(page["url"], self._scheme)
             if self._keep.takes(url_key(normalised)):
                 fact = f"another capture of {normalised} counts as the newest"
                 lines = page["text"].count("\n") + 1
-                self._add(DroppedPage(page["url"], page["timestamp"], StaleCapture.name, fact, page["text"], lines))
+                self._add_row(page, StaleCapture.name, fact, lines)
 
     def add_near(self, pages: pa.Table) -> None:
         """Adds the near-duplicates that are in the share.
 
-        Columns: `url`, `timestamp`, `text` and `fact`.
+        Columns: `url`, `timestamp`, `text`, `fact`, and `extra` if the recipe has columns.
         """
         for page in pages.to_pylist():
-            url, text = page["url"], page["text"]
-            if self._keep.takes(url_key(normalise_url(url, self._scheme))):
-                lines = text.count("\n") + 1
-                self._add(DroppedPage(url, page["timestamp"], NearDuplicate.name, page["fact"], text, lines))
+            if self._keep.takes(url_key(normalise_url(page["url"], self._scheme))):
+                self._add_row(page, NearDuplicate.name, page["fact"], page["text"].count("\n") + 1)
 
     def add_finished(self, pages: pa.Table) -> None:
         """Adds the pages in the share that the stage `final` dropped, as `PageFinisher` edited them."""
@@ -174,7 +185,10 @@ class DroppedWriter:
                 final = explain_final(self._evaluator, url, text, page["units_left"], to_the_end=False)
                 fact = next(each.fact for each in final.rules if each.rule == page["dropped"])
                 lines = text.count("\n") + 1 if text else 0
-                self._add(DroppedPage(url, page["timestamp"], page["dropped"], fact, text, lines))
+                self._add_row(page, page["dropped"], fact, lines)
+
+    def _add_row(self, page: Mapping[str, Any], reason: str, fact: str, lines: int) -> None:
+        self._add(DroppedPage(page["url"], page["timestamp"], reason, fact, page["text"], lines, page.get(EXTRA)))
 
     def _add(self, page: DroppedPage) -> None:
         self._held.append(page)
@@ -185,9 +199,9 @@ class DroppedWriter:
     def _flush(self) -> None:
         if self._held:
             columns = zip(*self._held, strict=True)
-            arrays = [pa.array(values, field.type) for values, field in zip(columns, SCHEMA, strict=True)]
+            arrays = [pa.array(values, field.type) for values, field in zip(columns, self._schema, strict=False)]
             with name_os_errors(self._target):
-                self._writer.write_table(pa.table(arrays, SCHEMA))
+                self._writer.write_table(pa.table(arrays, self._schema))
             self._held, self._held_bytes = [], 0
 
     def finish(self) -> None:

@@ -10,7 +10,6 @@ from c4pipe.cli.parser import Command
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
 from c4pipe.io.words import format_count
-from c4pipe.jobs.options import OutputOptions
 from c4pipe.runners.runner_options import RunnerOptions, WorkerOptions
 
 if TYPE_CHECKING:
@@ -33,10 +32,15 @@ class _ListOptions:
             parse=Path,
         ),
     ] = None
+    output: Annotated[
+        "StoragePath | None",
+        Option("new folder for the corpus: a path, or a URL with s3://, gs:// or hdfs://", "DIR", parse=path_or_url),
+    ] = None
+    in_place: Annotated[bool, Option("replace the files of the corpus itself that have such pages")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class TakedownOptions(TerminalOptions, WorkerOptions, OutputOptions, _ListOptions):
+class TakedownOptions(TerminalOptions, WorkerOptions, _ListOptions):
     """The options of the command."""
 
 
@@ -48,12 +52,23 @@ def run(options: TakedownOptions) -> None:
     given = [(kind, path) for kind, path in (("urls", options.urls), ("domains", options.domains)) if path]
     if len(given) != 1:
         raise UsageError("name the pages to leave out with --urls FILE or with --domains FILE, one of the two")
+    if (options.output is None) != options.in_place:
+        raise UsageError(
+            "name a new folder with --output DIR, or replace files of the corpus with --in-place, one of the two"
+        )
     runner = RunnerOptions(workers=options.workers)
-    manifest = takedown(options.corpus, options.folder, *given[0], runner, make_progress(options))
+    manifest = takedown(options.corpus, options.output, *given[0], runner, make_progress(options))
     counts = manifest["counts"]
     if not options.quiet:
-        left_out = format_count(counts.get(COUNT, 0), "page")
-        note(f"{options.output} has {format_count(counts['pages.kept'], 'page')}; {left_out} left out by takedowns")
+        pages, left_out = (format_count(number, "page") for number in (counts["pages.kept"], counts.get(COUNT, 0)))
+        note(f"{options.output or options.corpus} has {pages}; {left_out} left out by takedowns")
 
 
-COMMAND = Command(TakedownOptions, run, examples=("c4pipe takedown corpus --domains opted-out.txt --output corpus-2",))
+COMMAND = Command(
+    TakedownOptions,
+    run,
+    examples=(
+        "c4pipe takedown corpus --domains opted-out.txt --output corpus-2",
+        "c4pipe takedown corpus --urls urls.txt --in-place",
+    ),
+)

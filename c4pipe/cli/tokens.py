@@ -27,7 +27,7 @@ class TokensOptions(TerminalOptions, RunnerOptions, TokenOptions):
 
 def run(options: TokensOptions) -> None:
     """Counts the tokens of a corpus, or writes its token files, or finds a page in them; prints the outcome."""
-    files, around = ("format", "output", "length"), ("end_of_document", "begin_of_document")
+    files, around = ("format", "output", "length", "weights"), ("end_of_document", "begin_of_document")
     if options.find is not None:
         _refuse(options, "--find", "vocabulary", "budget_subset", *files, *around, "runner")
         _find(options.corpus, options.find)
@@ -35,7 +35,7 @@ def run(options: TokensOptions) -> None:
     if options.vocabulary is None:
         raise UsageError("tokens needs a vocabulary: name its folder with --vocab (see c4pipe tokens --help)")
     if options.format is None:
-        _refuse(options, "a count of tokens", "output", "length")
+        _refuse(options, "a count of tokens", "output", "length", "weights")
         _count(options, options.vocabulary)
         return
     _refuse(options, "--format", "budget_subset")

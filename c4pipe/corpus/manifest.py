@@ -64,6 +64,9 @@ class ListedShard(TypedDict):
 TAKEDOWN = "takedown"
 """The name in counters for pages that takedowns left out."""
 
+REPLACEMENTS = "_takedown"
+"""The folder, inside a corpus, with the files that a takedown in place puts into it."""
+
 
 class Takedown(TypedDict):
     """Pages that were left out of a finished corpus: the manifest of that corpus, the kind of the list, the list."""

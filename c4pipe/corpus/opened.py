@@ -187,6 +187,10 @@ def no_manifest(folder: InputPath, error: OSError) -> UsageError:
         return UsageError(f"{folder} is only one language of the corpus {inside.parent}: give {inside.parent}")
     if isinstance(folder, Path) and folder.is_file():
         return UsageError(f"{folder} is a file: give the folder of a finished corpus")
+    if isinstance(folder, Path) and (folder / manifest_file.REPLACEMENTS / file).is_file():
+        return UsageError(
+            f"a takedown in {folder} was stopped at its end: run the same command again, which completes it"
+        )
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return UsageError(f"{folder} has no {file}, which build writes last: give the folder of a finished corpus")
     return UsageError(f"{folder} can't be opened as a corpus: its {file} can't be read: {error_reason(error)}")

@@ -52,8 +52,9 @@ from c4pipe.dedup.shuffle import (
 )
 from c4pipe.dedup.step import Made, Received, RowStep, rows_of
 from c4pipe.dedup.survivors import Mask, Occurrences
+from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.spans import units_of
-from c4pipe.io.paths import storage_path
+from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.runners.graph import Graph, Output
 
 _ROWS_AT_ONCE = 512  # of a work file
@@ -64,6 +65,16 @@ _REACHES = (1, 2, 4, 8, 16, 32, 64)  # how far from its spans a page looks for o
 _DOUBLES = 2**31  # added to the cost of a bid by which second copies stay
 
 
+CHOOSING_COLUMNS = ("page_key", "dropped", "span_hashes")
+"""The columns by which the steps choose the pages that they judge."""
+
+ChoosePages = Callable[[pa.Table], Mask]
+"""Returns a mask of the pages to judge, given a table with CHOOSING_COLUMNS."""
+
+ReadPages = Callable[[ChoosePages], Iterable[pa.Table]]
+"""Yields the pages that are chosen, some at a time, with PAGE_COLUMNS and `span_hashes`."""
+
+
 class PageSource(NamedTuple):
     """Where the steps find the pages of a group, and what else they need to know. It is sent to the workers.
 
@@ -72,23 +83,36 @@ class PageSource(NamedTuple):
         size: the number of units in a span.
         bits: the number of hash bits that make a bucket of spans.
         finisher: makes what judges the pages.
-        open: takes the rows that say which pages a group has. Returns the pages, some at a time, with PAGE_COLUMNS and
-            `span_hashes`; it reads them only when they are asked for.
+        open: takes the rows that say which pages a group has. Returns the function that reads the pages to judge.
     """
 
     spill: str
     size: int
     bits: int
     finisher: Callable[[], PageFinisher]
-    open: Callable[[Received], Iterable[pa.Table]]
+    open: Callable[[Received], ReadPages]
 
 
-def newest_pages(received: Received) -> Iterable[pa.Table]:
-    """Returns the pages of the work files of a group that are not passed over."""
+def newest_pages(received: Received) -> ReadPages:
+    """Returns what reads the pages of the work files of a group that are not passed over."""
     passed = np.r_[received.rows(STALE_CAPTURES), with_fields(received.rows(NEAR_DUPLICATES), STALE_ROW)]
-    columns = [*PAGE_COLUMNS, "span_hashes"]
-    files = ((rows_of(passed, file), storage_path(path)) for file, path in received.files)
-    return (pages for rows, path in files for pages, _ in read_kept(path, columns, rows, _ROWS_AT_ONCE))
+    return partial(chosen_pages, [(storage_path(path), rows_of(passed, file)) for file, path in received.files])
+
+
+def chosen_pages(files: Iterable[tuple[StoragePath, Rows]], choose: ChoosePages) -> Iterator[pa.Table]:
+    """Yields the chosen pages of work files, each given with the rows to pass over.
+
+    The small columns are read first: most files have no page to judge, and texts take nearly all of the time.
+    """
+    for path, rows in files:
+        small = read_kept(path, CHOOSING_COLUMNS, rows, _ROWS_AT_ONCE)
+        chosen = np.concatenate([np.zeros(0, bool), *(choose(pages) for pages, _ in small)])
+        left = chosen[: np.max(np.flatnonzero(chosen), initial=-1) + 1]  # up to the last page to judge
+        for pages, _ in read_kept(path, [*PAGE_COLUMNS, "span_hashes"], rows, _ROWS_AT_ONCE) if len(left) else ():
+            yield pages[: len(left)].filter(pa.array(left[: len(pages)]))
+            left = left[len(pages) :]
+            if not len(left):
+                break
 
 
 class SharedPage:
@@ -107,10 +131,14 @@ class SharedPage:
         self.key: int = page["page_key"]
         self.hashes: Sequence[int] = page["span_hashes"]
         self.repeated, self.kept = occurrences.of_page(self.key)
+        self._verdicts: dict[frozenset[int], str | None] = {}
 
     def verdict(self, kept: Set[int]) -> str | None:
         """Returns the rule that drops the page if it keeps these of its repeated spans; None if it stays."""
-        return self._finisher.verdict(self._page, self.repeated, kept)
+        spans = frozenset(kept)
+        if spans not in self._verdicts:
+            self._verdicts[spans] = self._finisher.verdict(self._page, self.repeated, spans)
+        return self._verdicts[spans]
 
     def falls(self, kept: Set[int]) -> bool:
         """Tells whether a rule on texts drops the page if it keeps these of its repeated spans."""
@@ -212,12 +240,10 @@ class _JudgeStep(RowStep):
         occurrences.change(received.rows(CHANGES))
         return occurrences
 
-    def _pages(
-        self, tables: Iterable[pa.Table], occurrences: Occurrences, chosen: Callable[[pa.Table], Mask]
-    ) -> Iterator[SharedPage]:
-        """Yields the pages that `chosen` selects by a mask of each table."""
-        for table in tables:
-            for page in table.filter(pa.array(chosen(table))).to_pylist():
+    def _pages(self, read: ReadPages, occurrences: Occurrences, choose: ChoosePages) -> Iterator[SharedPage]:
+        """Yields the pages that `choose` selects."""
+        for table in read(choose):
+            for page in table.to_pylist():
                 yield SharedPage(page, occurrences, self._finisher)
 
     def _to_buckets(self, shuffle: Shuffle, rows: Iterable[tuple[int, ...]]) -> Made:
@@ -232,7 +258,7 @@ class FreeSpans(_JudgeStep):
 
     def run(self, received: Received) -> Iterator[Made]:
         """Judges the pages that have survivors and lose other spans, or whose whole text is dropped."""
-        tables, occurrences = self._source.open(received), self._current(received)
+        read, occurrences = self._source.open(received), self._current(received)
         keys = occurrences.rows["page"]
         holding = np.unique(keys[occurrences.survives])
         edited = np.unique(keys[~occurrences.survives & ~occurrences.duplicates_left()])
@@ -242,7 +268,7 @@ class FreeSpans(_JudgeStep):
             mask: Mask = np.isin(of, holding) & (np.isin(of, edited) | dropped)
             return mask
 
-        pages = self._pages(tables if len(holding) else (), occurrences, chosen)
+        pages = self._pages(read, occurrences, chosen) if len(holding) else ()
         free = [
             (page.hashes[unit], page.key, unit, received.key)
             for page in pages
@@ -259,11 +285,11 @@ class BidForSpans(_JudgeStep):
 
     def run(self, received: Received) -> Iterator[Made]:
         """Judges the pages that have free spans, as far as they can be the best bidder of one."""
-        tables, occurrences = self._source.open(received), self._current(received)
+        read, occurrences = self._source.open(received), self._current(received)
         hashes = received.rows(OFFERS)["hash"]
         offers, best = set(hashes.tolist()), dict[int, tuple[int, ...]]()
         chosen = partial(have_spans, hashes=hashes)
-        for page in self._pages(tables if len(hashes) else (), occurrences, chosen):
+        for page in self._pages(read, occurrences, chosen) if len(hashes) else ():
             offered = page.first_of(offers)
             can_be_best = any((0, page.key) < best.get(each, (1,)) for each in offered)
             if can_be_best and (wish := page.wish(offers)):
@@ -301,15 +327,18 @@ class SettlePages(_JudgeStep):
 
     def run(self, received: Received) -> Iterator[Made]:
         """Judges the pages that did not get what they have bid for, and lets the pages that fall take more."""
-        tables, occurrences = self._source.open(received), self._current(received)
+        read, occurrences = self._source.open(received), self._current(received)
         given, offers = received.rows(GIVEN), set(received.rows(OFFERS)["hash"].tolist())
         keys, first, numbers = np.unique(given["page"], return_index=True, return_counts=True)
         unsettled = (given["cost"][first] % _DOUBLES > 0) | (given["bids"][first] != numbers)
         wanted = keys[unsettled]
         changes: list[tuple[int, int]] = []
         taken: list[tuple[int, ...]] = []
-        pages = tables if len(wanted) else ()
-        for page in self._pages(pages, occurrences, lambda table: np.isin(table["page_key"].to_numpy(), wanted)):
+
+        def chosen(table: pa.Table) -> Mask:
+            return np.isin(table["page_key"].to_numpy(), wanted)
+
+        for page in self._pages(read, occurrences, chosen) if len(wanted) else ():
             most = (page.wish(offers) or (0, page.kept))[1]
             kept = page.give_up(most, most - page.kept)
             in_corpus = page.verdict(kept) is None
@@ -327,7 +356,7 @@ class ReleaseSpans(_JudgeStep):
 
     def run(self, received: Received) -> Iterator[Made]:
         """Judges the pages that keep spans that other pages have taken, as if they lost these spans."""
-        tables, occurrences = self._source.open(received), self._current(received)
+        read, occurrences = self._source.open(received), self._current(received)
         taken = received.rows(RELEASES)
         takers: dict[int, dict[int, bool]] = defaultdict(dict)
         for row in taken.tolist():
@@ -335,7 +364,7 @@ class ReleaseSpans(_JudgeStep):
             takers[span][page_key] = bool(in_corpus)
         changes: list[tuple[int, int]] = []
         chosen = partial(have_spans, hashes=taken["hash"])
-        for page in self._pages(tables if len(taken) else (), occurrences, chosen):
+        for page in self._pages(read, occurrences, chosen) if len(taken) else ():
             of = {each: takers[page.hashes[each]] for each in page.kept if page.hashes[each] in takers}
             others = {each for each in of if page.key not in of[each]}
             kept = page.give_up(page.kept, others) if others != page.kept else set[int]()

@@ -352,9 +352,10 @@ class FinishPages(DedupStep):
                 self._tally("pages", passed_over + len(pages))
                 self._tally("finished", len(finished))
             if dropped:
-                for pages in read_stale(path, ["page_key", "url", "timestamp", "text"], stale):
+                further = [EXTRA] if self._plan.rules.columns else []
+                for pages in read_stale(path, ["page_key", "url", "timestamp", "text", *further], stale):
                     dropped.add_stale(pages)
-                for pages in near.pages(path, near_rows):
+                for pages in near.pages(path, near_rows, further):
                     dropped.add_near(pages)
                 dropped.finish()
 

@@ -77,12 +77,12 @@ class NearDuplicates:
         rows: npt.NDArray[np.uint32] = self._pairs["row"][self._pairs["file"] == file]
         return rows
 
-    def pages(self, path: StoragePath, rows: npt.NDArray[np.uint32]) -> Iterator[pa.Table]:
+    def pages(self, path: StoragePath, rows: npt.NDArray[np.uint32], further: Sequence[str] = ()) -> Iterator[pa.Table]:
         """Yields pages to drop, some at a time, given their rows in a work file.
 
-        Columns: `page_key`, `url`, `timestamp`, `text` and `fact`, which names the page that stays.
+        Columns: `page_key`, `url`, `timestamp`, `text`, further columns, and `fact`, which names the page that stays.
         """
-        for pages in read_stale(path, _COLUMNS, rows) if len(rows) else ():
+        for pages in read_stale(path, [*_COLUMNS, *further], rows) if len(rows) else ():
             if len(pages):
                 yield pages.drop_columns(["minima"]).append_column("fact", pa.array(self._facts(pages), pa.string()))
 

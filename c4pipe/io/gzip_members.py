@@ -114,14 +114,14 @@ def inflate(stream: ByteStream, is_gzip: bool = False, members: Members | None =
     raw, plain = _Raw(stream), False
     data = raw.read()
     if is_gzip:
-        yield from _members(raw, data, _Gzip(), members or Members())
+        yield from _members(raw, data, _Gzip(), members)
         return
     while data:
         starts = [(at, each) for each in (_Gzip(), _Zstandard()) if not plain and (at := each.find(data, 0)) >= 0]
         member, kind = min(starts, key=lambda start: start[0], default=(None, None))
         plain = plain or _last_record(data[:member]) >= 0
         if kind and not plain:
-            yield from _members(raw, data, kind, members or Members())
+            yield from _members(raw, data, kind, members)
             return
         yield data
         data = raw.read()
@@ -156,7 +156,7 @@ class _Raw:
         return is_enough
 
 
-def _members(raw: _Raw, data: bytes, kind: "_Gzip | _Zstandard", members: Members) -> Iterator[bytes | Gap]:
+def _members(raw: _Raw, data: bytes, kind: "_Gzip | _Zstandard", members: Members | None) -> Iterator[bytes | Gap]:
     at, lost = 0, False  # where the search continues; whether there was damage since the last whole member
     size = 0
     while True:
@@ -168,14 +168,16 @@ def _members(raw: _Raw, data: bytes, kind: "_Gzip | _Zstandard", members: Member
             return
         member = _Member(raw, data, at, kind)
         inflated = False
-        members.begin(size, raw.size - len(data) + at)
+        if members:
+            members.begin(size, raw.size - len(data) + at)
         for piece in member.read(rescue=not lost):
             inflated = True
             size += len(piece)
-            if member.end:
+            if members and member.end:
                 members.end(member.end)
             yield piece
-        members.end(member.end)
+        if members:
+            members.end(member.end)
         # A false start of a member that gave bytes is a gap of its own, so that they don't run into the next.
         if member.gap and (inflated or not lost):
             yield member.gap

@@ -6,7 +6,6 @@ role. `AWS_ENDPOINT_URL` or the profile names an S3 server other than Amazon's, 
 Google's.
 """
 
-import configparser
 import contextlib
 import functools
 import os
@@ -207,6 +206,8 @@ def _s3_endpoint() -> str:
         return ""
     if endpoint := os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"):
         return endpoint
+    import configparser  # only for stores: most inputs are files
+
     file = Path(os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config").expanduser()
     config, name = configparser.RawConfigParser(strict=False), os.environ.get("AWS_PROFILE") or "default"
     try:

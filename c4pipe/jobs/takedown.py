@@ -1,4 +1,4 @@
-"""`takedown`: a corpus is written again, without the pages of a list. The corpus itself is only read."""
+"""`takedown`: a corpus is written again, without the pages of a list: to a new folder, or in place."""
 
 import contextlib
 import hashlib
@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.corpus.manifest import Manifest
-from c4pipe.corpus.opened import open_corpus
+from c4pipe.corpus.manifest import MANIFEST, REPLACEMENTS, Manifest
+from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.corpus.reader import Shard, open_binary, read_tables
 from c4pipe.corpus.writer import ShardWriter, shard_schema
 from c4pipe.dedup import publish
@@ -26,10 +26,10 @@ from c4pipe.filters.hashes import U64, normalise_url, url_key
 from c4pipe.filters.lists import has_key, sorted_keys
 from c4pipe.filters.robots import opt_out_entry
 from c4pipe.filters.url_rules import find_opt_out
-from c4pipe.io.atomic import AtomicFile, make_folder, write_bytes, write_text
+from c4pipe.io.atomic import AtomicFile, make_folder, move, sync, write_bytes, write_text
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json, write_json
 from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath, read_file, storage_path
+from c4pipe.io.paths import StoragePath, check_inner, read_file, remove_tree, storage_path
 from c4pipe.io.text import lines_of
 from c4pipe.io.words import error_reason
 from c4pipe.report import card, html_page
@@ -98,56 +98,124 @@ def read_listed(kind: str, path: Path, scheme: str) -> Listed:
 
 
 def takedown(
-    folder: StoragePath, output: StoragePath, kind: str, path: Path, runner: RunnerOptions, progress: Progress
+    folder: StoragePath, output: StoragePath | None, kind: str, path: Path, runner: RunnerOptions, progress: Progress
 ) -> Manifest:
     """Writes a corpus again without the pages of a list, and returns its manifest.
 
     Args:
-        folder: the folder of the corpus, which is only read.
-        output: a new folder.
+        folder: the folder of the corpus, which is only read where there is an output.
+        output: a new folder; None for a takedown in place, which replaces files of the corpus.
         kind: one of KINDS.
         path: the list.
         runner: what reads and writes the shards, on this machine.
         progress: shows how many shards are done.
 
-    Shards without such a page are linked, or copied where that is not possible. A run that was stopped is repeated from
-    its start; a finished one is left as it is.
+    Shards without such a page are linked, or copied where that is not possible; in place they stay. A run that was
+    stopped is repeated from its start, but for the moves at the end of a takedown in place, which go on; a finished run
+    is left as it is.
 
     Raises UsageError for a list or a folder that can't be used, C4pipeError where a shard can't be read or written.
     """
-    folder, output = folder.absolute(), output.absolute()
+    folder = folder.absolute()
+    if output is None:
+        return _takedown_in_place(folder, kind, path, runner, progress)
+    output = output.absolute()
     corpus = open_corpus(folder)
     if str(output) == str(folder) or str(output).startswith(f"{folder}/"):
         raise UsageError(f"--output {output} is in the folder of the corpus: give a new folder")
     listed = read_listed(kind, path, corpus.recipe.page_keys[0])
-    before: Mapping[str, Any] = corpus.manifest
-    names = ("recipe", "fingerprint", "language_model", "inputs", "formats", "train_shards")
-    takedowns = [*before.get("takedowns", ()), {"of": corpus.digest, "kind": kind, "list": listed.sha256}]
-    identity = {**{name: before[name] for name in names if name in before}, "takedowns": takedowns}
+    identity = _identity(corpus, listed)
     with only_run(output):
-        if done := publish.prepare(output, identity, before["missing"]):
+        if done := publish.prepare(output, identity, corpus.manifest["missing"]):
             progress.note_complete(output)
             return done
-        shards = [corpus.shards(None, name) for name in corpus.formats]
-        publish.begin(output, identity, [each.path for of_format in shards for each in of_format])
-        parts = _write_shards(list(zip(*shards, strict=True)), output, listed, runner, progress)
-        manifest = _manifest_without(before, identity, parts)
+        publish.begin(output, identity, [each.path for name in corpus.formats for each in corpus.shards(None, name)])
         target = publisher(output).shards_folder
-        _describe(folder, target, manifest, listed, [part["profile"] for part in parts])
+        manifest = _write(corpus, _WriteShard(listed, str(target), True), identity, runner, progress)
         with contextlib.suppress(FileNotFoundError):
             write_bytes(target / MOVED_SPANS, read_file(folder / MOVED_SPANS))
         publisher(output).publish(manifest)
     return manifest
 
 
+def _takedown_in_place(
+    folder: StoragePath, kind: str, path: Path, runner: RunnerOptions, progress: Progress
+) -> Manifest:
+    """Replaces the files of a corpus that have pages of a list; arguments and errors are those of `takedown`.
+
+    The new files wait in a folder of their own. When all of them are complete, the manifest of the corpus is deleted,
+    the files are moved, and the new manifest last. So a folder with a manifest is one corpus, the old or the new one.
+    """
+    if not isinstance(folder, Path):
+        raise UsageError(f"--in-place: a store has no rename, so {folder} can't be replaced at once: give --output")
+    check_inner(folder, REPLACEMENTS)
+    staging = folder / REPLACEMENTS
+    if not (staging / MANIFEST).is_file():
+        open_corpus(folder)  # an error comes before the folder is locked
+    with only_run(folder):
+        staged = manifest_file.read_manifest(staging)
+        if staged is not None and manifest_file.read_manifest(folder) is None:
+            _move_replacements(staging, staged)
+        corpus = open_corpus(folder)
+        listed = read_listed(kind, path, corpus.recipe.page_keys[0])
+        last: Mapping[str, Any] = corpus.manifest.get("takedowns", [{}])[-1]
+        remove_tree(staging)
+        if (last.get("kind"), last.get("list")) == (kind, listed.sha256):
+            progress.note(f"{folder} is without the pages of {path} already, and nothing was done")
+            return corpus.manifest
+        make_folder(staging)
+        identity = _identity(corpus, listed)
+        manifest = _write(corpus, _WriteShard(listed, str(staging), False), identity, runner, progress)
+        _move_replacements(staging, manifest)
+    return manifest
+
+
+def _move_replacements(staging: Path, manifest: Manifest) -> None:
+    """Moves complete files to their places in the corpus; a second call, after a crash, moves the rest."""
+    folder = staging.parent
+    files = [path for path in sorted(staging.rglob("[!.]*")) if path.is_file() and path.name != MANIFEST]
+    targets = [folder / path.relative_to(staging) for path in files]
+    for each in {target.parent for target in targets}:
+        if each.stat().st_dev != staging.stat().st_dev or not os.access(each, os.W_OK | os.X_OK):
+            raise C4pipeError(
+                f"--in-place: files can't be moved to {each}, which is read-only or on another disk: give --output"
+            )
+    write_json(staging / MANIFEST, manifest)
+    (folder / MANIFEST).unlink(missing_ok=True)
+    sync(folder)
+    for path, target in zip(files, targets, strict=True):
+        move(path, target)
+    move(staging / MANIFEST, folder / MANIFEST)
+    remove_tree(staging)
+
+
+def _identity(corpus: Corpus, listed: Listed) -> dict[str, Any]:
+    """Returns what the new corpus is made from."""
+    before: Mapping[str, Any] = corpus.manifest
+    names = ("recipe", "fingerprint", "language_model", "inputs", "formats", "train_shards")
+    takedowns = [*before.get("takedowns", ()), {"of": corpus.digest, "kind": listed.kind, "list": listed.sha256}]
+    return {**{name: before[name] for name in names if name in before}, "takedowns": takedowns}
+
+
+def _write(
+    corpus: Corpus, step: "_WriteShard", identity: Mapping[str, Any], runner: RunnerOptions, progress: Progress
+) -> Manifest:
+    """Writes the shards and what describes them to the folder of the step, and returns the new manifest."""
+    shards = zip(*(corpus.shards(None, name) for name in corpus.formats), strict=True)
+    parts = _write_shards(list(shards), step, runner, progress)
+    manifest = _manifest_without(corpus.manifest, identity, parts)
+    _describe(cast(StoragePath, corpus.path), step.folder, manifest, step.listed, [part["profile"] for part in parts])
+    return manifest
+
+
 def _write_shards(
-    shards: Sequence[tuple[Shard, ...]], output: StoragePath, listed: Listed, runner: RunnerOptions, progress: Progress
+    shards: Sequence[tuple[Shard, ...]], step: "_WriteShard", runner: RunnerOptions, progress: Progress
 ) -> list[dict[str, Any]]:
     """Writes shards, each given in all of its formats, and returns what `_WriteShard` found in each."""
     with tempfile.TemporaryDirectory(prefix="c4pipe-takedown-") as parts:
         scan = Scan(
             "Write shards",
-            _WriteShard(listed, str(output)),
+            step,
             Path(parts),
             {f"{number:06}.json": formats for number, formats in enumerate(shards)},
             lambda written, total: f"the runner ended after {written:,} of {total:,} shards",
@@ -157,24 +225,37 @@ def _write_shards(
 
 
 class _WriteShard(ScanStep[tuple[Shard, ...], dict[str, Any]]):
-    """(a shard in all of its formats, path of its part) -> nothing. Writes the shard without the listed pages."""
+    """(a shard in all of its formats, path of its part) -> nothing. Writes the shard without the listed pages.
 
-    def __init__(self, listed: Listed, output: str) -> None:
-        self._listed, self._output = listed, output
+    Attributes:
+        listed: the pages to leave out.
+    """
+
+    def __init__(self, listed: Listed, folder: str, links: bool) -> None:
+        """Takes the pages, the folder to write to, and whether shards without such a page are linked there."""
+        self.listed, self._folder, self._links = listed, folder, links
+
+    @property
+    def folder(self) -> StoragePath:
+        """The folder to write to."""
+        return storage_path(self._folder)
 
     def scan(self, item: tuple[Shard, ...]) -> bytes:
         """Returns the files of the shard, its profile, and how many pages and bytes of text it lost."""
         shard = min(item, key=lambda each: _EXACT.index(each.format))
         profiler, kept, pages, size = Profiler(shard.language, shard.id.split), list[pa.Table](), 0, 0
         for table in read_tables(shard, shard_schema(shard.columns).names):
-            taken = pa.array([self._listed.has(url) for url in table["url"].to_pylist()], pa.bool_())
+            taken = pa.array([self.listed.has(url) for url in table["url"].to_pylist()], pa.bool_())
             kept.append(table.filter(pc.invert(taken)))
             profiler.add(kept[-1])
             pages += len(table) - len(kept[-1])
             size += int(pc.sum(pc.binary_length(table["text"].filter(taken))).as_py() or 0)
-        folder = publisher(storage_path(self._output)).shards_folder
+        if pages:
+            files = _rewrite(item, kept, self.folder)
+        else:
+            files = [_link(each, self.folder) if self._links else _entry(each) for each in item]
         found = {
-            "shards": _rewrite(item, kept, folder) if pages else [_link(each, folder) for each in item],
+            "shards": files,
             "shard": (shard.language, shard.id.split),
             "pages": pages,
             "bytes": size,

@@ -5,7 +5,7 @@ https://github.com/huggingface/fineweb-2 has a table of weights.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -25,6 +25,9 @@ from c4pipe.read.source import Source
 COPIES = "copies"
 """The column that says how many pages were nearly the same, the page itself included."""
 
+Weights = tuple[tuple[int, float], ...]
+"""By size, from the smallest on: documents of at least that many copies are read that many times."""
+
 _MOST = 1000  # times that a document is read
 
 
@@ -36,14 +39,14 @@ class WeightedSource(Source):
     at least twice, and so on. So the repetitions of a document are far apart.
 
     Attributes:
-        weights: by size, from the smallest on: documents of at least that many copies are read that many times.
+        weights: the table.
     """
 
-    weights: tuple[tuple[int, float], ...] = ()
+    weights: Weights = ()
 
     def read(self, file: int, first: int, end: int, verify: bool) -> Documents:
         """Yields the documents of a file as `Source.read`, given rows of its turns."""
-        times = _times(self.shards[file], self.weights)
+        times = times_read(self.shards[file], self.weights)
         for turn in range(int(times.max(initial=0))):
             is_read = times > turn
             rows = np.flatnonzero(is_read)
@@ -73,6 +76,19 @@ def weighted(source: Source, weights: Mapping[int, float]) -> WeightedSource:
     Raises UsageError for numbers that can't be used, and for documents without the column; C4pipeError where a file
     can't be read.
     """
+    if source.documents is not None:
+        raise UsageError(f"{source.path} is a subset of some tokens, each read once: give weights for its corpus")
+    table = weight_table(weights, source.path, source.columns)
+    totals = tuple(int(times_read(shard, table).sum()) for shard in source.shards)
+    shared = {field.name: getattr(source, field.name) for field in fields(Source)}
+    return WeightedSource(**{**shared, "documents": totals}, weights=table)
+
+
+def weight_table(weights: Mapping[int, float], path: str, columns: Sequence[str]) -> Weights:
+    """Returns weights as a table, given the path of a corpus and its further columns.
+
+    Raises UsageError for numbers that can't be used, and for a corpus without the column `copies`.
+    """
     for size, weight in weights.items():
         whole = isinstance(size, int) and not isinstance(size, bool) and size >= 1
         if not (whole and isinstance(weight, Real) and math.isfinite(weight) and 0 <= weight <= _MOST):
@@ -82,18 +98,13 @@ def weighted(source: Source, weights: Mapping[int, float]) -> WeightedSource:
             )
     if not weights:
         raise UsageError("weights={}: give a table such as {1: 1, 2: 2, 100: 8}, or None to read each document once")
-    if f"{COPIES}:int" not in source.columns:
-        raise UsageError(f"{source.path} has no column {COPIES}, and weights need it: build the corpus with --copies")
-    if source.documents is not None:
-        raise UsageError(f"{source.path} is a subset of some tokens, each read once: give weights for its corpus")
-    table = tuple(sorted((size, float(weight)) for size, weight in weights.items()))
-    totals = tuple(int(_times(shard, table).sum()) for shard in source.shards)
-    shared = {field.name: getattr(source, field.name) for field in fields(Source)}
-    return WeightedSource(**{**shared, "documents": totals}, weights=table)
+    if f"{COPIES}:int" not in columns:
+        raise UsageError(f"{path} has no column {COPIES}, and weights need it: build the corpus with --copies")
+    return tuple(sorted((size, float(weight)) for size, weight in weights.items()))
 
 
 @lru_cache(maxsize=8)
-def _times(shard: Shard, weights: tuple[tuple[int, float], ...]) -> npt.NDArray[np.int16]:
+def times_read(shard: Shard, weights: Weights) -> npt.NDArray[np.int16]:
     """Returns how often each document of a shard is read: an array of shape [rows]."""
     found = [table[COPIES].to_numpy() for table in read_tables(shard, [COPIES])]
     copies = np.concatenate(found) if found else np.zeros(0, np.int64)

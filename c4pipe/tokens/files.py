@@ -3,6 +3,7 @@
 Two steps: each shard becomes a part, in parallel; then the parts of each language and split are joined.
 """
 
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -21,7 +22,8 @@ from c4pipe.io.json_files import read_intact_json, shown, write_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
 from c4pipe.io.paths import list_names, remove_tree, storage_path
-from c4pipe.io.words import format_count, short_repr, suggestion
+from c4pipe.io.words import format_count, short, short_repr, suggestion
+from c4pipe.read.weights import Weights, weight_table
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner import check_runner
 from c4pipe.runners.scan import IDENTITY, Scan, prepare_folder
@@ -54,6 +56,7 @@ class _Job:
     corpus: Corpus
     identity: Mapping[str, Any]
     output: Path
+    weights: Weights = ()
 
     @property
     def parts(self) -> Path:
@@ -129,6 +132,10 @@ def _checked(options: TokenFileOptions) -> _Job:
         )
     if layout == NANOGPT and len(corpus.languages) != 1:
         raise UsageError(f"--format nanogpt has files of one language: give its folder, such as {corpus.path}/en")
+    weights: Weights = ()
+    if options.weights is not None:
+        shards = corpus.shards()
+        weights = weight_table(options.weights, str(corpus.path), shards[0].columns if shards else ())
     identity = {
         "layout": layout,
         "manifest": corpus.digest,
@@ -138,8 +145,9 @@ def _checked(options: TokenFileOptions) -> _Job:
         "eos": tokenizer.end,
         **({"bos": tokenizer.begin} if tokenizer.begin is not None else {}),
         **({"length": length} if length is not None else {}),
+        **({"weights": [list(each) for each in weights]} if weights else {}),
     }
-    return _Job(options, tokenizer, corpus, identity, output)
+    return _Job(options, tokenizer, corpus, identity, output, weights)
 
 
 def _finished(job: _Job) -> TokenManifest | None:
@@ -149,12 +157,14 @@ def _finished(job: _Job) -> TokenManifest | None:
     """
     manifest = read_token_manifest(job.output)
     if manifest is not None:
-        other = [name for name in (*job.identity, "length", "bos") if manifest.get(name) != job.identity.get(name)]
+        other = [
+            name for name in (*job.identity, "length", "bos", "weights") if manifest.get(name) != job.identity.get(name)
+        ]
         if other:
             what = other[0]
             raise UsageError(
-                f"{job.output} has other token files ({what}: {shown(manifest.get(what))}, and here "
-                f"{shown(job.identity.get(what))}): give another folder"
+                f"{job.output} has other token files ({what}: {_words(manifest.get(what))}, and here "
+                f"{_words(job.identity.get(what))}): give another folder"
             )
         check_files(job.output, manifest)
         return manifest
@@ -177,13 +187,17 @@ def _finished(job: _Job) -> TokenManifest | None:
     return None
 
 
+def _words(value: Any) -> str:
+    return short(json.dumps(value), 80) if isinstance(value, list) else shown(value)
+
+
 def _run(job: _Job, progress: Progress) -> dict[TokenSet, SetFigures]:
     """Writes the parts that are missing and joins them, and returns the figures of each set."""
     prepare_folder(job.parts, job.identity)
     clear_abandoned(job.output)
     parts = Scan(
         "Write parts",
-        WriteParts(job.tokenizer.copied(job.parts), job.identity["dtype"], job.parts),
+        WriteParts(job.tokenizer.copied(job.parts), job.identity["dtype"], job.parts, job.weights),
         job.parts,
         {part.note.name: part.shard for task in job.tasks for part in task.parts},
         lambda written, total: f"the runner ended with {written} of {total} parts: do all workers have {job.output}?",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -71,6 +71,7 @@ class _NpyTotals(TypedDict):
 class _Optional(TypedDict, total=False):
     length: Annotated[int, whole(1)]  # the tokens of a row of layout `npy`
     bos: int
+    weights: Sequence[Sequence[Any]]
 
 
 class TokenManifest(_Optional):

@@ -1,5 +1,7 @@
 """The options of the command `tokens` and of the function `write_token_files`. To make a record reads no file."""
 
+from argparse import ArgumentTypeError
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
 
@@ -23,6 +25,28 @@ _OUTPUT = Option("for --format: folder for the files, on this machine or mounted
 _LENGTH = Option("for --format npy: tokens of a row", "N")
 
 
+def parse_weights(text: str) -> dict[int, float]:
+    """Returns weights, given as `1:1,2:2,100:0.5`. Raises ArgumentTypeError for another form."""
+    try:
+        pairs = [(int(size), float(weight)) for size, weight in (each.split(":") for each in text.split(","))]
+    except ValueError:
+        pairs = []
+    if not pairs or len(dict(pairs)) < len(pairs):
+        raise ArgumentTypeError(
+            f"{text!r} is no table COPIES:TIMES with each number of copies once, such as 1:1,2:2,100:8"
+        )
+    return dict(pairs)
+
+
+_WEIGHTS = Option(
+    "for --format: how often a document of the train split is written, by its number of copies, such as 1:1,2:2,100:8; "
+    "the corpus needs the column copies (--copies)",
+    "TABLE",
+    otherwise="each document once",
+    parse=parse_weights,
+)
+
+
 @dataclass(frozen=True)
 class _TokenFiles:
     corpus: Annotated[PathArgument, Option(f"{_CORPUS}; also a URL of a store or a web server", positional=True)]
@@ -33,6 +57,7 @@ class _TokenFiles:
     length: Annotated[int | None, _LENGTH] = None
     end_of_document: Annotated[str | None, _END] = None
     begin_of_document: Annotated[str | None, _BEGIN] = None
+    weights: Annotated[Mapping[int, float] | None, _WEIGHTS] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +84,7 @@ class TokenOptions:
     length: Annotated[int | None, _LENGTH] = None
     end_of_document: Annotated[str | None, _END] = None
     begin_of_document: Annotated[str | None, _BEGIN] = None
+    weights: Annotated[Mapping[int, float] | None, _WEIGHTS] = None
     find: Annotated[
         int | None,
         Option(

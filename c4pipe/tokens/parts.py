@@ -17,6 +17,7 @@ from typing import Any, TypedDict
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
 from isal import isal_zlib
 
 from c4pipe.corpus.reader import UNREADABLE, Shard, read_tables
@@ -26,6 +27,7 @@ from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_
 from c4pipe.io.parquet_footer import open_parquet, parquet_writer, sign_footer
 from c4pipe.io.paths import StoragePath, open_file, read_file
 from c4pipe.io.words import error_reason
+from c4pipe.read.weights import Weights, times_read
 from c4pipe.runners.scan import ScanStep
 from c4pipe.tokens.folder import LLMC, LLMC_HEADER, MEGATRON, NPY, TokenFile, TokenSet, TokenTotals
 from c4pipe.tokens.tokenizer import TokenizerFile
@@ -49,7 +51,13 @@ Lengths = npt.NDArray[np.int32]
 """The number of tokens of each document with its end of sequence, of shape [documents]."""
 
 _AT_ONCE = 256  # documents that are tokenized together; more take more memory and no less time
-_SCHEMA = pa.schema([pa.field("tokens", pa.int32(), nullable=False), pa.field("url", pa.string(), nullable=False)])
+_SCHEMA = pa.schema(
+    [
+        pa.field("tokens", pa.int32(), nullable=False),
+        pa.field("row", pa.int64(), nullable=False),
+        pa.field("url", pa.string(), nullable=False),
+    ]
+)
 
 
 class SetFigures(TokenTotals):
@@ -59,9 +67,10 @@ class SetFigures(TokenTotals):
 
 
 class PartFigures(TypedDict):
-    """The note of a part: its shard with the documents, and the tokens, bytes and CRC-32 of the ids."""
+    """The note of a part: its shard with its rows, the documents, and the tokens, bytes and CRC-32 of the ids."""
 
     path: str
+    rows: int
     documents: int
     tokens: int
     bytes: int
@@ -80,7 +89,7 @@ class Part:
     Attributes:
         shard: the shard whose documents it has.
         ids: the file of the ids, one document after the other.
-        documents: the Parquet file with the number of tokens and the URL of each document.
+        documents: the Parquet file with the number of tokens, the row in the shard and the URL of each document.
         note: the JSON file that is written last, with the figures of the part.
     """
 
@@ -95,7 +104,7 @@ class Part:
         figures = read_intact_json(self.note, PartFigures)
         sizes = [file.stat().st_size if file.is_file() else None for file in (self.ids, self.documents)]
         own = (self.shard.path, self.shard.rows, sizes[0])
-        if figures is None or (figures["path"], figures["documents"], figures["bytes"]) != own or sizes[1] is None:
+        if figures is None or (figures["path"], figures["rows"], figures["bytes"]) != own or sizes[1] is None:
             raise DamagedFileError(f"{self.ids} is not complete any more: run the same command again")
         return figures
 
@@ -104,7 +113,7 @@ class Part:
         try:
             file, is_signed = open_parquet(self.documents)
             with file:
-                if not is_signed or file.metadata.num_rows != self.shard.rows:
+                if not is_signed or file.metadata.num_rows != self.figures["documents"]:
                     raise ValueError("it is not what was written")
                 for batch in file.iter_batches(columns=list(columns)):
                     yield pa.Table.from_batches([batch])
@@ -137,9 +146,11 @@ def _damaged(path: Path, error: Exception) -> C4pipeError:
 class WriteParts(ScanStep[Shard, PartFigures]):
     """(shard, path of the part's note) -> nothing; the part of the shard is written, its note last."""
 
-    def __init__(self, tokenizer: TokenizerFile, dtype: str, folder: Path) -> None:
-        """Takes the tokenizer, the type of the ids as NumPy names it, and the folder of the parts."""
-        self._file, self._dtype, self._folder = tokenizer, dtype, folder
+    def __init__(self, tokenizer: TokenizerFile, dtype: str, folder: Path, weights: Weights = ()) -> None:
+        """Takes the tokenizer, the type of the ids as NumPy names it, the folder of the parts, and the weights of the
+        documents of split `train`; without weights, each document is written once.
+        """
+        self._file, self._dtype, self._folder, self._weights = tokenizer, dtype, folder, weights
 
     def setup(self) -> None:
         """Loads the tokenizer."""
@@ -149,16 +160,20 @@ class WriteParts(ScanStep[Shard, PartFigures]):
     def scan(self, item: Shard) -> bytes:
         """Writes the ids and the documents of a shard, and returns the note. Raises C4pipeError on failure."""
         part = Part(self._folder, item)
-        ids, documents = AtomicFile(part.ids), AtomicFile(part.documents)
+        is_weighted = self._weights and item.id.split == "train"
+        once = [AtomicFile(part.ids), AtomicFile(part.documents)]
+        files = [AtomicFile(part.ids), AtomicFile(part.documents)] if is_weighted else once
         try:
-            figures = self._write(item, ids.path, documents.path)
-            ids.publish()
-            documents.publish()
+            figures = self._write(item, *(each.path for each in once))
+            if is_weighted:
+                figures = self._repeat(item, *(each.path for each in (*once, *files)))
+            for each in files:
+                each.publish()
         except OSError as error:
             raise C4pipeError(f"{self._folder} can't be written: {error_reason(error, with_path=True)}") from error
         finally:
-            ids.discard()
-            documents.discard()
+            for each in (*once, *files):
+                each.discard()
         return encode_checked_json(figures)
 
     def read(self, part: StoragePath, item: Shard) -> PartFigures:
@@ -167,7 +182,7 @@ class WriteParts(ScanStep[Shard, PartFigures]):
 
     def _write(self, shard: Shard, ids: Path, documents: Path) -> PartFigures:
         """Writes the ids and the documents of a shard, and returns the figures for the note."""
-        tokens = size = checksum = 0
+        tokens = checksum = row = 0
         with (
             name_os_errors(ids),
             ids.open("xb") as file,
@@ -179,12 +194,47 @@ class WriteParts(ScanStep[Shard, PartFigures]):
                     some, block = self._encode(table["text"].slice(first, _AT_ONCE).to_pylist())
                     file.write(block)
                     lengths.append(some)
-                    tokens, size = tokens + int(some.sum()), size + len(block)
-                    checksum = isal_zlib.crc32(block, checksum)
-                columns = [pa.array(np.concatenate(lengths)), table["url"].combine_chunks()]
+                    tokens, checksum = tokens + int(some.sum()), isal_zlib.crc32(block, checksum)
+                rows = pa.array(np.arange(row, row := row + len(table)))
+                columns = [pa.array(np.concatenate(lengths)), rows, table["url"].combine_chunks()]
                 writer.write_table(pa.table(columns, schema=_SCHEMA))
         sign_footer(documents)
-        return {"path": shard.path, "documents": shard.rows, "tokens": tokens, "bytes": size, "crc32": checksum}
+        return self._figures(shard, shard.rows, tokens, checksum)
+
+    def _repeat(self, shard: Shard, ids: Path, documents: Path, all_ids: Path, all_documents: Path) -> PartFigures:
+        """Writes the documents of two files to two new files as often as the weights say, and returns the figures.
+
+        The order is that of `WeightedSource`: all documents that are read at least once, then those at least twice, ...
+        """
+        times, values = times_read(shard, self._weights), np.memmap(ids, self._little, "r")
+        count = tokens = checksum = 0
+        with (
+            name_os_errors(all_ids),
+            all_ids.open("xb") as file,
+            parquet_writer(all_documents, _SCHEMA) as writer,
+        ):
+            for turn in range(int(times.max(initial=0))):
+                start = 0
+                with pq.ParquetFile(documents) as once:
+                    for batch in once.iter_batches():
+                        is_read, lengths = times[batch["row"].to_numpy()] > turn, batch["tokens"].to_numpy()
+                        for first in range(0, len(batch), _AT_ONCE):
+                            some = slice(first, first + _AT_ONCE)
+                            end = start + int(lengths[some].sum())
+                            block = values[start:end][np.repeat(is_read[some], lengths[some])].tobytes()
+                            file.write(block)
+                            start, checksum = end, isal_zlib.crc32(block, checksum)
+                        count, tokens = count + int(is_read.sum()), tokens + int(lengths[is_read].sum())
+                        writer.write_batch(batch.filter(pa.array(is_read)))
+        sign_footer(all_documents)
+        return self._figures(shard, count, tokens, checksum)
+
+    def _figures(self, shard: Shard, documents: int, tokens: int, checksum: int) -> PartFigures:
+        """Returns the figures for the note."""
+        size = tokens * self._little.itemsize
+        return PartFigures(
+            path=shard.path, rows=shard.rows, documents=documents, tokens=tokens, bytes=size, crc32=checksum
+        )
 
     def _encode(self, texts: Sequence[str]) -> tuple[Lengths, bytes]:
         """Returns the number of tokens of each text, and the bytes of all ids, each text with its end of sequence."""
@@ -219,10 +269,10 @@ class JoinTask:
         """The parts of its shards."""
         return [Part(self.folder, shard) for shard in self.shards]
 
-    @property
+    @cached_property
     def documents(self) -> int:
-        """The number of documents of all shards."""
-        return sum(shard.rows for shard in self.shards)
+        """The number of documents of all parts."""
+        return sum(part.figures["documents"] for part in self.parts)
 
     @property
     def note(self) -> str:
@@ -370,10 +420,10 @@ def _write_documents(path: Path, parts: Sequence[Part]) -> str:
 
 def _documents(parts: Sequence[Part]) -> Iterator[pa.Table]:
     """Yields the rows of the documents' file, some at a time."""
-    firsts = accumulate((part.shard.rows for part in parts), initial=0)
+    firsts = accumulate((part.figures["documents"] for part in parts), initial=0)
     for part, first, (starts, _) in zip(parts, firsts, _starts(parts), strict=False):
         row = 0
-        for table in part.tables(["tokens", "url"]):
+        for table in part.tables(["tokens", "row", "url"]):
             rows = np.arange(row, row + len(table), dtype=np.int64)
             row += len(table)
             columns: dict[str, Any] = {
@@ -381,7 +431,7 @@ def _documents(parts: Sequence[Part]) -> Iterator[pa.Table]:
                 "start": starts[rows],
                 "tokens": table["tokens"],
                 "shard": pa.repeat(part.shard.path, len(table)),
-                "row": rows,
+                "row": table["row"],
                 "url": table["url"],
             }
             yield pa.table(columns, schema=DOCUMENTS)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from c4pipe.io.downloads import ByteStream
-from c4pipe.io.gzip_members import FIRST_BYTES, Gap, Members, inflate, is_version
+from c4pipe.io.gzip_members import FIRST_BYTES, INFLATE, Gap, Members, inflate, is_version
 from c4pipe.native import text_kernel
 from c4pipe.wet.damage import HEADER_CAP, RECORD_CAP, Damage
 from c4pipe.wet.page import Page
@@ -263,13 +263,18 @@ class _RecordReader:
     def fill(self, size: int) -> bool:
         """Reads until `buffer` has `size` bytes. Returns False if the file ends, or a gap comes, before that."""
         while len(self.buffer) < size and not self.ended:
-            piece = next(self.pieces, None)
-            if piece is None:
-                self.ended = True
-            elif isinstance(piece, Gap):
-                self.gap, self.ended = piece, True
-            else:
-                self.buffer += piece
+            # Pieces are small: to enlarge `buffer` for each would copy all of it each time.
+            pieces, missing = [], min(size - len(self.buffer), INFLATE)
+            while missing > 0 and not self.ended:
+                piece = next(self.pieces, None)
+                if piece is None:
+                    self.ended = True
+                elif isinstance(piece, Gap):
+                    self.gap, self.ended = piece, True
+                else:
+                    pieces.append(piece)
+                    missing -= len(piece)
+            self.buffer += b"".join(pieces)
         return len(self.buffer) >= size
 
     def end_member(self) -> None:

@@ -28,7 +28,9 @@ from c4pipe.beam import (
     stage_reports,
 )
 from c4pipe.errors import UsageError
+from c4pipe.filters.column_rules import ColumnBelow
 from c4pipe.filters.hashes import normalise_url
+from c4pipe.recipes.presets import find_recipe
 from tests.helpers.beam_pipelines import IN_MEMORY, collect, run
 from tests.helpers.crawls import LISTS, ROOT, sample_pages
 from tests.helpers.language_models import SHA256, lid176
@@ -186,6 +188,14 @@ def test_arguments_that_can_not_be_met(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
     with pytest.raises(UsageError, match=r"holds notes\.txt"):
         run(lambda pipeline: pipeline | beam.Create([Page("a", "b", "c")]) | WriteCorpus(tmp_path))
+
+
+def test_a_recipe_with_columns_is_refused() -> None:
+    plain = find_recipe("as-is")
+    for recipe in (plain.with_columns(["score:float"]), plain.with_rule(ColumnBelow(), stage="crawled")):
+        for make in (CleanPages, RemoveRepeatedSpans.by_recipe, lambda each: WriteCorpus("corpus", recipe=each)):
+            with pytest.raises(UsageError, match=r"pages of c4pipe\.beam have none: run c4pipe build or c4pipe import"):
+                make(recipe)
 
 
 def test_a_corpus_is_not_overwritten(small_corpus: Path) -> None:

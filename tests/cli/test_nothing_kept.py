@@ -140,9 +140,7 @@ NO_JAVA = pytest.mark.skipif(not shutil.which("java"), reason="this machine has 
     "runner",
     [
         pytest.param(["DirectRunner"], id="beam", marks=pytest.mark.beam),
-        pytest.param(
-            ["spark", "--spark-master", "local[2]"], id="spark", marks=[pytest.mark.spark, pytest.mark.slow, NO_JAVA]
-        ),
+        pytest.param(["spark"], id="spark", marks=[pytest.mark.spark, pytest.mark.slow, NO_JAVA]),
     ],
 )
 def test_chinese_lines_on_a_runner(runner: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

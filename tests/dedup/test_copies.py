@@ -147,7 +147,7 @@ def test_second_copies_on_a_made_crawl(tmp_path: Path) -> None:
     """Copies of pages in a crawl in which a fifth of the pages repeat others. Of few pages, none could be avoided."""
     if not MAKE_CRAWL.is_file():
         pytest.skip(f"the program that makes crawls is not there: {MAKE_CRAWL}")
-    size = ["--files", "2", "--pages", "5000", "--span-duplicates", "0.2"]
+    size = ["--files", "2", "--pages", "2500", "--span-duplicates", "0.2"]
     subprocess.run([sys.executable, MAKE_CRAWL, tmp_path / "crawl", *size], check=True)
     counts = build(REAL, tmp_path / "corpus", "--recipe", "c4-2019", inputs=[tmp_path / "crawl"])
     made = handed_on_again(tmp_path / "corpus")

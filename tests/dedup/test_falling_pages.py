@@ -3,11 +3,19 @@
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
+from c4pipe.clean.work_file import KeptPage, WorkWriter
+from c4pipe.dedup.falling_pages import chosen_pages
+from c4pipe.errors import DamagedFileError
+from c4pipe.recipes.presets import C4
 from c4pipe.recipes.recipe import Recipe
 from tests.helpers.falling_pages import (
     CHANCE,
@@ -132,3 +140,27 @@ def against_the_fewest(pages: Pages, recipe: Recipe, files: int) -> tuple[int, i
     assert None not in least, "the pages are too long to try all choices"
     least_lost, least_doubled = (sum(each) for each in zip((0, 0), *(each for each in least if each), strict=True))
     return numbers.count(0), sum(number - 1 for number in numbers if number), least_lost, least_doubled
+
+
+def test_texts_are_read_only_from_files_with_a_page_to_judge(tmp_path: Path) -> None:
+    path, stale = tmp_path / "a.parquet", np.array([4], np.uint32)
+    writer = WorkWriter(path)
+    for key in range(2000):
+        text, spans = f"Page {key} has a text.", np.array([key], np.uint64)
+        page = KeptPage(key, f"http://a.example/{key}", text, text.encode(), "", "en", 1.0, False, None, [0], spans)
+        writer.add(key, 0, 0, page if key % 3 else None)
+    writer.finish("a", 1, C4, {}, {})
+    keys = [key for key in range(2000) if key % 3 and key != 4]
+    for wanted in ([], [1], [700], [1, 1999], keys):
+        read = chosen_pages([(path, stale)], lambda pages: np.isin(pages["page_key"].to_numpy(), wanted))  # noqa: B023
+        assert [row["text"] for pages in read for row in pages.to_pylist()] == [
+            f"Page {each} has a text." for each in wanted
+        ]
+    with pq.ParquetFile(path) as file:
+        text_column = file.metadata.row_group(0).column(file.schema_arrow.names.index("text"))
+    data = bytearray(path.read_bytes())
+    data[text_column.data_page_offset + text_column.total_compressed_size // 2] ^= 1
+    path.write_bytes(data)
+    assert not list(chosen_pages([(path, stale)], lambda pages: np.zeros(len(pages), bool)))
+    with pytest.raises(DamagedFileError, match="is damaged"):
+        list(chosen_pages([(path, stale)], lambda pages: pages["page_key"].to_numpy() == 1))

@@ -43,6 +43,11 @@ NOT_RUN = (
         "c4pipe tokens * corpus-vocab/tokenizer.json *",
         "it needs tokenizers; tests/tokens/test_tokenizers.py runs it",
     ),
+    (
+        "docs/token_files.md",
+        "c4pipe tokens counted *",
+        "it needs a corpus with --copies; tests/tokens/test_weights.py runs it with these options",
+    ),
     ("docs/token_files.md", "c4pipe tokens * openai-community/gpt2 *", NETWORK),
     ("docs/flink.md", "mvn *", NETWORK),
     ("docs/flink.md", "java *", "it needs a Flink cluster; `make flink` does the same on a cluster of one machine"),

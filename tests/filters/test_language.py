@@ -37,9 +37,6 @@ from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.web_data import by_data
 
-EVERY = 2
-"""The original takes about 13 ms for a text: with every second of the 4,014, its test takes half a minute."""
-
 
 @pytest.fixture(scope="session")
 def texts(web_data: Path) -> list[str]:
@@ -123,8 +120,10 @@ def test_languages_are_those_of_the_original(original: DetectorFactory) -> None:
 
 
 @pytest.mark.slow
-def test_real_texts(detector: LanguageDetector, original: DetectorFactory, texts: list[str]) -> None:
-    assert differences(detector, original, texts[::EVERY]) == []
+def test_real_texts(detector: LanguageDetector, original: DetectorFactory, texts: list[str], web_data: Path) -> None:
+    """The original takes 13 ms for a text: it reads some. On all texts, the two others are compared with each other."""
+    every = by_data(web_data, shipped=2, real=10)
+    assert differences(detector, original, texts[::every]) == []
 
 
 @pytest.mark.parametrize(

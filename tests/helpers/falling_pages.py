@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from c4pipe.dedup.falling_pages import PageSource, keep_copies
+from c4pipe.dedup.falling_pages import PageSource, ReadPages, keep_copies
 from c4pipe.dedup.finish import PageFinisher
 from c4pipe.dedup.occurrences import marks_of
 from c4pipe.dedup.removals import Removals
@@ -102,12 +102,13 @@ def made_of(units: Sequence[int], key: int, finisher: PageFinisher) -> Row:
     return page | {"dropped": finisher.judge(page, (), ())[2].reason}
 
 
-def tables_of(groups: Sequence[Sequence[Row]], received: Received) -> Iterator[pa.Table]:
+def tables_of(groups: Sequence[Sequence[Row]], received: Received) -> ReadPages:
     assert list(received.given("pages")) == [b"here"]
     lists = [("unit_starts", pa.list_(pa.uint32())), ("span_hashes", pa.list_(pa.uint64()))]
     texts = [(name, pa.string()) for name in ("url", "text", "language", "dropped")]
     schema = pa.schema([("page_key", pa.uint64()), *lists, *texts])
-    return (pa.Table.from_pylist([row], schema) for row in groups[received.key])
+    tables = (pa.Table.from_pylist([row], schema) for row in groups[received.key])
+    return lambda choose: (table.filter(pa.array(choose(table))) for table in tables)
 
 
 def made_rows(pages: Pages, recipe: Recipe) -> tuple[Rows, PageFinisher]:

@@ -14,6 +14,7 @@ class Handler(BaseHTTPRequestHandler):
     """A handler that writes no log."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else a body waits 40 ms for the client to acknowledge the headers
 
     def reset_connection(self) -> None:
         """Lets the connection end by a reset: the client gets an error in place of the rest."""

@@ -1,7 +1,10 @@
 """Pages carry further columns from their files to the shards: a user's own columns, and their provenance."""
 
+import contextlib
 import gzip
 import json
+import re
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -243,6 +246,43 @@ def test_provenance_leads_to_the_record_of_each_page(tmp_path: Path, capsys: pyt
     assert "have no page of the record urn:uuid:0" in capsys.readouterr().err
     assert main.main(["explain", str(plain), "--record", "urn:uuid:0"]) == 2
     assert "does not have the records of its pages" in capsys.readouterr().err
+
+
+def dropped_of(folder: Path) -> list[dict[str, Any]]:
+    files = sorted((folder / "_dropped").glob("*.parquet"))
+    return [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+
+
+def test_dropped_pages_have_their_origin(tmp_path: Path) -> None:
+    corpus = build(tmp_path / "corpus", provenance=True, keep_dropped="all")
+    dropped = dropped_of(corpus)
+    assert {"few_sentences", "stale_capture", "few_sentences_left"} < {each["reason"] for each in dropped}
+    records: dict[str, set[str]] = {}
+    for file in CRAWL.glob("*.wet.gz"):
+        with contextlib.suppress(OSError, EOFError, zlib.error):  # a damaged file of the samples
+            for head in gzip.decompress(file.read_bytes()).decode("utf-8", "replace").split("WARC/1.0"):
+                if url := re.search(r"WARC-Target-URI: (\S+)", head):
+                    records.setdefault(url[1], set()).update(re.findall(r"WARC-Refers-To: (\S+)", head))
+    found = [each for each in dropped if each["url"] in records]
+    assert len(found) > len(dropped) // 2
+    for each in found:
+        assert each["extra"]["warc_record_id"] in records[each["url"]]
+    plain = dropped_of(build(tmp_path / "plain", provenance=False, keep_dropped="all"))
+    assert [{name: value for name, value in each.items() if name != "extra"} for each in dropped] == plain
+
+
+def test_dropped_near_duplicates_have_their_columns(tmp_path: Path) -> None:
+    (tmp_path / "recipe.toml").write_text('base = "as-is"\non = ["near_duplicate"]\n')
+    letters = "abcdefghijklmnop"
+    text = " ".join(f"w{first}{second}" for first in letters for second in letters)
+    lines = [{"url": f"https://{name}.example/", "text": f"{text} {name}", "name": name} for name in ("a", "b", "c")]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    options: dict[str, Any] = {"columns": "name", "copies": True, "keep_dropped": "all", "workers": 1}
+    c4pipe.import_text(str(tmp_path / "a.jsonl"), recipe=tmp_path / "recipe.toml", output=tmp_path / "c", **options)
+    dropped = dropped_of(tmp_path / "c")
+    assert len(dropped) == 2
+    for each in dropped:
+        assert each["extra"] == {"name": each["url"][len("https://")], "copies": None}
 
 
 def test_work_files_with_and_without_provenance_make_no_corpus(tmp_path: Path) -> None:

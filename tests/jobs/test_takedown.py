@@ -1,9 +1,13 @@
 """A takedown: the corpus again without listed pages; what it had before is untouched."""
 
 import json
+import os
+import shutil
+import signal
 import subprocess
 import sys
 import time
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,7 @@ import pytest
 import c4pipe
 from c4pipe.cli import main
 from c4pipe.corpus.reader import read_shard
+from c4pipe.errors import UsageError
 from c4pipe.read import documents
 from c4pipe.report.data import read_report_data
 from tests.helpers.corpora import contents
@@ -195,3 +200,113 @@ def test_reports_name_no_page_that_was_taken_out(tmp_path: Path) -> None:
     assert c4pipe.open_corpus(tmp_path / "new").pages == 0
     for name in ("manifest.json", "README.md", "report.html", "report.json", "dedup.json"):
         assert page["url"].split("/")[2] not in (tmp_path / "new" / name).read_text(), name
+
+
+# In place
+
+KILLED_AT = """
+import os, signal, sys
+
+at, folder = int(sys.argv[1]), os.path.realpath(sys.argv[3])
+steps = 0
+
+
+def kill(event, values):
+    global steps
+    paths = {"os.rename": values[1:2], "os.remove": values[:1], "os.rmdir": values[:1]}.get(event, ())
+    if any(os.path.dirname(path) in (folder, f"{folder}/en") for path in map(str, paths)):
+        steps += 1
+        if steps == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+sys.addaudithook(kill)
+from c4pipe.cli import main
+
+sys.exit(main.main(sys.argv[2:]))
+"""
+"""Ends its process (SIGKILL) before a step that puts or removes a file of the corpus, given the number of the step."""
+
+
+def in_place(corpus: Path, path: Path) -> list[str]:
+    return ["takedown", str(corpus), "--urls", str(path), "--in-place", "--workers", "1", "--quiet"]
+
+
+@pytest.fixture
+def own(corpus: Path, tmp_path: Path) -> Path:
+    """A copy of the corpus beside a list of one of its pages, `list.txt`; `new` is the corpus without the page."""
+    shutil.copytree(corpus, tmp_path / "own", ignore=shutil.ignore_patterns("_work"))
+    (tmp_path / "list.txt").write_text(pages_of(corpus)[1]["url"])
+    assert run(corpus, tmp_path / "new", urls=(tmp_path / "list.txt").read_text()) == 0
+    return tmp_path / "own"
+
+
+def test_in_place_gives_the_bytes_of_a_new_folder_and_leaves_other_files(own: Path, tmp_path: Path) -> None:
+    (own / "en" / "notes.txt").write_text("mine")
+    nodes = {path: path.stat().st_ino for path in own.rglob("*") if path.is_file()}
+    assert main.main(in_place(own, tmp_path / "list.txt")) == 0
+    (own / "en" / "notes.txt").unlink()
+    assert contents(own) == contents(tmp_path / "new")
+    gone = {path.relative_to(own).as_posix() for path in nodes if path.exists() and path.stat().st_ino != nodes[path]}
+    old, new = ({each.path: each.sha256 for each in files_of(folder)} for folder in (own.parent / "new", own))
+    before = json.loads((tmp_path / "new" / "manifest.json").read_text())
+    assert old == new
+    assert len(before["takedowns"]) == 1
+    shards = {path for path in gone if path.startswith("en/")}
+    assert len(shards) == len(c4pipe.open_corpus(own).formats)
+    assert gone - shards == {"manifest.json", "README.md", "report.html", "report.json", "dedup.json"}
+
+
+def files_of(folder: Path) -> list[Any]:
+    opened = c4pipe.open_corpus(folder)
+    return [shard for name in opened.formats for shard in opened.shards(None, name)]
+
+
+def test_in_place_twice_is_done_once(own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        assert main.main([each for each in in_place(own, tmp_path / "list.txt") if each != "--quiet"]) == 0
+    assert "list.txt already, and nothing was done" in capsys.readouterr().err
+    assert contents(own) == contents(tmp_path / "new")
+
+
+@pytest.mark.slow
+def test_a_kill_at_each_step_leaves_the_old_corpus_or_the_new_one(own: Path, tmp_path: Path) -> None:
+    (tmp_path / "kill.py").write_text(KILLED_AT)
+    old, new = contents(own), contents(tmp_path / "new")
+    seen = set()
+    for step in count(1, 1 if os.environ.get("C4PIPE_LONG") else 3):
+        corpus = tmp_path / f"killed-{step}"
+        shutil.copytree(own, corpus)
+        command = [sys.executable, str(tmp_path / "kill.py"), str(step), *in_place(corpus, tmp_path / "list.txt")]
+        status = subprocess.run(command, check=False, capture_output=True).returncode
+        left = {name: data for name, data in contents(corpus).items() if not name.startswith(("_takedown", ".lock"))}
+        if "manifest.json" in left:
+            assert left in (old, new)
+            seen.add("new" if left == new else "old")
+        else:
+            with pytest.raises(UsageError, match="was stopped at its end: run the same command again, which completes"):
+                c4pipe.open_corpus(corpus)
+            seen.add("none")
+        assert main.main(in_place(corpus, tmp_path / "list.txt")) == 0
+        assert contents(corpus) == new
+        if status == 0:
+            break
+        assert status == -signal.SIGKILL
+    assert seen == {"old", "none", "new"}
+    assert step > 10
+
+
+def test_in_place_needs_this_machine_and_one_of_two_options(
+    own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = contents(own)
+    arguments = ["takedown", str(own), "--urls", str(tmp_path / "list.txt")]
+    for more in ([], ["--in-place", "--output", str(tmp_path / "other")]):
+        assert main.main([*arguments, *more]) == 2
+        assert "with --output DIR, or replace files of the corpus with --in-place, one of" in capsys.readouterr().err
+    assert main.main(["takedown", "s3://bucket/corpus", *arguments[2:], "--in-place"]) == 2
+    assert "--in-place: a store has no rename" in capsys.readouterr().err
+    assert main.main(["takedown", str(tmp_path / "none"), *arguments[2:], "--in-place"]) == 2
+    assert "none has no manifest.json" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
+    assert contents(own) == before

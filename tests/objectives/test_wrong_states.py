@@ -40,7 +40,8 @@ def makers(texts: list[str], tokenizer: Tokenizer, tmp_path_factory: pytest.Temp
     """By name: what makes an object of one of a number of processes."""
     folder = tmp_path_factory.mktemp("data")
     text, task = folder / "a.txt", folder / "a.jsonl"
-    text.write_text("".join(" ".join(each.split()) + "\n" for each in texts if each.strip()))
+    # Few words of each: a state has the documents that wait, and each wrong copy of it is compared as a whole.
+    text.write_text("".join(" ".join(each.split()[:12]) + "\n" for each in texts if each.strip()))
     task.write_text("".join(json.dumps({"inputs": each[:60], "targets": each[:20]}) + "\n" for each in texts if each))
     denoise = span_corruption(tokenizer.ids, 32)
     parts: list[Part] = [Unsupervised("text", text, denoise), Supervised("task", task)]
@@ -89,7 +90,8 @@ def test_wrong_states(makers: dict[str, Make], name: str, processes: int) -> Non
     restored = makers[name](0, 1)
     list(islice(restored, 2))
     before = copy.deepcopy(restored.state())
-    for wrong in wrong_states(states[0]):
+    # The parts of a mixture are examples and documents as the others, and its states are large: a third is enough.
+    for wrong in islice(wrong_states(states[0]), 0, None, 3 if name == "mixed batches" else 1):
         if isinstance(wrong, dict) and {**states[0], free: 0} == {**wrong, free: 0}:
             continue
         with pytest.raises(UsageError) as caught:

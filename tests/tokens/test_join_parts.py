@@ -45,9 +45,12 @@ def make_part(folder: Path, number: int, count: int, documents: Documents, dtype
     part.ids.write_bytes(data)
     lengths = [len(ids) for ids in documents]
     urls = [f"https://example.com/{number}/{row}" for row in range(len(documents))]
-    pq.write_table(pa.table([pa.array(lengths, pa.int32()), urls], schema=parts_module._SCHEMA), part.documents)
+    pq.write_table(
+        pa.table([pa.array(lengths, pa.int32()), range(len(documents)), urls], schema=parts_module._SCHEMA),
+        part.documents,
+    )
     sign_footer(part.documents)
-    figures = {"path": shard.path, "documents": len(documents), "tokens": sum(lengths)}
+    figures = {"path": shard.path, "rows": len(documents), "documents": len(documents), "tokens": sum(lengths)}
     write_checked_json(part.note, {**figures, "bytes": len(data), "crc32": isal_zlib.crc32(data)})
     return shard
 
