@@ -56,12 +56,12 @@ class FastTextClassifier:
         ngrams = (model.buckets, model.word_ngrams, model.shortest, model.longest)
         self._sums = sums(dictionary, model.words, self._table, len(self.labels), *ngrams, rows).sums
 
-    def scores(self, line: str) -> dict[str, float]:
-        """Returns the probability of each label for a text without newlines; none where the model knows nothing of it.
+    def scores(self, text: bytes) -> dict[str, float]:
+        """Returns the probability of each label for a text in UTF-8; none where the model knows nothing of it.
 
-        As fastText gives them: 0.00001 is added to each, and none is above 1.
+        Newlines are blanks. As fastText gives them: 0.00001 is added to each probability, and none is above 1.
         """
-        count, sums = self._sums(line.encode(errors="replace"))
+        count, sums = self._sums(text)
         if not count:
             return {}
         logits = [each / count * self._unit for each in sums]

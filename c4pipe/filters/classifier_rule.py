@@ -62,7 +62,11 @@ class ClassifierScore(PageRule):
     def value(self, page: CheckedPage) -> float:
         """Returns the probability of the label; 0 where the classifier knows no word of the page."""
         classifier = page.tools.lists.classifiers[self.name].classifier()
-        return classifier.scores(_NEWLINES[self.newlines](page.text.strip())).get(self.label, 0.0)
+        ends = page.encoded[:1] + page.encoded[-1:]
+        if self.newlines == "blanks" and ends.isascii() and ends.isalnum():  # as below, without a copy
+            return classifier.scores(page.encoded).get(self.label, 0.0)
+        line = _NEWLINES[self.newlines](page.text.strip())
+        return classifier.scores(line.encode(errors="replace")).get(self.label, 0.0)
 
     def drops(self, value: float) -> bool:
         """Tells whether it is too small or too large."""

@@ -48,8 +48,8 @@ def test_probabilities_are_those_of_the_package(tmp_path: Path, monkeypatch: pyt
     spread = set()
     for text in TEXTS:
         theirs = {label.removeprefix("__label__"): score for score, label in package.predict(f"{text}\n", -1, 0.0, "")}
-        scores = ours.scores(text)
-        assert scores == python.scores(text), "in C as in Python"
+        scores = ours.scores(text.encode())
+        assert scores == python.scores(text.encode()), "in C as in Python"
         assert scores.keys() == theirs.keys()
         for label, score in scores.items():
             assert score == pytest.approx(min(1.0, theirs[label]), abs=1e-5), (label, text[:80])
@@ -59,9 +59,8 @@ def test_probabilities_are_those_of_the_package(tmp_path: Path, monkeypatch: pyt
 
 def test_a_text_of_which_nothing_is_known_has_no_scores(tmp_path: Path) -> None:
     made = small_classifier(tmp_path).classifier()
-    assert made.scores("nothing known") == {}
-    assert made.scores("the \ud800 sea")["hq"] > 0.9, "half of a surrogate pair"
-    assert made.scores("the sea and the sky")["hq"] > 0.9 > 0.1 > made.scores("click here")["hq"]
+    assert made.scores(b"nothing known") == {}
+    assert made.scores(b"the sea\nand the sky")["hq"] > 0.9 > 0.1 > made.scores(b"click here")["hq"]
 
 
 @pytest.mark.parametrize(
