@@ -6,6 +6,7 @@ python fuzz/targets.py reader|rules|native FILE...    checks files again that a 
 import gzip
 import io
 import sys
+from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -204,6 +205,9 @@ def check_native(data: bytes) -> None:
         assert 0 <= repeated <= len(joined)
         assert (top > 0) == (0 < size < len(ends))
     assert text_kernel.count_words(joined, ends, PUNCTUATION) == count_words(joined, ends, PUNCTUATION)
+    factors, size = array("Q", data[: len(data) // 8 * 8]), 1 + number % 7
+    signature = text_kernel.minima(joined, ends, size, factors, factors[::-1])
+    assert len(signature) == (8 * len(factors) if size < len(ends) else 0)
     with suppress(ValueError):  # bytes are seldom the ends of words
         text_kernel.repeated_ngrams(text, memoryview(data), number, data)
 

@@ -20,24 +20,26 @@ import numpy.typing as npt
 
 from c4pipe.filters.character_sets import OTHER_PUNCTUATION, characters
 from c4pipe.filters.hashes import U64
+from c4pipe.native import lower, text_kernel
 
 U16 = npt.NDArray[np.uint16]
 
 _PRIME = np.uint64(2**61 - 1)
 _SEED = 1
-_NUMBER = re.compile("\\d+(?:[.,،٫⎖⎗⎘]\\d+)?")
-_BLANKS = dict.fromkeys(map(ord, characters(OTHER_PUNCTUATION) + ".?!．。？！"), " ")
+_NUMBER = re.compile("\\d\\d*(?:[.,،٫⎖⎗⎘]\\d\\d*)?")  # not \\d+, at whose start `re` tries each character
+_BLANKS = re.compile(f"[{re.escape(characters(OTHER_PUNCTUATION) + '.?!．。？！')}]+")
 _AT_ONCE = 256  # n-grams: what NumPy makes of them stays in the cache
 
 
 def simplify(text: str) -> str:
     """Returns a text in lower case, with `0` for numbers, blanks for punctuation, and without accents."""
-    text = _NUMBER.sub("0", text.lower()).translate(_BLANKS)
+    text = _BLANKS.sub(" ", _NUMBER.sub("0", lower(text)))
     text = " ".join(text.split())
     if not text.isascii():
         text = unicodedata.normalize("NFD", text)
-        marks = [each for each in set(text) if unicodedata.category(each) == "Mn"]
-        text = text.translate(dict.fromkeys(map(ord, marks)))
+        for each in set(text):
+            if unicodedata.category(each) == "Mn":
+                text = text.replace(each, "")
     return text.strip()
 
 
@@ -70,10 +72,15 @@ def minima(text: str, ngram: int, bands: int, rows: int) -> U64:
     Returns:
         `bands` times `rows` minima, band by band; none for a text of fewer words than an n-gram has.
     """
+    factors, summands = _permutations(bands * rows)
+    if text_kernel:
+        from c4pipe.filters.english_words import english_words
+
+        joined, ends = english_words().joined_words(simplify(text))
+        return np.frombuffer(text_kernel.minima(joined, ends, ngram, factors, summands), np.uint64)
     hashes = np.unique(ngram_hashes(text, ngram))
     if not len(hashes):
         return hashes
-    factors, summands = _permutations(bands * rows)
     least = np.full(bands * rows, _PRIME)
     for first in range(0, len(hashes), _AT_ONCE):
         values = hashes[first : first + _AT_ONCE, None] * factors  # modulo 2^64, as in datatrove

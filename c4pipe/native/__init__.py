@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 
-VERSION = 4
+VERSION = 5
 """The version of the C extensions, as both C files have it. It goes up with each change of their functions, so that
 Python never calls an extension that was compiled of older sources."""
 
@@ -38,7 +38,8 @@ def load_extension(name: str) -> ModuleType | None:
 
 
 text_kernel = load_extension("c4pipe.native._text")
-"""Usual records, lines, lower case, listed words, sentences and span hashes in C; None where Python does them."""
+"""Usual records, lines, lower case, listed words, sentences, span hashes and signatures in C; None where Python does
+them."""
 
 langdetect_kernel = load_extension("c4pipe.native._langdetect")
 """langdetect in C (see `filters.language`); None where the package langdetect-rs runs instead."""

@@ -9,6 +9,8 @@ NETWORK = "it downloads from the network"
 SPARK = "it needs a Spark cluster; `make spark` does the same on clusters of one machine"
 GOOGLE = "it needs a project of Google Cloud, or Docker; `make dataflow` does what can be done without"
 ARRAY = "it needs Slurm or AWS Batch; tests/docs/test_arrays.py runs both scripts with the variables of each scheduler"
+DOCKER = "it needs Docker; scripts/try_image.py builds and runs the image"
+CLUSTER = "it needs Kubernetes; tests/docs/test_kubernetes.py runs the commands of the pods"
 DEVELOPMENT = "it is for developers of c4pipe: it runs the tests themselves, or takes minutes to hours"
 
 NOT_RUN = (
@@ -37,6 +39,8 @@ NOT_RUN = (
     ("docs/consumers.md", "hf upload *", NETWORK + "; tests/report/test_card.py loads the files that it takes"),
     ("docs/dataflow.md", "docker *", GOOGLE),
     ("docs/dataflow.md", "c4pipe dedup gs://*", GOOGLE),
+    ("docs/kubernetes.md", "docker *", DOCKER),
+    ("docs/kubernetes.md", "kubectl *", CLUSTER),
     ("docs/dataflow.md", "--project *", "it is a part of the commands above it"),
     (
         "docs/token_files.md",
@@ -90,6 +94,7 @@ NOT_RUN = (
     ("CONTRIBUTING.md", "make *", DEVELOPMENT),
     ("CONTRIBUTING.md", "scripts/*", DEVELOPMENT),
     ("CONTRIBUTING.md", "python3 scripts/try_wheel.py *", DEVELOPMENT + "; tests/docs/test_wheel.py runs it"),
+    ("CONTRIBUTING.md", "python3 scripts/try_image.py *", DOCKER),
     ("CONTRIBUTING.md", ".venv/bin/*", DEVELOPMENT),
     ("CONTRIBUTING.md", '{"why": *', "it is a golden case, as tests/cases/ has hundreds of"),
     ("samples/README.md", "*make_samples.py", "it writes into samples/; the command below it compares"),

@@ -54,7 +54,7 @@ typedef struct {
 
 /* The functions and types of each file, which module.c adds to the module. */
 extern PyMethodDef english_functions[], line_rule_functions[], lower_functions[], record_functions[],
-    sentence_functions[], span_functions[], word_statistics_functions[];
+    minhash_functions[], sentence_functions[], span_functions[], word_statistics_functions[];
 extern PyType_Spec classifier_type, lines_type, words_type;
 
 extern const byte may_break[256]; /* whether a byte may begin a line end of str.splitlines */
@@ -65,6 +65,7 @@ PyObject *decode(Piece piece);
 PyObject *run_program(Lines *self, PyObject *given);
 int write_lower(Piece text, byte *to);
 int learn_lower(void);
+int64_t *read_ends(PyObject *joined, Py_buffer *given, Py_ssize_t *words);
 void learn_utf8(void);
 
 #pragma GCC visibility pop

@@ -18,7 +18,7 @@ typedef struct {
 } Ngrams;
 
 /* Copies the ends of words, and releases their buffer; NULL where they are not those of `joined`, or after an error. */
-static int64_t *read_ends(PyObject *joined, Py_buffer *given, Py_ssize_t *words)
+int64_t *read_ends(PyObject *joined, Py_buffer *given, Py_ssize_t *words)
 {
     Py_ssize_t count = given->len / sizeof(int64_t);
     int64_t *ends = PyMem_Malloc((count + 1) * sizeof(int64_t));
