@@ -2,11 +2,11 @@
 PYTHON ?= python3
 
 # The tests without a marker: pyproject.toml says what each marker means.
-UNIT = not (tensorflow or consumers or examples or optional or torch or beam or spark or docs or browser or slow)
+UNIT = not (tensorflow or consumers or examples or optional or torch or slurm or beam or spark or docs or browser or slow)
 
 SPARK = spark-local,spark,spark-submit,spark-killed,spark-speculation,spark-3.5-local,spark-3.5,beam-spark-local,beam-spark,beam-spark-submit,beam-spark-killed
 
-.PHONY: help setup demo site check test tests beside-tests torch parity engines engines-short spark flink prism dataflow bench fuzz lint clean
+.PHONY: help setup demo site check test tests beside-tests torch slurm parity engines engines-short spark flink prism dataflow bench fuzz lint clean
 
 help:
 	@echo "make setup     install c4pipe into .venv: .venv/bin/c4pipe"
@@ -65,14 +65,17 @@ test: .venv/test.stamp
 	$(MAKE) --no-print-directory --jobs=2 DATATROVE=--short tests beside-tests
 
 tests: .venv/test.stamp
-	scripts/test -m "not torch"
+	scripts/test -m "not torch and not slurm"
 
 # Tests often wait for servers and other processes: two cores have time for this, too. The output of each target comes at its end.
 beside-tests:
-	@$(MAKE) --no-print-directory --output-sync=target parity engines-short torch
+	@$(MAKE) --no-print-directory --output-sync=target parity engines-short torch slurm
 
 torch: .venv/test.stamp
 	scripts/torch
+
+slurm: .venv/test.stamp
+	scripts/slurm
 
 parity: .venv/parity.stamp
 	.venv/bin/python parity/compare.py

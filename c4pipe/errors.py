@@ -5,6 +5,7 @@ C4pipeError            the run can't go on (exit status 1)
 ├── UsageError         the options can't be met (exit status 2)
 │   └── DamagedFileError   a file that an earlier job wrote was changed since (exit status 2)
 └── JobWritten         the job was written to a file instead of run, as the options ask (exit status 0)
+    └── JobSubmitted   the job was submitted to Slurm, and runs without c4pipe's command (exit status 0)
 
 A corpus that lacks WET files which could not be downloaded, or have no record, is no error: exit status 3. Nor is a
 corpus without a page: exit status 4.
@@ -54,3 +55,7 @@ class JobWritten(C4pipeError):
     """The job was written to a file, and c4pipe has nothing more to do until that file is run."""
 
     exit_status = 0
+
+
+class JobSubmitted(JobWritten):
+    """The job was submitted to Slurm, where it runs after the command has ended."""

@@ -54,11 +54,11 @@ class Masks:
         return True
 
 
-class HighQuality(FastTextClassifierFilter):
+class HighQuality(FastTextClassifierFilter):  # type: ignore[misc]
     """Keeps a page to which a classifier gives the label hq."""
 
 
-class Advertising(FastTextClassifierFilter):
+class Advertising(FastTextClassifierFilter):  # type: ignore[misc]
     """Drops a page to which a classifier gives the label ad."""
 
 

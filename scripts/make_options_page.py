@@ -6,6 +6,7 @@ from pathlib import Path
 from c4pipe.cli.console import endings_sentence
 from c4pipe.cli.main import make_parser
 from c4pipe.cli.parser import Parser
+from c4pipe.jobs.options import SubmittedJobOptions
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "options.md"
 
@@ -34,6 +35,10 @@ The options of the runner follow after `--`. For a Beam runner, they are Beam's:
 For Spark, they are its settings: `c4pipe {name} ... --runner spark -- --conf spark.executor.memory=2g`.
 """
 
+_SLURM = """\
+For Slurm, they are the options of `sbatch`: `c4pipe {name} ... --runner slurm -- --partition=cpu --time=4:00:00`.
+"""
+
 
 def options_page() -> str:
     """Returns the page `docs/options.md` in Markdown: the same text for the same parser."""
@@ -57,7 +62,8 @@ def _section(parser: Parser) -> str:
         "| argument or option | default | description |\n|---|---|---|\n" + "".join(rows),
     ]
     if parser.takes_runner_options:
-        blocks.append(_RUNNER.format(name=parser.name))
+        slurm = _SLURM if issubclass(parser.command.options, SubmittedJobOptions) else ""
+        blocks.append((_RUNNER + slurm).format(name=parser.name))
     return "\n".join(blocks)
 
 

@@ -5,7 +5,7 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -23,6 +23,7 @@ COMMANDS = {
     "build": "make a corpus from WET files: clean, then dedup",
     "clean": "job 1: write a work file with the pages to keep, for each WET file",
     "dedup": "job 2: make a corpus without duplicates from work folders",
+    "status": "show how far a run is: files done, running, failed or missing, and why",
     "import": "make a corpus from other text: Parquet, JSON Lines, plain text",
     "vocab": "train a SentencePiece vocabulary on text with weights",
     "vocab-report": "measure vocabularies on held-out pages",
@@ -80,16 +81,24 @@ def main(given: Sequence[str] | None = None) -> int:
     where no page was kept, 130 where it was stopped.
     """
     given = list(sys.argv[1:] if given is None else given)
+
+    def run_command() -> int:
+        _complete()
+        parser = make_parser(given)
+        command, options = parse_command_line(parser, _help_of(parser, given))
+        _check_current_folder()
+        with log_to(options.get("log"), given, lambda text: note(text, "--json-progress" in given)):
+            return int(command.run(command.options(**options)) or 0)
+
+    return ending_of(run_command, "--json-progress" in given)
+
+
+def ending_of(run_command: Callable[[], int], as_json: bool = False) -> int:
+    """Runs a function, prints how it ended, and returns the exit status. Errors that a user can meet are sentences."""
     # Messages of libraries are not printed: c4pipe prints the important messages itself, and errors are raised.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
-        _complete()
-        parser = make_parser(given)
-        given = _help_of(parser, given)
-        command, options = parse_command_line(parser, given)
-        _check_current_folder()
-        with log_to(options.get("log"), given, lambda text: note(text, "--json-progress" in given)):
-            status, error = int(command.run(command.options(**options)) or 0), ""
+        status, error = run_command(), ""
         sys.stdout.flush()  # raises C4pipeError if it can't be written
     except C4pipeError as raised:
         status, error = raised.exit_status, str(raised)
@@ -102,7 +111,7 @@ def main(given: Sequence[str] | None = None) -> int:
             raise
     except KeyboardInterrupt:
         status, error = STOPPED, "stopped; the same command continues from here"
-    print_end(status, error, as_json="--json-progress" in given)
+    print_end(status, error, as_json)
     return status
 
 

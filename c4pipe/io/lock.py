@@ -67,6 +67,19 @@ def only_run(folder: StoragePath) -> Iterator[None]:
         yield
 
 
+def lock_owner(folder: Path) -> str | None:
+    """Returns the process whose run has locked a folder; None if no run is at work there. Changes nothing."""
+    try:
+        with (folder / NAME).open(errors="replace") as file:
+            text = file.read(2000)
+            with contextlib.suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return None
+    except OSError:
+        return None
+    return None if _has_ended(text) else text.partition("\n")[0][:200] or "another process"
+
+
 @contextlib.contextmanager
 def file_lock(path: Path, wait: bool = False) -> Iterator[None]:
     """Locks a lock file, whose folder must exist.

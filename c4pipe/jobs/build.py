@@ -12,6 +12,7 @@ from c4pipe.jobs.dedup import check_output, corpus_identity, dedup, note_files, 
 from c4pipe.jobs.options import BuildOptions, ImportOptions
 from c4pipe.runners.events import Progress
 from c4pipe.runners.local_flow import Workers
+from c4pipe.runners.runner_options import is_slurm
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,18 @@ def build(plan: BuildPlan, progress: Progress) -> Manifest:
     `dedup`.
     """
     note_files(plan.options, progress)
+    if is_slurm(plan.options):
+        from c4pipe.jobs.slurm import build_on_slurm
+
+        return build_on_slurm(plan, progress)
     with Workers() as workers:
         clean(plan.clean, progress, workers)
-        manifest = dedup(plan_dedup(plan.options, {file.name for file in plan.clean.files}), progress, workers)
+        return write_corpus(plan, progress, workers)
+
+
+def write_corpus(plan: BuildPlan, progress: Progress, workers: Workers | None = None) -> Manifest:
+    """Writes the corpus of a plan whose files are cleaned, and returns its manifest. Raises the errors of `dedup`."""
+    manifest = dedup(plan_dedup(plan.options, {file.name for file in plan.clean.files}), progress, workers)
     known = {file["name"] for file in (*manifest["inputs"], *manifest["missing"])}
     if lost := [file.name for file in plan.clean.files if file.name not in known]:
         files = f"{plan.clean.file_count} {plan.clean.recipe.input_format} files"

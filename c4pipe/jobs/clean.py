@@ -22,7 +22,7 @@ from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.downloads import NetworkOptions, OnWait
 from c4pipe.io.lock import has_locks, only_run
 from c4pipe.io.paths import StoragePath, check_inner, list_names, storage_path
-from c4pipe.io.streams import InputOpener, digest_ends, is_url
+from c4pipe.io.streams import InputOpener, digest_ends
 from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.logs import LOG, key_values, log_cost
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions, check_input_kind
@@ -36,6 +36,7 @@ from c4pipe.runners.local_flow import Workers
 from c4pipe.runners.local_runner import local_workers
 from c4pipe.runners.machine_limits import allowed_cores
 from c4pipe.runners.runner import check_runner, run_job
+from c4pipe.runners.runner_options import is_slurm
 from c4pipe.runners.worker import cpu_seconds
 from c4pipe.wet.columns import COPIES_COLUMN, CRAWL_PROVENANCE, parse_columns
 from c4pipe.wet.damage import HAS_NO
@@ -85,6 +86,12 @@ class CleanPlan:
     def file_count(self) -> int:
         """The number of input files; a file with parts counts once."""
         return len({file.name for file in self.files})
+
+    @property
+    def loads(self) -> dict[str, int]:
+        """The bytes of each file, or 1 for each where they are not known, by the name of its work file."""
+        known = all(file.size is not None for file in self.files)
+        return {self.target(file).name: file.load if known and file.load else 1 for file in self.files}
 
     def target(self, file: InputFile) -> StoragePath:
         """Returns the path of a file's work file."""
@@ -223,31 +230,32 @@ def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -
 
     Raises UsageError if an existing work file is of another recipe or input, or if another run works in the folder;
     C4pipeError if a file can't be read or written, if too many are missing, or if the inputs hold no page;
-    LostDataError if the runner ended before all files were cleaned.
+    LostDataError if the runner ended before all files were cleaned; JobSubmitted as `clean_on_slurm`.
     """
     for text in plan.notes:
         progress.note(text)
     if (cache := plan.options.network.cache) and not has_locks(cache):
         progress.note(f"--cache {cache}: its file system has no locks (flock), so downloaded files are not kept")
+    if is_slurm(plan.options):
+        from c4pipe.jobs.slurm import clean_on_slurm
+
+        return clean_on_slurm(plan, progress)
     with only_run(plan.options.work_folder), _only_annotation(plan):
-        state = _prepare(plan, progress)
-        _note_dropped(plan, state, progress)
-        tasks = _largest_first((*state.missing, *state.open))
+        state = prepare(plan, progress)
+        tasks = largest_first((*state.missing, *state.open))
         before = cpu_seconds()
         if tasks:
-            _run(plan, tasks, progress, workers)
+            clean_files(plan, tasks, progress, workers)
         elif isinstance(plan.options, CleanOptions):  # else job 2 follows
             progress.note_complete(plan.work, "give another --work, or delete it")
         spent = cpu_seconds() - before
-        counts = _verify(plan, progress)
-        _finish_annotation(plan)
-        LOG.info("clean: %s", key_values(counts))
+        counts = finish(plan, progress)
         if tasks and not state.done and plan.options.is_local:  # the whole job ran in this call
             log_cost("clean", spent, counts.get("bytes.read", 0))
         return counts
 
 
-def _prepare(plan: CleanPlan, progress: Progress) -> WorkState:
+def prepare(plan: CleanPlan, progress: Progress) -> WorkState:
     """Prepares the work folder and returns its state. Records of missing files are removed: these files are tried
     again.
     """
@@ -259,7 +267,16 @@ def _prepare(plan: CleanPlan, progress: Progress) -> WorkState:
     state = check_state(plan, progress)
     for file in state.missing:
         work_folder.missing_note(plan.target(file)).unlink(missing_ok=True)
+    _note_dropped(plan, state, progress)
     return state
+
+
+def finish(plan: CleanPlan, progress: Progress) -> dict[str, int]:
+    """Checks that all files are cleaned, finishes the annotated folder, and returns the counts over all files."""
+    counts = _verify(plan, progress)
+    _finish_annotation(plan)
+    LOG.info("clean: %s", key_values(counts))
+    return counts
 
 
 def _note_dropped(plan: CleanPlan, state: WorkState, progress: Progress) -> None:
@@ -284,17 +301,16 @@ def _finish_annotation(plan: CleanPlan) -> None:
         annotated_folder.write_manifest(annotate, plan.recipe, plan.fingerprint, sources, plan.missing())
 
 
-def _largest_first(files: Iterable[InputFile]) -> list[InputFile]:
+def largest_first(files: Iterable[InputFile]) -> list[InputFile]:
     """Returns the files in the order of their tasks: workers that take the largest first end at the same time."""
     return sorted(files, key=lambda file: (-file.load, file.work_name))
 
 
-def _run(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: Workers | None) -> None:
-    """Cleans files on the runner."""
+def clean_files(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: Workers | None = None) -> None:
+    """Cleans files on the runner. The work folder is prepared."""
     options = plan.options
     files = count_lines(plan.work, files, options.network, progress.note)
-    paths = [file.path if is_url(file.path) else str(Path(file.path).absolute()) for file in files]
-    tasks = [(path, str(plan.target(file)), *(file.part or ())) for path, file in zip(paths, files, strict=True)]
+    tasks = [(file.absolute_path, str(plan.target(file)), *(file.part or ())) for file in files]
 
     def graph(flow: Flow) -> None:
         step = CleanWetFile(
@@ -308,9 +324,7 @@ def _run(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: W
         )
         flow.map("Clean file", flow.create("Files", tasks), step)
 
-    known = all(file.size is not None for file in plan.files)
-    sizes = {plan.target(file).name: file.load if known and file.load else 1 for file in plan.files}
-    with watch_clean(progress, plan.work, sizes):
+    with watch_clean(progress, plan.work, plan.loads):
         run_job(graph, options, len(tasks), progress.runs_as, workers)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, PathArgument, as_strings, comma_separated, shared_fields
 from c4pipe.io.words import suggestion
-from c4pipe.runners.runner_options import JobOptions
+from c4pipe.runners.runner_options import JobOptions, is_slurm
 
 if TYPE_CHECKING:
     from c4pipe.clean.annotated_folder import Annotate
@@ -328,8 +328,25 @@ class AnnotateOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SubmittedJobOptions(JobOptions):
+    """What runs a job that can also be submitted to Slurm."""
+
+    wait: Annotated[bool, Option("for --runner slurm: show progress until the jobs have ended")] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.wait and not is_slurm(self):
+            raise UsageError("--wait is only for --runner slurm: leave it out")
+
+    @property
+    def is_submitted(self) -> bool:
+        """Whether the job can be submitted to Slurm."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
 class CleanOptions(
-    JobOptions,
+    SubmittedJobOptions,
     AnnotateOptions,
     DroppedOptions,
     RecipeOptions,
@@ -344,7 +361,7 @@ class CleanOptions(
 
 @dataclass(frozen=True, kw_only=True)
 class BuildOptions(
-    JobOptions,
+    SubmittedJobOptions,
     AnnotateOptions,
     DroppedOptions,
     RecipeOptions,
@@ -463,7 +480,7 @@ class TextOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions(
-    JobOptions, DroppedOptions, RecipeOptions, CorpusOptions, MissingOptions, ProvenanceOptions, TextOptions
+    SubmittedJobOptions, DroppedOptions, RecipeOptions, CorpusOptions, MissingOptions, ProvenanceOptions, TextOptions
 ):
     """Both jobs: other text to a corpus."""
 

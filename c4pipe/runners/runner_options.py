@@ -40,8 +40,8 @@ class _NamedRunner:
     runner: Annotated[
         str | None,
         Option(
-            "spark, or a Beam runner, such as FlinkRunner, DataflowRunner or DirectRunner; its own options follow "
-            "after --",
+            "slurm, spark, or a Beam runner, such as FlinkRunner, DataflowRunner or DirectRunner; its own options "
+            "follow after --",
             "NAME",
             otherwise="this machine",
         ),
@@ -104,6 +104,11 @@ class RunnerOptions(WorkerOptions, _NamedRunner):
         return True
 
     @property
+    def is_submitted(self) -> bool:
+        """Whether the job can be submitted to Slurm."""
+        return False
+
+    @property
     def is_local(self) -> bool:
         """Whether all processes of the job are on this machine."""
         return find_runner(self.runner).is_local
@@ -126,3 +131,8 @@ class ProgressOptions:
 @dataclass(frozen=True, kw_only=True)
 class JobOptions(ProgressOptions, RunnerOptions):
     """What runs a job, and what is told of it."""
+
+
+def is_slurm(options: RunnerOptions) -> bool:
+    """Tells whether options name Slurm."""
+    return options.runner is not None and options.runner.lower() == "slurm"

@@ -100,6 +100,11 @@ class InputFile(NamedTuple):
         return self.part.work_name(self.name) if self.part else self.name
 
     @property
+    def absolute_path(self) -> str:
+        """The path or URL, as any folder's process can open it."""
+        return self.path if is_url(self.path) else str(Path(self.path).absolute())
+
+    @property
     def load(self) -> int:
         """The bytes of the file or part, about; 0 where they are not known."""
         return (self.size or 0) // (self.part.of if self.part else 1)

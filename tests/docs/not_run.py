@@ -9,6 +9,7 @@ NETWORK = "it downloads from the network"
 SPARK = "it needs a Spark cluster; `make spark` does the same on clusters of one machine"
 GOOGLE = "it needs a project of Google Cloud, or Docker; `make dataflow` does what can be done without"
 ARRAY = "it needs Slurm or AWS Batch; tests/docs/test_arrays.py runs both scripts with the variables of each scheduler"
+SLURM = "it needs a Slurm cluster; tests/jobs/test_slurm.py starts one and runs the command there"
 DOCKER = "it needs Docker; scripts/try_image.py builds and runs the image"
 CLUSTER = "it needs Kubernetes; tests/docs/test_kubernetes.py runs the commands of the pods"
 DEVELOPMENT = "it is for developers of c4pipe: it runs the tests themselves, or takes minutes to hours"
@@ -24,6 +25,7 @@ NOT_RUN = (
     ("*", "make setup*", NETWORK + "; the tests run in what it installs"),
     ("docs/tutorial.md", "export PATH=*", "it is for the shell that a user types in; the tests have the path"),
     ("*", "pip install *", NETWORK),
+    ("docs/slurm.md", "c4pipe *", SLURM),
     ("docs/arrays.md", "curl *", NETWORK),
     ("docs/arrays.md", "wc -l files.txt", "files.txt is downloaded"),
     ("docs/arrays.md", "*sbatch *", ARRAY),

@@ -4,12 +4,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from fasttext.FastText import _FastText
 
 from c4pipe.errors import UsageError
 from c4pipe.filters import classifier
 from c4pipe.filters.classifier import ClassifierModel, FastTextClassifier
+from c4pipe.native import text_kernel
 from tests.helpers.classifiers import random_classifier, small_classifier
 from tests.helpers.crawls import sample_pages
 from tests.helpers.language_models import lid176, model_bytes
@@ -90,14 +92,13 @@ def test_a_worker_without_the_model_says_so(tmp_path: Path) -> None:
 
 
 def test_c_refuses_parts_that_contradict_each_other() -> None:
-    kernel = classifier.text_kernel
-    if kernel is None:
+    if text_kernel is None:
         pytest.skip("the extension is not compiled")
-    table = classifier.np.zeros((2, 2), dtype=classifier.np.int32)
-    none = classifier.np.empty(0, dtype=classifier.np.int32)
+    table = np.zeros((2, 2), dtype=np.int32)
+    none = np.empty(0, dtype=np.int32)
     entry = b"a\0" + bytes(9)
-    assert kernel.Classifier(entry, 1, table, 2, 1, 2, 0, 0, none).sums(b"a")[0] == 2
+    assert text_kernel.Classifier(entry, 1, table, 2, 1, 2, 0, 0, none).sums(b"a")[0] == 2
     for changed in ((b"a\0", 1, 2, 1), (entry, 2, 2, 1), (entry, 1, 2, 2), (entry, 1, 3, 1), (entry, 1, 0, 1)):
         words, count, labels, buckets = changed
         with pytest.raises(ValueError, match=r"contradict|cut off"):
-            kernel.Classifier(words, count, table, labels, buckets, 2, 0, 0, none)
+            text_kernel.Classifier(words, count, table, labels, buckets, 2, 0, 0, none)

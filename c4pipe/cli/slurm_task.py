@@ -1,0 +1,23 @@
+"""A task of a submission to Slurm: `python -m c4pipe.cli.slurm_task FOLDER NUMBER`, as the batch scripts call it."""
+
+import sys
+from pathlib import Path
+
+from c4pipe.cli.console import note, open_streams, printer
+from c4pipe.cli.main import ending_of
+from c4pipe.cli.progress import show_lines
+from c4pipe.jobs.slurm import run_task
+from c4pipe.runners.events import Progress
+
+_SECONDS = 60.0  # between two lines of a log: each line takes a look at the work folder, which all tasks share
+
+
+def _run() -> int:
+    folder, task = sys.argv[1:]
+    run_task(Path(folder), task, Progress(show_lines(printer()), note, _SECONDS))
+    return 0
+
+
+if __name__ == "__main__":
+    open_streams()
+    sys.exit(ending_of(_run))

@@ -1,0 +1,38 @@
+"""The command `status`: how far a run is, what failed and why."""
+
+import sys
+from dataclasses import dataclass
+from typing import Annotated
+
+from c4pipe.cli.console import MISSING, new_table, printer, say
+from c4pipe.cli.options import readable_path
+from c4pipe.cli.parser import Command
+from c4pipe.io.options import Option, PathArgument
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusCommandOptions:
+    """The options of the command."""
+
+    folder: Annotated[PathArgument, Option("the --output or the --work folder of a run", "FOLDER", positional=True)]
+
+
+def run(options: StatusCommandOptions) -> int:
+    """Prints how far the run is, and returns the exit status: 1 where it has stopped, 3 where files are missing."""
+    from c4pipe.jobs.status import run_status
+
+    status = run_status(readable_path(str(options.folder)))
+    console = printer(sys.stdout)
+    table = new_table(show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    for state, number in status.files.items():
+        if number or state == "done":
+            table.add_row(f"files {state}", f"{number:,}")
+    console.print(table)
+    for sentence in status.sentences:
+        say(console, sentence)
+    return 1 if status.stopped else MISSING if status.files.get("missing") else 0
+
+
+COMMAND = Command(StatusCommandOptions, run, examples=("c4pipe status corpus",))

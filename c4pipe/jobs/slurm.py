@@ -1,0 +1,360 @@
+"""`build`, `clean` and `import` on Slurm: an array of tasks cleans the files, then one job makes the corpus.
+
+All tasks write into one work folder, as the workers of other runners do. A submission has a folder inside it: the
+batch scripts, the list of the tasks with their files, and a log of each task. Which tasks are queued or run is asked of
+Slurm, by the paths of their scripts; which files are done is seen in the work folder. So no state has to be kept, and
+the same command submits what is neither done nor queued.
+"""
+
+import contextlib
+import glob
+import pickle
+import shlex
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypedDict
+
+from c4pipe.clean.progress import watch_clean
+from c4pipe.clean.work_folder import missing_note
+from c4pipe.corpus.manifest import Manifest, read_manifest
+from c4pipe.dedup import publish
+from c4pipe.dedup.progress import watch_dedup
+from c4pipe.dedup.publishers import STAGING
+from c4pipe.errors import C4pipeError, JobSubmitted, UsageError
+from c4pipe.filters.lists import LISTS_FOLDER, load_lists
+from c4pipe.io.atomic import clear_abandoned, make_folder, write_bytes, write_text
+from c4pipe.io.json_files import read_checked_json, write_checked_json
+from c4pipe.io.lock import only_run
+from c4pipe.io.paths import list_names, remove_tree, storage_path
+from c4pipe.io.words import format_count
+from c4pipe.jobs.build import BuildPlan, write_corpus
+from c4pipe.jobs.clean import CleanPlan, check_state, clean_files, finish, largest_first, prepare, work_state
+from c4pipe.jobs.dedup import plan_dedup
+from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
+from c4pipe.recipes.choose import ListedRecipe
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.runners import slurm
+from c4pipe.runners.events import Progress
+from c4pipe.runners.slurm import ActiveTask, SlurmOptions
+from c4pipe.wet.inputs import InputFile
+
+FOLDER = "_slurm"
+"""The folder, inside a work folder, of the submissions to Slurm."""
+
+TASKS = "tasks.json"
+"""The list of the tasks of a submission, in its folder."""
+
+DEDUP = "dedup"
+"""The name of the job after the array: `dedup.sh` is its script, `dedup.log` its log."""
+
+_PLAN = "plan.pickle"  # only the tasks of a submission read it: they run the code of the folder's owner anyway
+_MOST_TASKS = 1000  # unless the user says how many files a task has
+_FILES_PER_CORE = 2
+_SILENT = 60  # times in a row that Slurm may not answer to --wait
+
+
+class Submission(TypedDict):
+    """The tasks of a submission.
+
+    Attributes:
+        files: the names of the work files of the whole job, without their endings.
+        tasks: for each task, the numbers of its files.
+        output: the folder of the corpus; "" where `clean` runs alone.
+    """
+
+    files: list[str]
+    tasks: list[list[int]]
+    output: str
+
+
+@dataclass(frozen=True)
+class _PickledPlan:
+    """What a task needs of the plan. The lists are in the work folder."""
+
+    options: CleanOptions | BuildOptions | ImportOptions
+    recipe: Mapping[str, Any]
+    digests: Mapping[str, str]
+    files: tuple[InputFile, ...]
+
+
+def clean_on_slurm(plan: CleanPlan, progress: Progress) -> dict[str, int]:
+    """Submits what is missing of a work folder. With `--wait`, waits for it, and returns the counts over all files.
+
+    Raises JobSubmitted without `--wait`; the errors of `clean`, and C4pipeError if Slurm refuses or a task fails.
+    """
+    with only_run(plan.work):
+        words = _submit(plan, progress)
+    _wait_for_files(plan, progress, words)
+    with only_run(plan.work):
+        return finish(plan, progress)
+
+
+def build_on_slurm(plan: BuildPlan, progress: Progress) -> Manifest:
+    """Submits what is missing of a corpus. With `--wait`, waits for it, and returns the manifest.
+
+    The errors are those of `clean_on_slurm`.
+    """
+    clean, output = plan.clean, plan.options.folder
+    if not isinstance(output, Path):
+        raise UsageError(f"--output {output}: --runner slurm needs a folder that all nodes share")
+    with only_run(clean.work):
+        manifest = _finished(plan, progress)
+        words = "" if manifest else _submit(clean, progress, output)
+    if manifest:
+        return manifest
+    _wait_for_files(clean, progress, words)
+    check_missing(clean)
+    corpus = plan_dedup(plan.options, {file.name for file in clean.files})
+    spill = str(output.absolute() / STAGING / "_spill")
+    with watch_dedup(progress, output, corpus.shard_files, spill, corpus.page_counts):
+        _wait_while_active(clean.work, DEDUP)
+    manifest = read_manifest(output)
+    if manifest is None:
+        raise C4pipeError(f"dedup failed: c4pipe status {clean.work} says why; the same command submits it again")
+    return manifest
+
+
+def _finished(plan: BuildPlan, progress: Progress) -> Manifest | None:
+    """Returns the manifest of the corpus if it is complete, and notes that."""
+    output, state = plan.options.folder, work_state(plan.clean)
+    if state.open or state.missing or read_manifest(output) is None:
+        return None
+    corpus = plan_dedup(plan.options, {file.name for file in plan.clean.files})
+    manifest = publish.prepare(output, corpus.identity, corpus.missing)
+    if manifest:
+        progress.note_complete(output)
+    return manifest
+
+
+def _submit(plan: CleanPlan, progress: Progress, output: Path | None = None) -> str:
+    """Submits tasks for the files that are neither done nor queued, then `dedup`. Returns what it did, in words."""
+    work = plan.work
+    if not isinstance(work, Path):
+        raise UsageError(f"--work {work}: --runner slurm needs a folder that all nodes share")
+    options = slurm.parse_options(plan.options.runner_options)
+    active = slurm.active_tasks(work / FOLDER)
+    # A task that runs has unfinished files in the folder, which `prepare` would remove.
+    state = check_state(plan, progress) if active else prepare(plan, progress)
+    queued = files_of(active)
+    names = {file.work_name for file in (*state.open, *state.missing)} - queued
+    corpus = [task for task in active if task.script.stem == DEDUP]
+    if any(not task.waits for task in corpus):
+        names = set()  # it runs because all files are cleaned, or are missing and may be
+    needs_corpus = output is not None and (bool(names) or not corpus)
+    if not names and not needs_corpus:
+        if active:
+            return "nothing was submitted: all that is missing is queued or running"
+        progress.note_complete(work, "give another --work, or delete it")
+        return ""
+    folder = work / FOLDER / f"{_latest(work / FOLDER) + 1:03}"
+    tasks = _divided(plan, names, options)
+    make_folder(folder)
+    try:
+        return _submit_scripts(plan, folder, tasks, options, active, output)
+    except BaseException:
+        remove_tree(folder)
+        raise
+
+
+def _submit_scripts(
+    plan: CleanPlan,
+    folder: Path,
+    tasks: list[list[int]],
+    options: SlurmOptions,
+    active: Sequence[ActiveTask],
+    output: Path | None,
+) -> str:
+    """Writes and submits the scripts of a submission: all of them, or none."""
+    files = [file.work_name for file in plan.files]
+    write_checked_json(
+        folder / TASKS, Submission(files=files, tasks=tasks, output=str(output.absolute()) if output else "")
+    )
+    paths = {name: getattr(plan.options, name, None) for name in ("output", "work", "cache", "annotate")}
+    absolute = {name: str(storage_path(str(path)).absolute()) for name, path in paths.items() if path}
+    changed: dict[str, Any] = dict(runner=None, runner_options=(), wait=False, progress=None, **absolute)
+    task_options = replace(plan.options, **changed)
+    sources = [file._replace(path=file.absolute_path) for file in plan.files]
+    pickled = _PickledPlan(task_options, plan.recipe.to_json(), plan.lists.digests, tuple(sources))
+    write_bytes(folder / _PLAN, pickle.dumps(pickled))
+    largest = slurm.largest_array() if tasks else 1
+    arrays, ids = list[str](), list[str]()
+    try:
+        for first in range(0, len(tasks), largest):
+            limit = f"%{options.parallelism}" if options.parallelism else ""
+            more = [f"--array=0-{min(largest, len(tasks) - first) - 1}{limit}"]
+            if arrays and limit:  # one array after the other, so that no more tasks run at the same time
+                more.append(f"--dependency=afterany:{arrays[-1]}")
+            number = f"$(({first} + SLURM_ARRAY_TASK_ID))"
+            arrays.append(_submit_script(folder, f"clean-{first}", "_%a", options.clean, more, number))
+            ids.append(arrays[-1])
+        if output is not None:
+            slurm.cancel([task.job for task in active if task.script.stem == DEDUP])
+            before = {task.job for task in active if task.array_index is not None}
+            after = [f"afterok:{':'.join(arrays)}"] * bool(arrays) + [f"afterany:{':'.join(before)}"] * bool(before)
+            more = [f"--dependency={','.join(after)}", "--kill-on-invalid-dep=yes"] if after else []
+            ids.append(_submit_script(folder, DEDUP, "", options.dedup, more, DEDUP))
+    except BaseException as error:
+        try:
+            slurm.cancel(ids)
+        except C4pipeError:
+            raise C4pipeError(f"{error}; before that, jobs were submitted: scancel {' '.join(ids)}") from error
+        if isinstance(error, C4pipeError):
+            raise C4pipeError(f"{error}; nothing was submitted") from error
+        raise
+    count = sum(map(len, tasks))
+    words = [f"{format_count(count, 'file')} in {format_count(len(tasks), 'task')} (job {', '.join(arrays)})"] * bool(
+        tasks
+    )
+    words += [f"dedup (job {ids[-1]})"] * (output is not None)
+    return f"submitted: {', then '.join(words)}"
+
+
+def _submit_script(
+    folder: Path, name: str, log: str, options: Sequence[Sequence[str]], more: Sequence[str], number: str
+) -> str:
+    """Writes a batch script into the folder of a submission, submits it, and returns the id of its job."""
+    path = folder / f"{name}.sh"
+    stem = str(folder / name).replace("%", "%%")  # sbatch replaces %a and others
+    job = "dedup" if name == DEDUP else "clean"
+    own = [f"--job-name=c4pipe-{job}", f"--output={stem}{log}.log", "--open-mode=append", "--nodes=1", "--requeue"]
+    command = shlex.join([sys.executable, "-m", "c4pipe.cli.slurm_task", str(folder)])
+    lines = [f'{command} "{number}" && exit', "status=$?", 'echo "c4pipe: status $status" >&2', "exit $status"]
+    write_text(path, slurm.script([*([each] for each in own), *options, *([each] for each in more)], lines))
+    return slurm.submit(path)
+
+
+def _divided(plan: CleanPlan, names: set[str], options: SlurmOptions) -> list[list[int]]:
+    """Returns the numbers of the files of each task."""
+    numbers = [number for number, file in enumerate(plan.files) if file.work_name in names]
+    size = options.files or max(_FILES_PER_CORE * options.cores, -(-len(numbers) // _MOST_TASKS))
+    return [numbers[first : first + size] for first in range(0, len(numbers), size)]
+
+
+def _latest(folder: Path) -> int:
+    return max((int(name) for name in list_names(folder) if name.isdigit()), default=0)
+
+
+def submissions(work: Path) -> list[Path]:
+    """Returns the folders of the submissions of a work folder, the oldest first."""
+    return [work / FOLDER / name for name in sorted(filter(str.isdigit, list_names(work / FOLDER)), key=int)]
+
+
+def read_submission(folder: Path) -> Submission:
+    """Returns the tasks of a submission. Raises DamagedFileError, and C4pipeError if there are none."""
+    found = read_checked_json(folder / TASKS, Submission)
+    if found is None:
+        raise C4pipeError(f"{folder} has no {TASKS}: delete that folder")
+    return found
+
+
+def number_of(task: ActiveTask) -> int:
+    """Returns the number of a task of `clean` in its submission."""
+    return int(task.script.stem.partition("-")[2]) + (task.array_index or 0)
+
+
+def files_of(tasks: Iterable[ActiveTask]) -> set[str]:
+    """Returns the names of the files of some tasks."""
+    by_folder: dict[Path, list[int]] = {}
+    for task in tasks:
+        if task.script.stem != DEDUP:
+            by_folder.setdefault(task.script.parent, []).append(number_of(task))
+    names = set[str]()
+    for folder, numbers in by_folder.items():
+        submission = read_submission(folder)
+        names.update(submission["files"][file] for number in numbers for file in submission["tasks"][number])
+    return names
+
+
+def _wait_for_files(plan: CleanPlan, progress: Progress, words: str) -> None:
+    """Waits for the tasks of `clean` if the options ask for it. Raises JobSubmitted if not."""
+    if not plan.options.wait:
+        if words:
+            shown = plan.options.output if hasattr(plan.options, "output") and plan.options.work is None else plan.work
+            raise JobSubmitted(f"{words}; c4pipe status {shown} shows how far it is")
+        return
+    if words:
+        progress.note(f"{words}; Ctrl-C ends only this command, not the jobs")
+    assert isinstance(plan.work, Path)
+    with watch_clean(progress, plan.work, plan.loads):
+        _wait_while_active(plan.work, "clean-")
+    left = work_state(plan).open
+    if left:
+        raise C4pipeError(
+            f"{len(left):,} of {len(plan.files):,} files were not cleaned: c4pipe status {plan.work} says why; the "
+            "same command submits them again"
+        )
+
+
+def _wait_while_active(work: Any, name: str) -> None:
+    """Waits until no job of a work folder, whose script has this name, is queued or runs. Raises C4pipeError."""
+    silent, seconds = 0, 0.5
+    while silent < _SILENT:
+        try:
+            tasks = slurm.active_tasks(work / FOLDER)
+        except C4pipeError:  # a controller that starts again
+            silent += 1
+            if silent == _SILENT:
+                raise
+        else:
+            silent = 0
+            if not any(task.script.name.startswith(name) for task in tasks):
+                return
+        time.sleep(seconds)
+        seconds = min(10.0, 1.2 * seconds)
+
+
+def check_missing(plan: CleanPlan) -> None:
+    """Raises C4pipeError if files are missing and the options do not accept that: dedup needs all files."""
+    missing = plan.missing()
+    if missing and plan.options.max_missing is None:
+        more = f" (and {len(missing) - 1:,} more)" if missing[1:] else ""
+        raise C4pipeError(
+            f"{missing[0]['error']}{more}: the same command tries again to read it, --max-missing N goes on without it"
+        )
+
+
+def run_task(folder: Path, task: str, progress: Progress) -> None:
+    """Runs a task of a submission: a slice of the files for a number, or the job after all tasks for `dedup`.
+
+    Raises C4pipeError if a file is missing or can't be cleaned, or if the files are not complete for `dedup`.
+    """
+    plan = _read_plan(folder)
+    submission = read_submission(folder)
+    if task == DEDUP:
+        _check_complete(plan)
+        with only_run(plan.work):
+            clear_abandoned(plan.work)
+            finish(plan, progress)
+        assert not isinstance(plan.options, CleanOptions)
+        write_corpus(BuildPlan(plan.options, plan), progress)
+        return
+    part = replace(plan, files=tuple(plan.files[number] for number in submission["tasks"][int(task)]))
+    for file in part.files:  # what a task of these files left that was killed or has failed
+        missing_note(part.target(file)).unlink(missing_ok=True)
+        for unfinished in part.work.glob(f".{glob.escape(file.work_name)}.parquet.*.tmp"):
+            unfinished.unlink(missing_ok=True)
+    if left := largest_first(work_state(part).open):
+        clean_files(part, left, progress)
+    if left := list(work_state(part).open):
+        raise C4pipeError(f"{left[0].work_name} was not cleaned")
+    check_missing(part)
+
+
+def _check_complete(plan: CleanPlan) -> None:
+    if left := work_state(plan).open:
+        raise C4pipeError(
+            f"{len(left):,} of {len(plan.files):,} files are not cleaned, {left[0].work_name} is the first: dedup "
+            "needs all files; give the command that submitted it again"
+        )
+    check_missing(plan)
+
+
+def _read_plan(folder: Path) -> CleanPlan:
+    with contextlib.closing((folder / _PLAN).open("rb")) as file:
+        pickled: _PickledPlan = pickle.load(file)
+    options = pickled.options
+    lists = load_lists(options.work_folder / LISTS_FOLDER, pickled.digests)
+    return CleanPlan(options, ListedRecipe(Recipe.from_json(pickled.recipe), lists), pickled.files, (), options.dropped)

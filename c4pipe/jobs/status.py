@@ -1,0 +1,146 @@
+"""`status`: how far a run is, from its folders, its lock, Slurm, and the logs of Slurm's tasks."""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from c4pipe.clean.work_folder import MISSING_ENDING, WORK_FOLDER, is_work_file, missing_files
+from c4pipe.corpus.manifest import read_manifest
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.lock import lock_owner
+from c4pipe.io.paths import StoragePath, list_names
+from c4pipe.io.words import format_count, visible
+from c4pipe.jobs import slurm
+from c4pipe.runners.slurm import ActiveTask, active_tasks
+from c4pipe.wet.inputs import part_of
+
+_MOST_NAMED = 5  # tasks or files of which the reasons are told
+_LOG_END = 20_000  # bytes of a log that are read
+_STEP_ENDED = re.compile(r"slurmstepd[^:]*: error: (?:\*\*\* \w+ \S+ ON \S+ )?(.*?)(?: \*\*\*)?$")
+_PROGRESS = re.compile("(clean|dedup): ")
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How far a run is.
+
+    Attributes:
+        files: how many files are in each state.
+        sentences: what else is known: reasons, and the next step.
+        complete: whether nothing is left to do.
+        stopped: whether something is left that is neither queued nor runs.
+    """
+
+    files: Mapping[str, int]
+    sentences: Sequence[str]
+    complete: bool = False
+    stopped: bool = False
+
+
+def run_status(folder: StoragePath) -> RunStatus:
+    """Returns how far the run is that writes a folder: a corpus, or a work folder. Changes nothing.
+
+    Raises UsageError if the folder is of no run.
+    """
+    manifest = read_manifest(folder)
+    if manifest:
+        counts = {"done": len(manifest["inputs"]), "missing": len(manifest["missing"])}
+        pages = format_count(manifest["counts"].get("pages.kept", 0), "page")
+        corpus = f"{folder} is a complete corpus: {pages} in {format_count(len(manifest['shards']), 'file')}"
+        return RunStatus(counts, [*_named([each["error"] for each in manifest["missing"]]), corpus], complete=True)
+    work = (folder / WORK_FOLDER if (folder / WORK_FOLDER).is_dir() else folder).absolute()
+    names = list_names(work)
+    done = {name.removesuffix(".parquet") for name in names if is_work_file(name)}
+    missing = {name.removesuffix(MISSING_ENDING) for name in names if name.endswith(MISSING_ENDING)}
+    if isinstance(work, Path) and (folders := slurm.submissions(work)):
+        return _slurm_status(work, folders, done, missing)
+    if not (done or missing or "lists" in names):
+        raise UsageError(f"{folder} is the folder of no run: give the --output or the --work folder of one")
+    owners = {job: lock_owner(each) for job, each in {"clean": work, "dedup": folder}.items() if isinstance(each, Path)}
+    runs = [f"{job} runs: {owner}" for job, owner in owners.items() if owner][:1]
+    advice = [f"no run is at work in {folder}: the command that made it continues from here"] * (not runs)
+    errors = _named([note["error"] for note in missing_files([work])])
+    return RunStatus({"done": len(done), "missing": len(missing)}, [*errors, *runs, *advice], stopped=not runs)
+
+
+def _slurm_status(work: Path, folders: Sequence[Path], done: set[str], missing: set[str]) -> RunStatus:
+    submissions = {folder: slurm.read_submission(folder) for folder in folders}
+    latest = submissions[folders[-1]]
+    sentences, active = list[str](), list[ActiveTask]()
+    try:
+        active = active_tasks(work / slurm.FOLDER)
+    except C4pipeError as error:
+        sentences.append(f"which tasks are queued or run is not known: {error}")
+    waiting, running = (slurm.files_of([task for task in active if task.waits is each]) for each in (True, False))
+    states, left = Counter[str](), set[str]()
+    for name in latest["files"]:
+        state = next((state for state, names in (
+            ("done", done), ("running", running), ("waiting", waiting), ("missing", missing)
+        ) if (part_of(name)[0] if names is missing else name) in names), "")  # fmt: skip
+        states[state or "failed"] += 1
+        if not state:
+            left.add(name)
+    failed = list(_failures(submissions, left))
+    sentences += _named([*failed, *(note["error"] for note in missing_files([work]))])
+    corpus = next((task for task in active if task.script.stem == slurm.DEDUP), None)
+    reason = _reason(folders[-1] / "dedup.log")
+    if corpus:
+        reasons = ", ".join(sorted({task.reason for task in active if task.waits and task is not corpus}))
+        if reasons:
+            sentences.append(f"tasks wait: {reasons} (the reason as squeue names it)")
+        sentences.append(f"dedup {'waits' if corpus.waits else 'runs'} (job {corpus.job}, {corpus.reason})")
+    elif reason and not active:
+        sentences.append(f"dedup failed: {reason}")
+    complete = not (latest["output"] or left or active or missing)
+    stopped = not complete and (bool(left or missing) or not active)
+    if complete:
+        sentences.append(f"{work} is complete")
+    elif stopped:
+        sentences.append("the command that submitted it submits what is left")
+    order = ("done", "running", "waiting", "failed", "missing")
+    return RunStatus({state: states[state] for state in order if states[state]}, sentences, complete, stopped)
+
+
+def _failures(submissions: Mapping[Path, slurm.Submission], names: set[str]) -> Iterator[str]:
+    """Yields a sentence for each task that should have cleaned files and has not, given the names of the files."""
+    left = set(names)
+    for folder, submission in reversed(list(submissions.items())):
+        offsets = sorted(int(path.stem.partition("-")[2]) for path in folder.glob("clean-*.sh"))
+        for number, task in enumerate(submission["tasks"]):
+            own = [submission["files"][file] for file in task if submission["files"][file] in left]
+            if own and offsets:
+                left.difference_update(own)
+                first = offsets[bisect_right(offsets, number) - 1]
+                log = folder / f"clean-{first}_{number - first}.log"
+                more = f" and {len(own) - 1:,} more" if own[1:] else ""
+                yield f"{own[0]}{more}: {_reason(log) or 'its task was cancelled before it began'} ({log.name})"
+
+
+def _reason(log: Path) -> str:
+    """Returns why the job of a log failed, in words; "" without a log."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _LOG_END))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+    except FileNotFoundError:
+        return ""
+    for line in reversed([line.strip() for line in lines if line.strip()]):
+        status = re.fullmatch("c4pipe: status ([0-9]+)", line)
+        if status and int(status[1]) > 128:
+            return f"its process was killed by signal {int(status[1]) - 128}, perhaps because memory ran out"
+        if ended := _STEP_ENDED.match(line):
+            return visible(f"Slurm says {ended[1]}")
+        if _PROGRESS.match(line):
+            break
+        if not status:
+            return visible(line.removeprefix("c4pipe: "))
+    return "its log has no reason: it was killed, or its node was lost; sacct may say more"
+
+
+def _named(sentences: Sequence[str]) -> list[str]:
+    """Returns the first of some sentences, and how many more there are."""
+    more = len(sentences) - _MOST_NAMED
+    return [*sentences[:_MOST_NAMED], *([f"and {more:,} more"] if more > 0 else [])]
