@@ -260,7 +260,6 @@ class FinishPages(RowStep):
         self.outputs = (*self.outputs, KEPT)
 
     def setup(self) -> None:
-        """Prepares the resources of the recipe."""
         super().setup()
         self._finisher = PageFinisher(self._rules.recipe, self._rules.lists)
 

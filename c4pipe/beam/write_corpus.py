@@ -213,7 +213,6 @@ class PackPages(RowStep):
         self.outputs = (BATCHES, REPORT)
 
     def setup(self) -> None:
-        """Reads the parameters of the recipe."""
         super().setup()
         recipe = self._rules.recipe
         self._scheme, self._by_md5 = recipe.page_keys

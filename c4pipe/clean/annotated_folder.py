@@ -9,11 +9,11 @@ from typing import Annotated, Any, TypedDict
 import pyarrow as pa
 
 from c4pipe.clean.evaluate import operations_of
-from c4pipe.clean.work_file import CrawlName, ListDigests, StoredRecipe, check_fingerprint, utf8_size
+from c4pipe.clean.page_rows import PageRowsFile
+from c4pipe.clean.work_file import CrawlName, ListDigests, StoredRecipe, check_fingerprint
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters.language import Language
 from c4pipe.filters.rule import PageRule
-from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.json_files import (
     FileName,
     choice,
@@ -24,7 +24,7 @@ from c4pipe.io.json_files import (
     to_json,
     write_checked_json,
 )
-from c4pipe.io.parquet_footer import open_parquet, parquet_writer, reading, sign_footer
+from c4pipe.io.parquet_footer import open_parquet, reading
 from c4pipe.io.paths import StoragePath, list_names, storage_path
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.columns import with_extra
@@ -93,9 +93,6 @@ VERSION = 1
 HEADER_KEY = b"c4pipe_annotated"
 """The key of the header in the metadata of the Parquet file."""
 
-_GROUP_BYTES = 32 * 1024 * 1024  # text of a row group, which limits the memory of writer and reader
-_GROUP_ROWS = 64 * 1024
-_DICTIONARIES = ["reason", "language"]
 _OF_FILE = ("damage.", "records.skipped.")  # counters of a file, which its pages do not tell
 _ADVICE = "delete it, and run the same c4pipe command with --annotate again"
 
@@ -136,21 +133,14 @@ class AnnotatedWriter:
 
     def __init__(self, path: StoragePath, recipe: Recipe, lists: Mapping[str, str], labels: int) -> None:
         """Takes its path, the recipe, the digests of its lists, and how many languages `language_labels` has."""
-        make_folder(path.parent)
-        self._path, self._recipe, self._lists, self._labels = path, recipe, lists, labels
-        self._schema = annotated_schema(recipe, labels)
-        self._file = AtomicFile(path)
-        self._writer = parquet_writer(self._file.path, self._schema, use_dictionary=_DICTIONARIES)
-        self._held: list[Mapping[str, Any]] = []
-        self._held_bytes = self._rows = 0
+        self._recipe, self._lists, self._labels = recipe, lists, labels
+        schema = annotated_schema(recipe, labels)
+        self._columns = schema.names
+        self._file = PageRowsFile(path, schema, ["reason", "language"])
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Adds the page of an `annotator.Row`."""
-        self._held.append(row)
-        self._rows += 1
-        self._held_bytes += utf8_size(row["text"])
-        if self._held_bytes >= _GROUP_BYTES or len(self._held) >= _GROUP_ROWS:
-            self._flush()
+        self._file.add([row.get(name) for name in self._columns], row["text"])
 
     def finish(
         self, source: str, source_bytes: int, ends_sha256: str, counts: Mapping[str, int], crawl: str = ""
@@ -158,7 +148,6 @@ class AnnotatedWriter:
         """Writes the header and gives the file its name. The arguments are those of `WorkWriter.finish`."""
         from importlib.metadata import version
 
-        self._flush()
         header = AnnotatedHeader(
             source=source,
             source_bytes=source_bytes,
@@ -168,30 +157,15 @@ class AnnotatedWriter:
             lists=dict(self._lists),
             language_labels=self._labels,
             c4pipe=version("c4pipe"),
-            rows=self._rows,
+            rows=self._file.rows,
             damage={name: number for name, number in sorted(counts.items()) if name.startswith(_OF_FILE)},
             crawl=crawl,
         )
-        values = {"version": VERSION, **to_json(header)}
-        self._writer.add_key_value_metadata({HEADER_KEY: json.dumps(values).encode()})
-        with name_os_errors(self._path):
-            self._writer.close()
-            sign_footer(self._file.path)
-        self._file.publish()
+        self._file.finish({HEADER_KEY: json.dumps({"version": VERSION, **to_json(header)}).encode()})
 
     def discard(self) -> None:
         """Removes an unfinished file."""
-        try:
-            self._writer.close()
-        finally:
-            self._file.discard()
-
-    def _flush(self) -> None:
-        if self._held:
-            arrays = [pa.array([row.get(field.name) for row in self._held], field.type) for field in self._schema]
-            with name_os_errors(self._path):
-                self._writer.write_table(pa.table(arrays, self._schema))
-            self._held, self._held_bytes = [], 0
+        self._file.discard()
 
 
 def read_annotated_header(path: StoragePath) -> AnnotatedHeader:

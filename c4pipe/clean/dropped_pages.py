@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from c4pipe.clean.evaluate import RecipeEvaluator, Verdict
+from c4pipe.clean.page_rows import PageRowsFile
 from c4pipe.clean.trace import explain_final
-from c4pipe.clean.work_file import utf8_size
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.corpus_rules import NearDuplicate, StaleCapture
 from c4pipe.filters.hashes import normalise_url, url_key
-from c4pipe.io.atomic import AtomicFile, clear_abandoned, make_folder, name_os_errors
-from c4pipe.io.parquet_footer import parquet_writer, read_footer, reading
+from c4pipe.io.atomic import clear_abandoned
+from c4pipe.io.parquet_footer import read_footer, reading
 from c4pipe.io.paths import StoragePath, list_names, open_file, storage_path
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.columns import EXTRA, with_extra
@@ -39,8 +39,6 @@ SCHEMA = pa.schema(
     ]
 )
 
-_GROUP_BYTES = 32 * 1024 * 1024  # text in a row group: bounds the memory of writer and reader
-_GROUP_ROWS = 64 * 1024
 _FOOTERS_AT_ONCE = 16  # a store answers slowly
 
 
@@ -139,13 +137,9 @@ class DroppedWriter:
         """Takes what is kept, the WET file's name, the job and the evaluator of the recipe."""
         self._keep, self._evaluator = keep, evaluator
         self._scheme, _ = evaluator.recipe.page_keys
-        self._target = keep.path(source, job)
-        make_folder(self._target.parent)
-        self._file = AtomicFile(self._target)
-        self._schema = dropped_schema(evaluator.recipe)
-        self._writer = parquet_writer(self._file.path, self._schema, use_dictionary=["reason"])
-        self._held: list[DroppedPage] = []
-        self._held_bytes = 0
+        schema = dropped_schema(evaluator.recipe)
+        self._columns = len(schema)
+        self._file = PageRowsFile(keep.path(source, job), schema, ["reason"])
 
     def add_cleaned(self, verdict: Verdict, checked: CheckedPage) -> None:
         """Adds a page that job 1 dropped, if it is in the share. The arguments are what `RecipeEvaluator.clean`
@@ -191,32 +185,15 @@ class DroppedWriter:
         self._add(DroppedPage(page["url"], page["timestamp"], reason, fact, page["text"], lines, page.get(EXTRA)))
 
     def _add(self, page: DroppedPage) -> None:
-        self._held.append(page)
-        self._held_bytes += utf8_size(page.text)
-        if self._held_bytes >= _GROUP_BYTES or len(self._held) >= _GROUP_ROWS:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._held:
-            columns = zip(*self._held, strict=True)
-            arrays = [pa.array(values, field.type) for values, field in zip(columns, self._schema, strict=False)]
-            with name_os_errors(self._target):
-                self._writer.write_table(pa.table(arrays, self._schema))
-            self._held, self._held_bytes = [], 0
+        self._file.add(page[: self._columns], page.text)
 
     def finish(self) -> None:
         """Completes the file and gives it its name; an older file of that name is replaced."""
-        self._flush()
-        with name_os_errors(self._target):
-            self._writer.close()
-        self._file.publish()
+        self._file.finish()
 
     def discard(self) -> None:
         """Removes an unfinished file."""
-        try:
-            self._writer.close()
-        finally:
-            self._file.discard()
+        self._file.discard()
 
 
 @contextlib.contextmanager

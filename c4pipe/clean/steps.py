@@ -62,7 +62,6 @@ class CleanWetFile(Step):
         self._digests = dict(digests)
 
     def setup(self) -> None:
-        """Loads the lists and the resources of the recipe."""
         lists = load_lists(storage_path(self._lists), self._digests)
         self._cleaner = WetFileCleaner(
             Recipe.from_json(self._recipe), lists, self._keep_dropped, annotate=self._annotate

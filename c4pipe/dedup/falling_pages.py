@@ -230,7 +230,6 @@ class _JudgeStep(RowStep):
         self._source = source
 
     def setup(self) -> None:
-        """Loads the recipe with its lists."""
         super().setup()
         self._finisher = self._source.finisher()
 

@@ -289,7 +289,6 @@ class FinishPages(DedupStep):
         self._shown = frozenset(shown)
 
     def setup(self) -> None:
-        """Loads the recipe with its lists."""
         super().setup()
         self._finisher = finisher_of(self._plan)
 

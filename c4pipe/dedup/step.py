@@ -163,12 +163,10 @@ class RowStep(Step):
         self.outputs = (*(each.name for each in self.sends), REPORT)
 
     def setup(self) -> None:
-        """Opens the spill folder, and begins the tallies."""
         self._spill = Spill(self._spill_folder)
         self._tallies = {name: StepTally(self._spill_folder, name) for name in self.tallied}
 
     def teardown(self) -> None:
-        """Closes what `setup` opened."""
         for tally in self._tallies.values():
             tally.close()
         self._spill.close()

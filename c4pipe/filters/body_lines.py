@@ -47,12 +47,10 @@ class MetadataLine(LineRule):
     starts: Texts = ("WARC", "CONTENT-", "Content-")
 
     def edit(self, lines: Sequence[str]) -> list[str]:
-        """Returns the other lines."""
         dropped = list(map(str.startswith, lines, repeat(self.starts)))
         return list(compress(lines, map(not_, dropped))) if any(dropped) else list(lines)
 
     def native(self) -> NativeStep | None:
-        """Returns the step in C."""
         return native_step("drop_starts", self.starts)
 
 

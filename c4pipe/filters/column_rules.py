@@ -33,11 +33,9 @@ class ColumnBelow(PageRule):
         return number
 
     def drops(self, value: float | None) -> bool:
-        """Tells whether it is too small."""
         return value is not None and value < self.minimum
 
     def says(self, value: float | None, dropped: bool, page: CheckedPage) -> str:
-        """Returns the number and the limit."""
         said = f"{self.column} has no value" if value is None else f"{self.column} {value:,}"
         return f"{said}; at least {self.minimum:,}"
 

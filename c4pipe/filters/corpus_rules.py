@@ -20,7 +20,6 @@ class NormalisedUrl(CorpusRule):
     scheme: Literal["start", "anywhere"] = "start"
 
     def says(self, normalised_url: str) -> str:
-        """Returns the normalised URL."""
         return normalised_url
 
 
@@ -89,7 +88,6 @@ class Validation(CorpusRule):
     one_in: Positive = 1000
 
     def says(self, normalised_url: str) -> str:
-        """Returns the split of a page."""
         return split_of(is_validation(normalised_url, self.one_in))
 
 

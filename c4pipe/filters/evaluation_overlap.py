@@ -166,11 +166,9 @@ class EvaluationOverlap(PageRule):
         return known.most_shared(ngram_words(page.text), self.min_ngrams, self.min_share)
 
     def drops(self, value: SharedNgrams | None) -> bool:
-        """Tells whether it is enough."""
         return value is not None
 
     def says(self, value: SharedNgrams | None, dropped: bool, page: CheckedPage) -> str:
-        """Returns how many n-grams are shared, and the first one."""
         if value is None:
             return "it shares too little with each evaluation example"
         places = f"{value.shared:,} of {number_of(value.total, 'n-gram')} of an evaluation example"

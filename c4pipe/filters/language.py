@@ -293,7 +293,6 @@ class Language(PageRule):
         return value.language != UNKNOWN and value.probability < self.min_probability
 
     def says(self, value: Guess | None, dropped: bool, page: "CheckedPage") -> str:
-        """Returns the guess, and for a dropped page also the wanted languages."""
         if value is None:
             return "the text has nothing to tell its language by"
         guess = f"{value.language}, with a probability of {value.probability:.6f}"

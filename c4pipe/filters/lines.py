@@ -29,14 +29,12 @@ class LongWord(LineRule):
     max_word_length: Whole = 1000
 
     def edit(self, lines: Sequence[str]) -> list[str]:
-        """Returns the other lines."""
         most = self.max_word_length
         if max(map(len, lines), default=0) <= most:
             return list(lines)
         return [line for line in lines if len(line) <= most or max(map(len, line.split()), default=0) <= most]
 
     def native(self) -> NativeStep | None:
-        """Returns the step in C."""
         return native_step("drop_long_words", self.max_word_length)
 
 
@@ -54,7 +52,6 @@ class Citation(LineRule):
     strip: bool = True
 
     def edit(self, lines: Sequence[str]) -> list[str]:
-        """Returns the lines without markers."""
         if "[" not in "".join(lines):  # true of most pages
             return list(lines)
         return [remove_citations(line, self.strip) if "[" in line else line for line in lines]
@@ -87,13 +84,11 @@ class NoTerminalPunctuation(LineRule):
     excluded_endings: Texts = ("...", "…", " »", " «")
 
     def edit(self, lines: Sequence[str]) -> list[str]:
-        """Returns the lines with these endings."""
         excluded = self.excluded_endings
         kept = compress(lines, map(str.endswith, lines, repeat(self.endings)))  # no Python code for each line
         return [line for line in kept if not line.endswith(excluded)] if excluded else list(kept)
 
     def native(self) -> NativeStep | None:
-        """Returns the step in C."""
         return native_step("keep_endings", self.endings, self.excluded_endings)
 
 
@@ -107,10 +102,8 @@ class FewWords(LineRule):
     min_words_per_line: Whole = 5
 
     def edit(self, lines: Sequence[str]) -> list[str]:
-        """Returns the lines with enough words."""
         least = self.min_words_per_line
         return [line for line in lines if len(line.split(None, least)) >= least]
 
     def native(self) -> NativeStep | None:
-        """Returns the step in C."""
         return native_step("drop_few_words", self.min_words_per_line)

@@ -76,11 +76,9 @@ class BadWords(PageRule):
         return word
 
     def drops(self, value: str | None) -> bool:
-        """Tells whether there is such a word."""
         return value is not None
 
     def says(self, value: str | None, dropped: bool, page: CheckedPage) -> str:
-        """Returns the word."""
         if value is not None:
             return f"it has {parameter_text([value])}"
         some = "" if self.drop_fraction == 1 else ", or is in the fraction of such pages that is kept"
@@ -110,7 +108,6 @@ class BadWords(PageRule):
         return {"bad_words": bad_words}
 
     def pinned_lists(self, languages: Sequence[str]) -> Iterable[str]:
-        """Returns the paths of the lists of some languages."""
         names = chain.from_iterable(self._list_names(languages).values())
         return filter(None, map(pinned_lists.bad_words_file, names))
 
@@ -143,19 +140,15 @@ class BadToken(PageRule):
         return page.tools.once(BadToken, lambda: Tokens(page.tools.lists.bad_tokens)).find(page.searched_lower)
 
     def drops(self, value: str | None) -> bool:
-        """Tells whether there is one."""
         return value is not None
 
     def says(self, value: str | None, dropped: bool, page: CheckedPage) -> str:
-        """Returns the word or phrase."""
         return "it has no listed word" if value is None else f"it has {parameter_text([value])}"
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
-        """Returns the English list of Dolma."""
         return {"bad_tokens": pinned_lists.load_bad_words(lists.path, pinned_lists.DOLMA_ENGLISH)}
 
     def pinned_lists(self, languages: Sequence[str]) -> Iterable[str]:
-        """Returns the path of that list."""
         return filter(None, [pinned_lists.bad_words_file(pinned_lists.DOLMA_ENGLISH)])
 
 

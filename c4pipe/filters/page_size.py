@@ -42,11 +42,9 @@ class Incomplete(PageRule):
         return [name for name, part in parts.items() if not part]
 
     def drops(self, value: list[str]) -> bool:
-        """Tells whether one is missing."""
         return bool(value)
 
     def says(self, value: list[str], dropped: bool, page: CheckedPage) -> str:
-        """Returns what is missing."""
         return f"it has no {' and no '.join(value)}" if dropped else "it has a URL, text and a timestamp"
 
 
@@ -65,15 +63,12 @@ class TooLong(PageRule):
         return page.length
 
     def drops(self, value: int) -> bool:
-        """Tells whether there are too many."""
         return value > self.max_characters
 
     def says(self, value: int, dropped: bool, page: CheckedPage) -> str:
-        """Returns the number of characters and the limit."""
         return f"{number_of(value, 'character')}; at most {self.max_characters:,}"
 
     def native(self, as_crawled: bool) -> NativeStep | None:
-        """Returns the step in C."""
         return native_step("exceeds", self.max_characters)
 
 
@@ -90,11 +85,9 @@ class Empty(PageRule):
         return page.lines
 
     def drops(self, value: Sequence[str]) -> bool:
-        """Tells whether there is none."""
         return not value
 
     def says(self, value: Sequence[str], dropped: bool, page: CheckedPage) -> str:
-        """Returns the number of lines."""
         return number_of(len(value), "line")
 
 
@@ -115,11 +108,9 @@ class FewLongLines(PageRule):
         return sum(len(line) >= least for line in page.lines)
 
     def drops(self, value: int) -> bool:
-        """Tells whether there are too few."""
         return value < self.min_lines
 
     def says(self, value: int, dropped: bool, page: CheckedPage) -> str:
-        """Returns the number of long lines and the limit."""
         return f"{number_of(value, 'line')} of {self.min_characters} characters; at least {self.min_lines}"
 
 
@@ -148,15 +139,12 @@ class FewSentences(PageRule):
         return lines if lines >= self.min_sentences else self._count(page)
 
     def drops(self, value: int) -> bool:
-        """Tells whether there are too few."""
         return value < self.min_sentences
 
     def says(self, value: int, dropped: bool, page: CheckedPage) -> str:
-        """Returns the number of all sentences and the limit."""
         return f"{number_of(self._count(page), 'sentence')}; at least {self.min_sentences}"
 
     def number(self, value: int, page: CheckedPage) -> int:
-        """Returns the number of all sentences."""
         return self._count(page)
 
     def _count(self, page: CheckedPage) -> int:
@@ -187,17 +175,14 @@ class FewSentencesLeft(PageRule):
         return self._count(page, self.min_sentences)
 
     def drops(self, value: int) -> bool:
-        """Tells whether there are too few."""
         return value < self.min_sentences
 
     def says(self, value: int, dropped: bool, page: CheckedPage) -> str:
-        """Returns the number of sentences and the limit."""
         if not dropped and self._by_punkt:  # counted no further
             return f"{number_of(self.min_sentences, 'sentence')} or more"
         return f"{number_of(value, 'sentence')}; at least {self.min_sentences}"
 
     def number(self, value: int, page: CheckedPage) -> int:
-        """Returns the number of all sentences."""
         return self._count(page, sys.maxsize)
 
     def contradiction(self, others: Others, stage: str) -> str | None:

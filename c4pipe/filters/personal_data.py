@@ -63,7 +63,6 @@ class EmailAddress(_Mask):
     replacements: Texts = ("email@example.com", "firstname.lastname@example.org")
 
     def edit(self, lines: Sequence[str]) -> list[str]:
-        """Returns the lines with other addresses."""
         return _masked(lines, "@", _email_addresses, self.replacements)
 
 
@@ -85,7 +84,6 @@ class PublicIpAddress(_Mask):
     )
 
     def edit(self, lines: Sequence[str]) -> list[str]:
-        """Returns the lines with other addresses."""
         return _masked(lines, ".", _public_ip_addresses, self.replacements)
 
 

@@ -38,11 +38,9 @@ class _PagePhrases(PageRule):
         return page.searched_lower if self.in_lower_case else page.searched
 
     def drops(self, value: str) -> bool:
-        """Tells whether the text has one of the phrases."""
         return contains(value, self.phrases)
 
     def says(self, value: str, dropped: bool, page: CheckedPage) -> str:
-        """Returns the phrase that the text has."""
         if not dropped:
             one = len(self.phrases) == 1
             return f"it has no {parameter_text(self.phrases)}" if one else "it has none of the phrases"
@@ -93,7 +91,6 @@ class _LinePhrases(LineRule):
     phrases: LowerTexts
 
     def edit(self, lines: Sequence[str]) -> list[str]:
-        """Returns the lines without these phrases."""
         return [line for line in lines if not contains(line.lower(), self.phrases)]
 
     @property

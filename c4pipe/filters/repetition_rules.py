@@ -28,7 +28,6 @@ class RepeatedParagraphs(AtMost):
     at_most: Share = 0.3
 
     def count(self, words: PageText) -> float:
-        """Returns the share of paragraphs that are equal to an earlier one."""
         return count_repeats(words.paragraphs)[0] / len(words.paragraphs)
 
 
@@ -43,7 +42,6 @@ class RepeatedParagraphText(AtMost):
     at_most: Share = 0.2
 
     def count(self, words: PageText) -> float:
-        """Returns the share of characters in paragraphs that are equal to an earlier one."""
         return _of_text(count_repeats(words.paragraphs)[1], words)
 
 
@@ -58,7 +56,6 @@ class RepeatedLines(AtMost):
     at_most: Share = 0.3
 
     def count(self, words: PageText) -> float:
-        """Returns the share of lines that are equal to an earlier one."""
         return words.line_repeats[0] / len(words.lines)
 
 
@@ -73,7 +70,6 @@ class RepeatedLineText(AtMost):
     at_most: Share = 0.2
 
     def count(self, words: PageText) -> float:
-        """Returns the share of characters in lines that are equal to an earlier one."""
         return _of_text(words.line_repeats[1], words)
 
 
@@ -86,6 +82,12 @@ class _TopGram(AtMost):
     source = _SOURCE
     size: ClassVar[int]
 
+    def __init_subclass__(cls, size: int) -> None:
+        cls.size, cls.name = size, f"top_{size}_gram"
+        cls.does = f"drops a page of which the most frequent {size} words in a row are more than {{at_most}} of the "
+        cls.does += "characters"
+        cls.figure = f"{{}} of the characters are the top {size}-gram"
+
     def count(self, words: PageText) -> float:
         """Returns the share of characters that the most frequent n-gram takes with its spaces."""
         return _of_text(_top_ngram(*words.joined_words, self.size), words)
@@ -97,6 +99,11 @@ class _RepeatedGrams(AtMost):
     source = _SOURCE
     size: ClassVar[int]
 
+    def __init_subclass__(cls, size: int) -> None:
+        cls.size, cls.name = size, f"repeated_{size}_grams"
+        cls.does = f"drops a page of which repeats of {size} words in a row are more than {{at_most}} of the characters"
+        cls.figure = f"{{}} of the characters are in repeated {size}-grams"
+
     def count(self, words: PageText) -> float:
         """Returns the share of characters in n-grams that occurred before; they do not overlap."""
         if text_kernel:
@@ -104,98 +111,66 @@ class _RepeatedGrams(AtMost):
         return _of_text(count_repeated_ngrams(*words.joined_words, self.size), words)
 
 
-def _top(size: int) -> tuple[str, str]:
-    return (
-        f"drops a page of which the most frequent {size} words in a row are more than {{at_most}} of the characters",
-        f"{{}} of the characters are the top {size}-gram",
-    )
-
-
-def _repeated(size: int) -> tuple[str, str]:
-    return (
-        f"drops a page of which repeats of {size} words in a row are more than {{at_most}} of the characters",
-        f"{{}} of the characters are in repeated {size}-grams",
-    )
-
-
 @dataclass(frozen=True)
-class Top2Gram(_TopGram):
+class Top2Gram(_TopGram, size=2):
     """The most frequent 2 words in a row."""
 
-    name, size = "top_2_gram", 2
-    does, figure = _top(2)
     at_most: Share = 0.2
 
 
 @dataclass(frozen=True)
-class Top3Gram(_TopGram):
+class Top3Gram(_TopGram, size=3):
     """The most frequent 3 words in a row."""
 
-    name, size = "top_3_gram", 3
-    does, figure = _top(3)
     at_most: Share = 0.18
 
 
 @dataclass(frozen=True)
-class Top4Gram(_TopGram):
+class Top4Gram(_TopGram, size=4):
     """The most frequent 4 words in a row."""
 
-    name, size = "top_4_gram", 4
-    does, figure = _top(4)
     at_most: Share = 0.16
 
 
 @dataclass(frozen=True)
-class Repeated5Grams(_RepeatedGrams):
+class Repeated5Grams(_RepeatedGrams, size=5):
     """Repeats of 5 words in a row."""
 
-    name, size = "repeated_5_grams", 5
-    does, figure = _repeated(5)
     at_most: Share = 0.15
 
 
 @dataclass(frozen=True)
-class Repeated6Grams(_RepeatedGrams):
+class Repeated6Grams(_RepeatedGrams, size=6):
     """Repeats of 6 words in a row."""
 
-    name, size = "repeated_6_grams", 6
-    does, figure = _repeated(6)
     at_most: Share = 0.14
 
 
 @dataclass(frozen=True)
-class Repeated7Grams(_RepeatedGrams):
+class Repeated7Grams(_RepeatedGrams, size=7):
     """Repeats of 7 words in a row."""
 
-    name, size = "repeated_7_grams", 7
-    does, figure = _repeated(7)
     at_most: Share = 0.13
 
 
 @dataclass(frozen=True)
-class Repeated8Grams(_RepeatedGrams):
+class Repeated8Grams(_RepeatedGrams, size=8):
     """Repeats of 8 words in a row."""
 
-    name, size = "repeated_8_grams", 8
-    does, figure = _repeated(8)
     at_most: Share = 0.12
 
 
 @dataclass(frozen=True)
-class Repeated9Grams(_RepeatedGrams):
+class Repeated9Grams(_RepeatedGrams, size=9):
     """Repeats of 9 words in a row."""
 
-    name, size = "repeated_9_grams", 9
-    does, figure = _repeated(9)
     at_most: Share = 0.11
 
 
 @dataclass(frozen=True)
-class Repeated10Grams(_RepeatedGrams):
+class Repeated10Grams(_RepeatedGrams, size=10):
     """Repeats of 10 words in a row."""
 
-    name, size = "repeated_10_grams", 10
-    does, figure = _repeated(10)
     at_most: Share = 0.1
 
 

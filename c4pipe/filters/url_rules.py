@@ -60,19 +60,15 @@ class DomainNotListed(PageRule):
         return urls.has_listed_domain(page.normalised_url, page.tools.lists.domains, self.any_case)
 
     def drops(self, value: bool) -> bool:
-        """Tells whether the domain is not listed."""
         return not value
 
     def says(self, value: bool, dropped: bool, page: CheckedPage) -> str:
-        """Returns the URL, and whether its domain is listed."""
         return f"the domain of {page.normalised_url} is {'' if value else 'not '}listed"
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
-        """Returns the allowed subdomains of each domain."""
         return {"domains": pinned_lists.load_domains(lists.path)}
 
     def pinned_lists(self, languages: Sequence[str]) -> Iterable[str]:
-        """Returns the path of the list of RealNews."""
         return (pinned_lists.REALNEWS,)
 
 
@@ -91,15 +87,12 @@ class UrlNotListed(PageRule):
         return has_key(page.tools.lists.links, page.url_key)
 
     def drops(self, value: bool) -> bool:
-        """Tells whether it is not."""
         return not value
 
     def says(self, value: bool, dropped: bool, page: CheckedPage) -> str:
-        """Returns the URL, and whether it is listed."""
         return f"{page.normalised_url} is {'' if value else 'not '}in the list of links"
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
-        """Returns the keys of the links."""
         return {"links": lists.links}
 
 
@@ -110,7 +103,6 @@ class _Blocked(PageRule):
     stage = "readable"  # first of all, as in FineWeb; another capture of the URL can still be kept
 
     def drops(self, value: Any) -> bool:
-        """Tells whether something was found."""
         return value is not None
 
 
@@ -139,11 +131,9 @@ class BlockedDomain(_Blocked):
         return next((name for name in names if has_key(tools.lists.blocked_domains, url_key(name))), None)
 
     def says(self, value: str | None, dropped: bool, page: CheckedPage) -> str:
-        """Returns what is blocked."""
         return f"the domain of {page.page.url} is not blocked" if value is None else f"{value} is blocked"
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
-        """Returns the keys of the blocked domains, and the rules of public suffixes."""
         blocked = sorted_keys(map(url_key, lists.entries(self, "domains")))
         return {"blocked_domains": blocked, "public_suffixes": _public_suffixes(lists)}
 
@@ -162,15 +152,12 @@ class BlockedUrl(_Blocked):
         return has_key(page.tools.lists.blocked_urls, url_key(page.page.url))
 
     def drops(self, value: bool) -> bool:
-        """Tells whether it is."""
         return value
 
     def says(self, value: bool, dropped: bool, page: CheckedPage) -> str:
-        """Returns the URL, and whether it is blocked."""
         return f"{page.page.url} is {'' if value else 'not '}blocked"
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
-        """Returns the keys of the blocked URLs."""
         return {"blocked_urls": sorted_keys(map(url_key, lists.entries(self, "urls")))}
 
 
@@ -191,7 +178,6 @@ class _UrlWords(_Blocked):
         return {"url_words": {self.file: words}}
 
     def says(self, value: Any, dropped: bool, page: CheckedPage) -> str:
-        """Returns the word."""
         return "the URL has no banned word" if value is None else f"the URL has {parameter_text([value])}"
 
     def _listed(self, page: CheckedPage) -> frozenset[str]:
@@ -228,16 +214,13 @@ class SoftBannedUrlWords(_UrlWords):
         return find_words(page.page.url, self._listed(page))
 
     def drops(self, value: Sequence[str]) -> bool:
-        """Tells whether there are enough."""
         return len(value) >= self.min_words
 
     def says(self, value: Sequence[str], dropped: bool, page: CheckedPage) -> str:
-        """Returns the words and the limit."""
         words = f": {parameter_text(value)}" if value else ""
         return f"the URL has {number_of(len(value), 'soft-banned word')}{words}; fewer than {self.min_words:,}"
 
     def number(self, value: Sequence[str], page: CheckedPage) -> int:
-        """Returns the number of words."""
         return len(value)
 
 
@@ -269,11 +252,9 @@ class OptedOut(_Blocked):
         return find_opt_out(page.page.url, page.tools.lists.opt_outs)
 
     def says(self, value: str | None, dropped: bool, page: CheckedPage) -> str:
-        """Returns the entry."""
         return "no entry of the list covers the URL" if value is None else f"the entry {value} covers the URL"
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
-        """Returns the keys of the entries."""
         return {"opt_outs": load_opt_outs(lists.path, lists.needed_by(self))}
 
 
@@ -295,14 +276,12 @@ class RobotsRefused(_Blocked):
         return page.tools.once(RobotsList, lambda: RobotsList(words)).refusal(page.page.url, self.agents)
 
     def says(self, value: tuple[str, RobotsRule] | None, dropped: bool, page: CheckedPage) -> str:
-        """Returns the rule of the robots.txt."""
         if value is None:
             return "no known robots.txt refuses the URL to " + parameter_text(self.agents)
         agent, rule = value
         return f"{robots_url(page.page.url)} refuses it to {agent}: {rule}"
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
-        """Returns the list of robots.txt files."""
         if not self.agents:
             raise UsageError(
                 f"recipe {lists.recipe}: robots_refused has no agents: name one, such as CCBot, or leave it out"

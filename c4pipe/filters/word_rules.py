@@ -50,11 +50,9 @@ class AtLeast(CountRule):
     at_least: Number
 
     def drops(self, value: float) -> bool:
-        """Tells whether the number is below the limit."""
         return value < self.at_least
 
     def says(self, value: float, dropped: bool, page: CheckedPage) -> str:
-        """Returns the number and the limit."""
         return self._in_words(value, f"at least {self.at_least:,}")
 
 
@@ -64,11 +62,9 @@ class AtMost(CountRule):
     at_most: Number
 
     def drops(self, value: float) -> bool:
-        """Tells whether the number is above the limit."""
         return value > self.at_most
 
     def says(self, value: float, dropped: bool, page: CheckedPage) -> str:
-        """Returns the number and the limit."""
         return self._in_words(value, f"at most {self.at_most:,}")
 
 
@@ -83,7 +79,6 @@ class FewPageWords(AtLeast):
     at_least: Whole = 50
 
     def count(self, words: PageText) -> int:
-        """Returns the number of words, without those of punctuation alone."""
         return words.word_counts.with_more
 
 
@@ -98,7 +93,6 @@ class ManyPageWords(AtMost):
     at_most: Whole = 100_000
 
     def count(self, words: PageText) -> int:
-        """Returns the number of words, without those of punctuation alone."""
         return words.word_counts.with_more
 
 
@@ -113,7 +107,6 @@ class ShortMeanWord(AtLeast):
     at_least: Number = 3.0
 
     def count(self, words: PageText) -> float:
-        """Returns the mean length of the words, without those of punctuation alone."""
         return _share(words.word_counts.characters, words.word_counts.with_more)
 
 
@@ -128,7 +121,6 @@ class LongMeanWord(AtMost):
     at_most: Number = 10.0
 
     def count(self, words: PageText) -> float:
-        """Returns the mean length of the words, without those of punctuation alone."""
         return _share(words.word_counts.characters, words.word_counts.with_more)
 
 
@@ -143,7 +135,6 @@ class ManyHashes(AtMost):
     at_most: Share = 0.1
 
     def count(self, words: PageText) -> float:
-        """Returns the number of `#` for each word."""
         return _share(words.text.count("#"), words.word_number)
 
 
@@ -158,7 +149,6 @@ class ManyEllipses(AtMost):
     at_most: Share = 0.1
 
     def count(self, words: PageText) -> float:
-        """Returns the number of `...` and `…` for each word."""
         return _share(words.text.count("...") + words.text.count("…"), words.word_number)
 
 
@@ -173,7 +163,6 @@ class ManyBulletLines(AtMost):
     at_most: Share = 0.9
 
     def count(self, words: PageText) -> float:
-        """Returns the share of lines that begin with a bullet or a hyphen."""
         firsts = [line[:1] for line in map(str.lstrip, words.split_lines)]
         return _share(firsts.count("•") + firsts.count("-"), len(firsts))
 
@@ -189,7 +178,6 @@ class ManyEllipsisLines(AtMost):
     at_most: Share = 0.3
 
     def count(self, words: PageText) -> float:
-        """Returns the share of lines that end in an ellipsis."""
         if "..." not in words.text and "…" not in words.text:
             return 0.0
         lines = words.split_lines
@@ -207,7 +195,6 @@ class FewAlphabeticWords(AtLeast):
     at_least: Share = 0.8
 
     def count(self, words: PageText) -> float:
-        """Returns the share of words with a letter."""
         return _share(words.word_counts.with_letter, words.word_number)
 
 
@@ -223,7 +210,6 @@ class FewStopWords(AtLeast):
     stop_words: Texts = ("the", "be", "to", "of", "and", "that", "have", "with")
 
     def count(self, words: PageText) -> int:
-        """Returns how many of the stop words the page has, as they are written."""
         return _words_among(*words.joined_words, tuple(dict.fromkeys(self.stop_words)))
 
 
@@ -238,7 +224,6 @@ class FewPunctuatedLines(AtLeast):
     at_least: Share = 0.12
 
     def count(self, words: PageText) -> float:
-        """Returns the share of lines that end in terminal punctuation of any script."""
         lines = words.filled_lines
         return _share(sum(line.endswith(_SENTENCE_MARKS) for line in lines), len(lines))
 
@@ -255,7 +240,6 @@ class ManyShortLines(AtMost):
     max_characters: Whole = 30
 
     def count(self, words: PageText) -> float:
-        """Returns the share of lines of at most `max_characters` characters."""
         lines, most = words.filled_lines, self.max_characters
         return _share(sum(len(line) <= most for line in lines), len(lines))
 
@@ -271,7 +255,6 @@ class ManyNewlines(AtMost):
     at_most: Share = 0.3
 
     def count(self, words: PageText) -> float:
-        """Returns the number of line ends for each word."""
         return _share(words.text.count("\n"), words.word_number)
 
 

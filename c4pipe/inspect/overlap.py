@@ -253,7 +253,6 @@ class FindSharedNgrams(ScanStep[Shard, pa.Table]):
         self._examples, self._sizes, self._max_pages = examples, tuple(sizes), max_pages
 
     def setup(self) -> None:
-        """Sorts the n-grams of the examples."""
         rows = parse_json(Path(self._examples).read_bytes())
         examples = [[field.encode() for field in fields] for fields in rows]
         self._known = [ExampleNgrams(examples, size) for size in self._sizes]

@@ -197,7 +197,6 @@ class RemoteFile(RangedFile):
         return self._path._do(once)
 
     def range(self, first: int, size: int) -> bytes:
-        """Returns exactly `size` bytes from offset `first` on."""
         return self._do(lambda file: _check_size(file.read_at(size, first), size))
 
 

@@ -255,7 +255,6 @@ class WebFile(RangedFile):
         super().__init__(size)
 
     def range(self, first: int, size: int) -> bytes:
-        """Returns exactly `size` bytes from offset `first` on."""
         data = self._opener.read_range(self._url, first, size)
         if len(data) < size:
             raise OSError(f"{self._url}: only {len(data):,} of {size:,} bytes arrived")

@@ -153,7 +153,6 @@ class WriteParts(ScanStep[Shard, PartFigures]):
         self._file, self._dtype, self._folder, self._weights = tokenizer, dtype, folder, weights
 
     def setup(self) -> None:
-        """Loads the tokenizer."""
         self._tokenizer = self._file.load()
         self._little = np.dtype(self._dtype).newbyteorder("<")
 

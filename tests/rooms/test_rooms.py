@@ -124,6 +124,28 @@ def test_an_import_inside_the_package_names_the_module() -> None:
     assert hidden == []
 
 
+def methods_with_docstrings(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> set[str]:
+    """The methods of a class of the package that have a docstring, their own or that of a base class."""
+    names = {each.name for each in node.body if isinstance(each, ast.FunctionDef) and ast.get_docstring(each)}
+    bases = {re.split(r"[.\[]", ast.unparse(base).partition("[")[0])[-1] for base in node.bases} & classes.keys()
+    return names.union(*(methods_with_docstrings(classes[base], classes) for base in bases - {node.name}))
+
+
+def test_a_method_has_a_docstring_or_does_what_that_of_its_base_class_says() -> None:
+    """`ruff` asks each method for a docstring (D102), also `drops` of a rule: this test asks for the others."""
+    nodes = [(path, node) for path in MODULES for node in ast.walk(ast.parse(path.read_text()))]
+    classes = {node.name: node for _, node in nodes if isinstance(node, ast.ClassDef)}
+    missing = [
+        f"{relative(path)}: {node.name}.{each.name}"
+        for path, node in nodes
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        for each in node.body
+        if isinstance(each, ast.FunctionDef) and not each.name.startswith("_")
+        if each.name not in methods_with_docstrings(node, classes)
+    ]
+    assert missing == []
+
+
 def test_one_module_parses_json() -> None:
     """Only there, values that are nested too deeply are an error like any other."""
     assert {relative(path) for path in MODULES if "json.load" in path.read_text()} == {"c4pipe/io/json_files.py"}
