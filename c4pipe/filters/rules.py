@@ -13,6 +13,7 @@ from c4pipe.filters.listed_words import BadToken, BadWords
 from c4pipe.filters.page_size import Empty, FewLongLines, FewSentences, FewSentencesLeft, Incomplete, TooLong
 from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
 from c4pipe.filters.phrases import CurlyBracket, Javascript, JavascriptPage, LoremIpsum, Policy
+from c4pipe.filters.refinedweb_rules import BoilerplateLine, ManyRemovedWords, SitePhrase
 from c4pipe.filters.repetition_rules import REPETITION_RULES, RepeatedCharacters
 from c4pipe.filters.rule import Rule
 from c4pipe.filters.url_rules import (
@@ -38,6 +39,7 @@ BLOCKED_URL_RULES: tuple[type[Rule], ...] = (
     SoftBannedUrlWords,
     BannedUrlSubword,
 )
+REFINEDWEB_RULES: tuple[type[Rule], ...] = (BoilerplateLine, SitePhrase, ManyRemovedWords)
 OPT_OUT_RULES: tuple[type[Rule], ...] = (OptedOut, RobotsRefused)
 
 _IN_ORDER: tuple[type[Rule], ...] = (
@@ -46,6 +48,7 @@ _IN_ORDER: tuple[type[Rule], ...] = (
     *(FewSentences, NearDuplicate, RepeatedSpan, FewSentencesLeft, Empty, Language, BadWords, Validation),
     *(DomainNotListed, UrlNotListed, FewLongLines, JavascriptPage, BadToken),
     *(*GOPHER_RULES, *REPETITION_RULES, *FINEWEB_RULES),
+    *REFINEDWEB_RULES,
     *(EmailAddress, PublicIpAddress),
     *(*BLOCKED_URL_RULES, *OPT_OUT_RULES),
     EvaluationOverlap,

@@ -233,6 +233,7 @@ def test_there_is_an_example_of_each_tool_and_of_each_kind_of_list() -> None:
         "c4_evaluation_overlap",
         "classifiers",
         "datatrove",
+        "dclm_baseline",
         "fineweb_urls",
         "five_sentences",
         "opt_outs",

@@ -29,7 +29,7 @@ from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
 from c4pipe.filters.phrases import Policy
 from c4pipe.filters.repetition_rules import REPETITION_RULES
 from c4pipe.filters.rule import Rule, choices, parameter_text
-from c4pipe.filters.rules import BLOCKED_URL_RULES, FINEWEB_RULES, OPT_OUT_RULES, RULES
+from c4pipe.filters.rules import BLOCKED_URL_RULES, FINEWEB_RULES, OPT_OUT_RULES, REFINEDWEB_RULES, RULES
 from c4pipe.filters.word_rules import GOPHER_RULES
 from c4pipe.recipes.presets import C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTERED, find_recipe
 from c4pipe.recipes.recipe import STAGES, Recipe
@@ -356,10 +356,10 @@ def test_only_the_language_is_judged_twice(recipe: Recipe) -> None:
 def test_every_rule_is_in_a_recipe() -> None:
     """The rules that need lists of the user's are in a recipe file, the others in recipes that can be named."""
     named = {type(each).name for recipe in RECIPES.values() for _, each in recipe.rules()}
-    names = ("fineweb_urls", "opt_outs", "c4_evaluation_overlap", "scored_pages", "classifiers")
+    names = ("fineweb_urls", "opt_outs", "c4_evaluation_overlap", "scored_pages", "classifiers", "dclm_baseline")
     files = [find_recipe(str(EXAMPLES / f"{name}.toml")) for name in names]
     in_file = {type(each).name for recipe in files for _, each in recipe.rules()}
-    assert named == RULES.keys() - {rule.name for rule in USER_LISTS}
+    assert named == RULES.keys() - {rule.name for rule in (*USER_LISTS, *REFINEDWEB_RULES)}
     assert named | in_file == RULES.keys()
 
 
@@ -367,7 +367,7 @@ def test_the_rules_of_c4() -> None:
     """All rows of the paper's rules; what is not there belongs to other recipes."""
     others = {"metadata_line", "empty", "domain_not_listed", "url_not_listed", "few_long_lines", "near_duplicate"}
     others |= {"javascript_page", "bad_token"}  # Dolma's
-    others |= {rule.name for rule in (*GOPHER_RULES, *REPETITION_RULES, *FINEWEB_RULES, *USER_LISTS)}
+    others |= {rule.name for rule in (*GOPHER_RULES, *REPETITION_RULES, *FINEWEB_RULES, *REFINEDWEB_RULES, *USER_LISTS)}
     others |= {EmailAddress.name, PublicIpAddress.name}
     assert {each.name for _, each in C4.rules()} == RULES.keys() - others
 
