@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.classifier import ClassifierModel
-from c4pipe.filters.rule import PageRule, Share
+from c4pipe.filters.rule import Others, PageRule, Share
 from c4pipe.io.words import error_reason, short, suggestion
 
 if TYPE_CHECKING:
@@ -32,13 +32,14 @@ _NEWLINES: Mapping[str, Callable[[str], str]] = {
 class ClassifierScore(PageRule):
     """Drops a page by the probability that a fastText classifier gives to a label. A recipe can have several.
 
-    The classifier gets the text as one line, without white space at its ends.
+    The classifier gets the text as one line, without white space at its ends. With `keep` = `score`, no page is
+    dropped, and the probability is a column of the corpus with the name of the rule.
     """
 
     name: str = "classifier_score"  # type: ignore[misc] # a class variable of other rules
     does = (
         "drops a page to which the classifier {model} gives the label {label} with a probability below {min_score} or "
-        "above {max_score}; newlines: {newlines}"
+        "above {max_score}; newlines: {newlines}; keeps: {keep}"
     )
     source = (
         "as DCLM-Baseline is chosen (Li et al. 2024, 4.4); probabilities as in datatrove 0.10.1, fasttext_filter.py"
@@ -53,14 +54,32 @@ class ClassifierScore(PageRule):
     min_score: Share = 0.0
     max_score: Share = 1.0
     newlines: Literal["blanks", "line separators are blanks", "removed"] = "blanks"
+    keep: Literal["pages", "score"] = "pages"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not re.fullmatch(RULE_NAME, self.name):
             raise UsageError(f"the rule {type(self).name} has the name {self.name!r}: use small letters, digits and _")
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column of the probability."""
+        return (f"{self.name}:float",) if self.keep == "score" else ()
+
+    def contradiction(self, others: Others, stage: str) -> str | None:
+        """Job 2 takes the columns of pages as they are."""
+        if self.keep == "score" and stage == "final":
+            return f"{self.name} has keep = 'score' and can't stand in the stage final: put it into cleaned"
+        return None
+
     def value(self, page: CheckedPage) -> float:
         """Returns the probability of the label; 0 where the classifier knows no word of the page."""
+        value = self._probability(page)
+        if self.keep == "score":
+            page.page.extra = {**page.page.extra, self.name: value}
+        return value
+
+    def _probability(self, page: CheckedPage) -> float:
         classifier = page.tools.lists.classifiers[self.name].classifier()
         ends = page.encoded[:1] + page.encoded[-1:]
         if self.newlines == "blanks" and ends.isascii() and ends.isalnum():  # as below, without a copy
@@ -70,11 +89,12 @@ class ClassifierScore(PageRule):
 
     def drops(self, value: float) -> bool:
         """Tells whether it is too small or too large."""
-        return not self.min_score <= value <= self.max_score
+        return self.keep == "pages" and not self.min_score <= value <= self.max_score
 
     def says(self, value: float, dropped: bool, page: CheckedPage) -> str:
         """Returns the probability and the limits."""
-        return f"the label {self.label} with a probability of {value:.6f}; {self.min_score} to {self.max_score}"
+        limits = f"{self.min_score} to {self.max_score}" if self.keep == "pages" else "a column of the corpus"
+        return f"the label {self.label} with a probability of {value:.6f}; {limits}"
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Mapping[str, ClassifierModel]]:
         """Returns the model: a file in the folder `classifiers` of the lists folder, or else at its path."""

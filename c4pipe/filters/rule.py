@@ -99,6 +99,11 @@ class Rule:
             object.__setattr__(self, name, _checked(self, name, getattr(self, name), hint))
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of pages that the rule makes, such as `score:float`."""
+        return ()
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """The values of the parameters, by name, in the order of the fields."""
         return {name: getattr(self, name) for name, _ in _hints(type(self))}

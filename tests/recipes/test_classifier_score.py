@@ -4,11 +4,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 import c4pipe
+from c4pipe import read
 from c4pipe.cli.main import main
 from c4pipe.errors import UsageError
 from c4pipe.filters.classifier_rule import ClassifierScore
@@ -140,6 +142,49 @@ def test_a_model_in_the_lists_folder_and_newlines(recipe: Path, tmp_path: Path) 
     text = "the buy\nclick\u2028here of"
     scores = [score(text, newlines) for newlines in ("blanks", "line separators are blanks", "removed")]
     assert len({*scores}) == 3
+
+
+def test_a_score_is_a_column_of_the_corpus(recipe: Path, tmp_path: Path) -> None:
+    recipe.write_text(RECIPE.replace("min_score = 0.6", 'keep = "score"').replace("max_score = 0.02", 'keep = "score"'))
+    inputs = [str(path) for path in SAMPLES]
+    for name, given in (("scored", recipe), ("plain", "c4")):
+        c4pipe.build_corpus(inputs, output=tmp_path / name, recipe=given, lists=LISTS, workers=1)
+    found: Any = ({page["url"]: page for page in read.documents(tmp_path / name)} for name in ("scored", "plain"))
+    scored, plain = found
+    assert {url: page["text"] for url, page in scored.items()} == {url: page["text"] for url, page in plain.items()}
+    model = ListedRecipe.choose(recipe, lists=LISTS).lists.classifiers["high_quality"].classifier()
+    same = 0
+    for page in scored.values():
+        same += page["high_quality"] == model.scores(page["text"].encode()).get("hq", 0.0)
+        assert page["high_quality"] + page["advertising"] in (0.0, pytest.approx(1, abs=1e-4)), "0: no known word"
+    assert len({page["high_quality"] for page in scored.values()}) > 1
+    assert same > len(scored) / 2, "repeated spans are removed from the others"
+    assert c4pipe.open_corpus(tmp_path / "scored").recipe.columns == ("high_quality:float", "advertising:float")
+
+
+def test_a_text_keeps_its_columns_beside_a_score(recipe: Path, tmp_path: Path) -> None:
+    rows = [{"text": "the sea and the land", "points": 3}, {"text": "buy here, click here", "points": 5}]
+    Path("texts.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    as_is = RECIPES["as-is"].with_rule(ClassifierScore("hq", model="quality.bin", keep="score"))
+    recipe.write_text(
+        'base = "as-is"\nrules = [{ rule = "classifier_score", name = "hq" }]\n'
+        '[hq]\nmodel = "quality.bin"\nkeep = "score"'
+    )
+    assert main(["import", "texts.jsonl", "--columns", "points:int", "--recipe", "scored.toml", "--output", "c"]) in (
+        0,
+        4,
+    )
+    documents: Any = read.documents("c")
+    pages = {page["points"]: page["hq"] for page in documents}
+    assert pages[3] > 0.9 > 0.1 > pages[5]
+    assert as_is.columns == ("hq:float",)
+    assert as_is.with_columns(("points:int",)).input_columns == ("points:int",)
+    with pytest.raises(UsageError, match="can't stand in the stage final"):
+        C4.with_rule(ClassifierScore("hq", keep="score"), stage="final")
+    with pytest.raises(UsageError, match="column hq is named twice"):
+        as_is.with_columns(("hq:string",))
+    with pytest.raises(UsageError, match="the rule hq makes the column hq: rename one of the two"):
+        as_is.with_columns(("hq:float",))
 
 
 MISTAKES: Sequence[tuple[str, str]] = [
