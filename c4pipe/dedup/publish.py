@@ -22,6 +22,7 @@ from c4pipe.io import lock
 from c4pipe.io.atomic import write_text
 from c4pipe.io.json_files import write_json
 from c4pipe.io.paths import StoragePath, check_inner, file_sizes, list_names, remove_tree
+from c4pipe.io.versions import versions
 from c4pipe.io.words import format_count, short
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report import card, html_page
@@ -226,7 +227,7 @@ def begin(output: StoragePath, identity: Mapping[str, Any], expected: Sequence[s
 def prepare_to_finish() -> None:
     """Loads the modules that `finish` needs, so that it takes less time in this process."""
     compile_templates()
-    manifest_file.versions()
+    versions()
 
 
 def finish(output: StoragePath, report: Report, publication_token: str, moved: Sequence[bytes] | None = None) -> None:

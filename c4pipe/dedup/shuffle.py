@@ -25,6 +25,12 @@ FEWEST_BITS = 3  # eight buckets even for a small crawl, so that all workers hav
 TASKS = 4096
 """The most groups of files in a job: with one group for each file, a crawl would have half a billion blocks of rows."""
 
+GROUPS = 16
+"""Fewer groups do not come of files that share a group."""
+
+FEW_ROWS = 4096
+"""Rows of small files that make a group."""
+
 _OCCURRENCE = [("page", "<u8"), ("unit", "<u4")]
 
 STALE_ROW = np.dtype([("file", "<u4"), ("row", "<u4")])
@@ -162,9 +168,11 @@ SHUFFLES = {
 def group_size(files: int, rows: int) -> int:
     """Returns how many files make a group, for a number of files and their rows.
 
-    A crawl of many files has large groups, but no group has more rows than a bucket.
+    A crawl of many files has large groups, but no group has more rows than a bucket. Files of few pages share a group,
+    since each step costs about a millisecond for a group; but all workers have groups.
     """
-    return max(1, min(-(-files // TASKS), BUCKET_BYTES * files // max(1, rows * SPAN_ROW.itemsize)))
+    few = min(files // GROUPS, FEW_ROWS * files // max(1, rows))
+    return max(1, min(max(few, -(-files // TASKS)), BUCKET_BYTES * files // max(1, rows * SPAN_ROW.itemsize)))
 
 
 def bucket_bits(rows: int, row_bytes: int) -> int:

@@ -33,7 +33,7 @@ def log_to(path: Path | None, command: Sequence[str], on_error: Callable[[str], 
     if path is None:
         yield
         return
-    from c4pipe.corpus.manifest import versions
+    from c4pipe.io.versions import versions
     from c4pipe.native import kernels
 
     try:

@@ -31,6 +31,7 @@ from c4pipe.io.json_files import decode_checked_json, encode_checked_json, write
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, check_inner, read_file, remove_tree, storage_path
 from c4pipe.io.text import lines_of
+from c4pipe.io.versions import versions
 from c4pipe.io.words import error_reason
 from c4pipe.report import card, html_page
 from c4pipe.report.data import (
@@ -324,7 +325,7 @@ def _manifest_without(
         **identity,
         "counts": dict(sorted(counts.items())),
         "shards": sorted((file for part in parts for file in part["shards"]), key=lambda file: str(file["path"])),
-        "versions": manifest_file.versions(),
+        "versions": versions(),
     }
     return cast(Manifest, values)
 

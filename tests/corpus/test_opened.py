@@ -20,6 +20,7 @@ from c4pipe.corpus.writer import FORMATS, SCHEMA
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.corpus_rules import Validation
 from c4pipe.filters.hashes import is_validation, normalise_url, page_key
+from c4pipe.io import versions
 from c4pipe.recipes.presets import RECIPES
 from tests.helpers.corpora import contents, edit_manifest, largest_shard, read_manifest
 from tests.helpers.web import serve
@@ -250,9 +251,9 @@ def test_a_column_that_a_file_lacks(tmp_path: Path) -> None:
 def test_what_a_manifest_holds(small_corpus: Path) -> None:
     manifest = json.loads((small_corpus / "manifest.json").read_text())
     assert (manifest["format"], manifest["version"]) == ("c4pipe corpus", 3)
-    assert manifest["versions"] == manifest_file.versions()
+    assert manifest["versions"] == versions.versions()
 
 
 def test_a_library_that_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifest_file, "_LIBRARIES", ("isal", "a-library-that-is-not-installed"))
-    assert list(manifest_file.versions()) == ["c4pipe", "python", "zlib", "isal"]
+    monkeypatch.setattr(versions, "_LIBRARIES", ("isal", "a-library-that-is-not-installed"))
+    assert list(versions.versions()) == ["c4pipe", "python", "zlib", "isal"]

@@ -222,7 +222,10 @@ def test_span_rows(values: list[tuple[int, list[int]]], file: int, before: int) 
         (72_000, 72_000 * 140_000, 18),
         (7_200_000, 7_200_000 * 140_000, 19),  # no more rows than a bucket has
         (72_000, 72_000 * 10_000_000, 1),
-        (72_000, 0, 18),
+        (72_000, 0, 4500),
+        (10_000, 10_000 * 12, 341),  # files of a page share a group
+        (300, 300 * 12, 18),  # but all workers have groups
+        (31, 31, 1),
     ],
 )
 def test_group_size(files: int, rows: int, size: int) -> None:
