@@ -48,7 +48,7 @@ class ClassifierScore(PageRule):
     counts = "float"
     needs = ("classifiers",)
     names_itself = True
-    files = ("model",)
+    file_parameters = ("model",)
     model: str = "classifier.bin"
     label: str = "hq"
     min_score: Share = 0.0
@@ -62,7 +62,7 @@ class ClassifierScore(PageRule):
             raise UsageError(f"the rule {type(self).name} has the name {self.name!r}: use small letters, digits and _")
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def made_columns(self) -> tuple[str, ...]:
         """The column of the probability."""
         return (f"{self.name}:float",) if self.keep == "score" else ()
 

@@ -80,7 +80,7 @@ class Rule:
         stage: the stage to which a recipe file's `on` adds the rule; "" for its stage in the first recipe that has it.
         needs: the names of the lists that it needs (fields of `Lists`).
         names_itself: whether `name` is a parameter, so that a recipe can have several rules of the class.
-        files: the parameters that say where a file is. A recipe's fingerprint has the file's digest instead.
+        file_parameters: the parameters that say where a file is. A recipe's fingerprint has the file's digest instead.
 
     Raises UsageError, with the allowed values, for a parameter with another value.
     """
@@ -92,14 +92,14 @@ class Rule:
     stage: ClassVar[str] = ""
     needs: ClassVar[tuple[str, ...]] = ()
     names_itself: ClassVar[bool] = False
-    files: ClassVar[tuple[str, ...]] = ()
+    file_parameters: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         for name, hint in _hints(type(self)):
             object.__setattr__(self, name, _checked(self, name, getattr(self, name), hint))
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def made_columns(self) -> tuple[str, ...]:
         """The columns of pages that the rule makes, such as `score:float`."""
         return ()
 

@@ -89,7 +89,7 @@ class Recipe:
 
     @property
     def _made_columns(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(column for _, rule in self.rules() for column in rule.columns))
+        return tuple(dict.fromkeys(column for _, rule in self.rules() for column in rule.made_columns))
 
     @property
     def input_columns(self) -> tuple[str, ...]:
@@ -297,7 +297,7 @@ class Recipe:
         """
         rules: dict[str, Any] = {}
         for stage in STAGES:  # the digests say which files were used: where they are does not count
-            each = [(_rule_to_json(rule), rule.files) for rule in getattr(self, stage)]
+            each = [(_rule_to_json(rule), rule.file_parameters) for rule in getattr(self, stage)]
             rules[stage] = [{name: value for name, value in of.items() if name not in files} for of, files in each]
         if self.extraction:
             rules["extraction"] = self.extraction
