@@ -19,7 +19,11 @@ GROUP = "c4pipe.runners"
 """The group of entry points that add runners."""
 
 _LOCAL = "c4pipe.runners.local_runner:LOCAL"
-_NAMED = {"spark": "c4pipe.runners.spark_options:SPARK", "slurm": "c4pipe.runners.slurm:SLURM"}
+_NAMED = {
+    "ray": "c4pipe.runners.ray_options:RAY",
+    "spark": "c4pipe.runners.spark_options:SPARK",
+    "slurm": "c4pipe.runners.slurm:SLURM",
+}
 _OTHERS = "c4pipe.runners.beam_options:BEAM"  # Beam has names of its own, and takes the paths of classes
 
 

@@ -70,7 +70,7 @@ MISTAKES = [
     ("a runner for recipes", ["recipes", "--", FLINK], 2, ["recipes", FLINK]),
     ("c4pipe's option after --", ["build", CRAWL, *OUTPUT, FLINK, "--", "--format=json"], 2, ["--format", "before"]),
     ("no such runner", ["build", CRAWL, *OUTPUT, "--runner", "sprak"], 2, ["sprak", "similar: spark"]),
-    ("no runner", ["build", CRAWL, *OUTPUT, "--runner="], 2, ["--runner", "there are spark, slurm, Bundle"]),
+    ("no runner", ["build", CRAWL, *OUTPUT, "--runner="], 2, ["--runner", "there are ", " spark, slurm, Bundle"]),
     ("this machine as a name", ["dedup", "w", *OUTPUT, "--runner", "LocalRunner"], 2, ["leave out --runner"]),
     ("no such mode", ["build", CRAWL, *OUTPUT, DIRECT, "--direct_running_mode", "nonsense"], 2, ["nonsense", "in_"]),
     ("a mode of no runner", ["build", CRAWL, *OUTPUT, "--direct_running_mode", "nonsense"], 2, ["'nonsense'"]),

@@ -234,11 +234,3 @@ def build_on(folder: Path, pages: Sequence[Page], *options: str) -> dict[str, by
 def test_beam_gives_the_bytes_of_this_machine(tmp_path: Path) -> None:
     pages = pages_of(made_texts(60))
     assert build_on(tmp_path / "beam", pages, "--runner", "DirectRunner") == build_on(tmp_path / "here", pages)
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("java"), reason="this machine has no Java, which Spark needs")
-def test_spark_gives_the_bytes_of_this_machine(tmp_path: Path) -> None:
-    pages = pages_of(made_texts(60))
-    assert build_on(tmp_path / "spark", pages, "--runner", "spark") == build_on(tmp_path / "here", pages)

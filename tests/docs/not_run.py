@@ -6,6 +6,7 @@ them are still given to its parser, and Python is compiled (tests/docs/test_page
 
 CRAWL = "it reads a crawl of Common Crawl, for hours, from the network"
 NETWORK = "it downloads from the network"
+RAY = "it needs a cluster of Ray; tests/runners/test_ray_runner.py does the same on nodes of one machine"
 SPARK = "it needs a Spark cluster; `make spark` does the same on clusters of one machine"
 GOOGLE = "it needs a project of Google Cloud, or Docker; `make dataflow` does what can be done without"
 ARRAY = "it needs Slurm or AWS Batch; tests/docs/test_arrays.py runs both scripts with the variables of each scheduler"
@@ -71,6 +72,7 @@ NOT_RUN = (
         "c4pipe report corpus --opt-outs *",
         "tests/recipes/test_opt_outs.py makes the lists and runs it",
     ),
+    ("docs/ray.md", "import c4pipe*ray.init*", RAY),
     ("docs/spark.md", "mvn *", NETWORK),
     ("docs/spark.md", "java *", SPARK),
     ("docs/spark.md", "*venv_pack*", SPARK),

@@ -185,14 +185,17 @@ def test_a_stopped_run_goes_on_inside_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "runner", [pytest.param("spark", marks=pytest.mark.spark), pytest.param("DirectRunner", marks=pytest.mark.beam)]
+    ("runner", "kind"),
+    [
+        pytest.param("spark", "jsonl", marks=pytest.mark.spark),
+        pytest.param("DirectRunner", "parquet", marks=pytest.mark.beam),
+    ],
 )
-def test_parts_on_runners(runner: str, tmp_path: Path) -> None:
-    for kind in ("jsonl", "parquet"):
-        path = write(tmp_path / kind, kind)
-        whole = made(path, tmp_path / f"whole-{kind}", 1 << 40)
-        assert made(path, tmp_path / f"parts-{kind}", SIZE, runner=runner, workers=None) == whole
-        assert len(work_files(tmp_path / f"parts-{kind}")) > 4
+def test_parts_on_runners(runner: str, kind: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "in", kind)
+    whole = made(path, tmp_path / "whole", 1 << 40)
+    assert made(path, tmp_path / "parts", SIZE, runner=runner, workers=None) == whole
+    assert len(work_files(tmp_path / "parts")) > 4
 
 
 _RUN = "import sys; from c4pipe.jobs import parts; from c4pipe.cli import main; parts.PART_BYTES = int(sys.argv.pop(1))"
