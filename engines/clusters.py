@@ -15,6 +15,9 @@ from pathlib import Path
 
 from fetch import Engines
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tests.helpers.slurm_cluster import missing_program, slurm_cluster
+
 HOST = "127.0.0.1"
 BOOT = Path(sys.executable).parent / "c4pipe-boot"
 PROCESS = ["--environment_type=PROCESS", f"--environment_config={json.dumps({'command': str(BOOT)})}"]
@@ -53,6 +56,17 @@ _TASK_MANAGER = {
 def local(workers: int) -> Iterator[list[str]]:
     """The local runner."""
     yield ["--workers", str(workers)]
+
+
+@contextmanager
+def slurm(folder: Path) -> Iterator[list[str]]:
+    """A Slurm of two nodes without a common /tmp, whose arrays have at most three tasks; it needs root."""
+    if reason := missing_program():
+        sys.exit(reason)
+    with slurm_cluster(largest_array=3, shared=folder) as cluster:
+        os.environ.update({name: cluster.environment[name] for name in ("SLURM_CONF", "PATH", "PYTHONPATH")})
+        options = ["--cpus-per-task=2", "--mem-per-cpu=1G", "--files-per-task=1", "--array-parallelism=2"]
+        yield ["--wait", "--runner", "slurm", "--", *options]
 
 
 @contextmanager

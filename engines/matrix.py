@@ -31,7 +31,7 @@ from stores import store
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
-from measuring import adopt_orphans, descendants, last_line, tree_bytes, wait_for_all  # noqa: E402
+from measuring import adopt_orphans, cpu_of_children, descendants, last_line, tree_bytes, wait_for_all  # noqa: E402
 
 from c4pipe.io.paths import StoragePath, storage_path  # noqa: E402
 
@@ -134,6 +134,7 @@ def engines_of(tools: Engines) -> dict[str, Engine]:
         ),
         "spark-3.5-local": Engine(lambda folder: clusters.spark_local(tools.spark), vocabulary=False, short=True),
         "spark-3.5": Engine(lambda folder: clusters.spark_cluster(tools.spark, folder)),
+        "slurm": Engine(clusters.slurm, vocabulary=False),
         "prism": Engine(lambda folder: clusters.prism(tools, folder), short=True),
         "beam-spark-local": Engine(lambda folder: clusters.beam_spark_local(tools, folder), short=True),
         "beam-spark": Engine(lambda folder: clusters.beam_spark_cluster(tools, folder)),
@@ -295,6 +296,8 @@ def _result(corpus: StoragePath, vocabulary: StoragePath | None, seconds: float,
 def run_rows(rows: dict[str, Engine], given: list[str], inputs: Sequence[str], folder: Path) -> list[str]:
     """Runs the rows one after the other and prints the table.
 
+    In it, `s` is for the corpus alone; the CPU seconds are those of the whole row, with the start of the engine.
+
     Args:
         rows: the engines by the names of the rows.
         given: the options of `build` for input, recipe and shards.
@@ -305,8 +308,12 @@ def run_rows(rows: dict[str, Engine], given: list[str], inputs: Sequence[str], f
         what is wrong: a text for each row that failed, and a sentence if two rows differ.
     """
     results, wrong = list[Result](), list[str]()
-    print(f"{'engine':18}{'pages':>7}{'bytes':>11}  {'corpus':18}{'vocabulary':16}{'s':>8}{'peak MB':>9}", flush=True)
+    print(
+        f"{'engine':18}{'pages':>7}{'bytes':>11}  {'corpus':18}{'vocabulary':16}{'s':>8}{'CPU s':>8}{'peak MB':>9}",
+        flush=True,
+    )
     for name, engine in rows.items():
+        before = cpu_of_children()
         try:
             row = run_row(name, engine, given, inputs, folder / name.replace(":", "-"))
         except (Exception, SystemExit) as error:  # whatever it is, the other rows have their results
@@ -316,7 +323,8 @@ def run_rows(rows: dict[str, Engine], given: list[str], inputs: Sequence[str], f
             continue
         results.append(row)
         digests = f"{row.digest}  {row.vocabulary:16}"
-        print(f"{name:18}{row.pages:7,}{row.size:11,}  {digests}{row.seconds:8.1f}{row.memory / 1e6:9,.0f}", flush=True)
+        cost = f"{row.seconds:8.1f}{cpu_of_children() - before:8.1f}{row.memory / 1e6:9,.0f}"
+        print(f"{name:18}{row.pages:7,}{row.size:11,}  {digests}{cost}", flush=True)
     if len({row.digest for row in results}) > 1 or len({row.vocabulary for row in results} - {""}) > 1:
         wrong.append("the corpora or the vocabularies differ")
     return wrong
