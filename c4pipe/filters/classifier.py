@@ -54,7 +54,7 @@ class FastTextClassifier:
         rows = np.empty(0, dtype=np.int32) if model.pruned is None else _bucket_rows(model)
         sums = text_kernel.Classifier if text_kernel else Sums
         ngrams = (model.buckets, model.word_ngrams, model.shortest, model.longest)
-        self._sums = sums(dictionary, model.words, self._table, len(self.labels), *ngrams, rows).sums
+        self._sums = sums(dictionary, model.words, self._table, len(self.labels), ngrams, rows).sums
 
     def scores(self, text: bytes) -> dict[str, float]:
         """Returns the probability of each label for a text in UTF-8; none where the model knows nothing of it.
@@ -159,20 +159,22 @@ class Sums:
         words: int,
         table: npt.NDArray[np.int32],
         labels: int,
-        buckets: int,
-        word_ngrams: int,
-        shortest: int,
-        longest: int,
+        ngrams: tuple[int, int, int, int],
         bucket_rows: npt.NDArray[np.int32],
     ) -> None:
-        """Takes the parts of a model (see `ModelFile`); `bucket_rows` is empty for a model that is not pruned."""
+        """Takes the parts of a model (see `ModelFile`).
+
+        Args:
+            dictionary, words, labels: the entries, the number of words and the number of labels.
+            table: the products.
+            ngrams: `buckets`, `word_ngrams`, `shortest` and `longest`.
+            bucket_rows: see `_bucket_rows`; empty for a model that is not pruned.
+        """
         entries = (each[1] for each in re.finditer(rb"([^\0]*)\0.{9}", dictionary, re.DOTALL))
         self._rows = {word: row for row, word in enumerate(entries) if row < words}
         self._words = words
         self._table = table.reshape(-1, labels)
-        self._buckets = buckets
-        self._word_ngrams = word_ngrams
-        self._sizes = (shortest, longest)
+        self._buckets, self._word_ngrams, *self._sizes = ngrams
         self._bucket_rows = bucket_rows
 
     def sums(self, line: bytes) -> tuple[int, tuple[int, ...]]:

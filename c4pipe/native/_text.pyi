@@ -50,10 +50,7 @@ class Classifier:
         words: int,
         table: npt.NDArray[np.int32],
         labels: int,
-        buckets: int,
-        word_ngrams: int,
-        shortest: int,
-        longest: int,
+        ngrams: tuple[int, int, int, int],
         bucket_rows: npt.NDArray[np.int32],
     ) -> None: ...
     def sums(self, line: bytes) -> tuple[int, tuple[int, ...]]: ...

@@ -97,8 +97,8 @@ def test_c_refuses_parts_that_contradict_each_other() -> None:
     table = np.zeros((2, 2), dtype=np.int32)
     none = np.empty(0, dtype=np.int32)
     entry = b"a\0" + bytes(9)
-    assert text_kernel.Classifier(entry, 1, table, 2, 1, 2, 0, 0, none).sums(b"a")[0] == 2
+    assert text_kernel.Classifier(entry, 1, table, 2, (1, 2, 0, 0), none).sums(b"a")[0] == 2
     for changed in ((b"a\0", 1, 2, 1), (entry, 2, 2, 1), (entry, 1, 2, 2), (entry, 1, 3, 1), (entry, 1, 0, 1)):
         words, count, labels, buckets = changed
         with pytest.raises(ValueError, match=r"contradict|cut off"):
-            text_kernel.Classifier(words, count, table, labels, buckets, 2, 0, 0, none)
+            text_kernel.Classifier(words, count, table, labels, (buckets, 2, 0, 0), none)

@@ -306,7 +306,7 @@ static PyObject *classifier_new(PyTypeObject *type, PyObject *args, PyObject *Py
     Classifier *self = (Classifier *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
-    int failed = !PyArg_ParseTuple(args, "y*iy*iiiiiy*", &self->dictionary, &self->word_count, &self->table,
+    int failed = !PyArg_ParseTuple(args, "y*iy*i(iiii)y*", &self->dictionary, &self->word_count, &self->table,
                                    &self->labels, &self->buckets, &self->word_ngrams, &self->shortest,
                                    &self->longest, &self->bucket_rows);
     self->reciprocal = self->buckets > 0 ? UINT64_MAX / (uint64_t)self->buckets : 0;
