@@ -132,6 +132,10 @@ def engines_of(tools: Engines) -> dict[str, Engine]:
             vocabulary=False,
             logged="another attempt succeeded",
         ),
+        "spark-connect": Engine(lambda folder: clusters.spark_connect(spark_4, folder)),
+        "spark-connect-killed": Engine(
+            lambda folder: clusters.spark_connect(spark_4, folder), vocabulary=False, killed=executor
+        ),
         "spark-3.5-local": Engine(lambda folder: clusters.spark_local(tools.spark), vocabulary=False, short=True),
         "spark-3.5": Engine(lambda folder: clusters.spark_cluster(tools.spark, folder)),
         "slurm": Engine(clusters.slurm, vocabulary=False),
