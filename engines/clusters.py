@@ -15,6 +15,9 @@ from pathlib import Path
 
 from fetch import Engines
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tests.helpers.slurm_cluster import missing_program, slurm_cluster
+
 HOST = "127.0.0.1"
 BOOT = Path(sys.executable).parent / "c4pipe-boot"
 PROCESS = ["--environment_type=PROCESS", f"--environment_config={json.dumps({'command': str(BOOT)})}"]
@@ -56,6 +59,17 @@ def local(workers: int) -> Iterator[list[str]]:
 
 
 @contextmanager
+def slurm(folder: Path) -> Iterator[list[str]]:
+    """A Slurm of two nodes without a common /tmp, whose arrays have at most three tasks; it needs root."""
+    if reason := missing_program():
+        sys.exit(reason)
+    with slurm_cluster(largest_array=3, shared=folder) as cluster:
+        os.environ.update({name: cluster.environment[name] for name in ("SLURM_CONF", "PATH", "PYTHONPATH")})
+        options = ["--cpus-per-task=2", "--mem-per-cpu=1G", "--files-per-task=1", "--array-parallelism=2"]
+        yield ["--wait", "--runner", "slurm", "--", *options]
+
+
+@contextmanager
 def prism(engines: Engines, folder: Path) -> Iterator[list[str]]:
     """Beam's own portable engine."""
     yield ["--runner=PrismRunner", f"--prism_location={engines.prism}", "--environment_type=LOOPBACK"]
@@ -73,6 +87,23 @@ def spark_cluster(home: Path, folder: Path, conf: Sequence[str] = ()) -> Iterato
     """Spark itself on a standalone cluster of a master and two workers."""
     with _spark_environment(home), spark_master(home, folder) as master:
         yield [*_native(master), *(part for setting in conf for part in ("--conf", setting))]
+
+
+@contextmanager
+def spark_connect(home: Path, folder: Path) -> Iterator[list[str]]:
+    """A server of Spark Connect on the same cluster."""
+    port = free_port()
+    command = [str(home / "bin" / "spark-submit"), "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    settings = {"spark.connect.grpc.binding.port": port, "spark.driver.host": HOST, "spark.ui.enabled": "false"}
+    command += [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    log = folder / "connect.log"
+    with (
+        _spark_environment(home),
+        spark_master(home, folder) as master,
+        started([*command, "--master", master, "spark-internal"], log) as program,
+    ):
+        wait(lambda: listens(port), "Spark Connect's server", log, program)
+        yield ["--runner=spark", f"--spark-master=sc://{HOST}:{port}"]
 
 
 @contextmanager

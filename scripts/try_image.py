@@ -28,8 +28,11 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES_KEPT = 38
 """The pages that recipe `c4` keeps of the sample crawl."""
 BUILD = ["build", "/samples/crawl", "--lists", "/samples/lists", "--output", "corpus", "--quiet"]
-PACKAGES = {"PYTHON_IMAGE": "python3,python3-venv,ca-certificates", "BUILD_IMAGE": "gcc,libc6-dev,python3-dev"}
-"""What debootstrap adds to Debian for a base image. A stage that builds has the packages of both."""
+PYTHON = "python3,python3-venv,ca-certificates"
+"""What debootstrap adds to Debian, in place of PYTHON_IMAGE."""
+COMPILER = ("gcc", "libc6-dev", "python3-dev")
+"""What BUILD_IMAGE has besides."""
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 NETWORK = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "PIP_CERT", "PIP_INDEX_URL", "SSL_CERT_FILE")
 
 
@@ -110,13 +113,22 @@ class Chroot:
     def base(self, variable: str) -> Path:
         """Returns the folder of a base image; makes it when it is first asked for."""
         target = self.folder / variable
-        if not target.exists():
-            packages = PACKAGES["PYTHON_IMAGE"]
-            if variable == "BUILD_IMAGE":
-                packages += f",{PACKAGES[variable]}"
-            print(f"+ debootstrap {variable}: {packages}", flush=True)
-            options = ["--variant=minbase", f"--include={packages}"]
-            with (self.folder / f"{variable}.log").open("w") as log:
+        if not target.exists() and variable == "BUILD_IMAGE":
+            subprocess.run(["cp", "-a", str(self.base("PYTHON_IMAGE")), str(target)], check=True)
+            install = [
+                "apt-get",
+                "install",
+                "--yes",
+                "--no-install-recommends",
+                "-qq",
+                "--option=Dpkg::Use-Pty=0",
+                *COMPILER,
+            ]
+            self.run(target, {"PATH": PATH, "DEBIAN_FRONTEND": "noninteractive"}, "/", install)
+        elif not target.exists():
+            options = ["--variant=minbase", f"--include={PYTHON}"]
+            print("+ debootstrap", *options, flush=True)
+            with (self.folder / "debootstrap.log").open("w") as log:
                 subprocess.run(["debootstrap", *options, "bookworm", str(target)], check=True, stdout=log)
             (target / "dev/shm").chmod(0o1777)
             for path in {"/etc/resolv.conf", *filter(None, map(os.environ.get, ("PIP_CERT", "SSL_CERT_FILE")))}:
@@ -128,7 +140,7 @@ class Chroot:
         """Runs the instructions of a stage; returns its folder, its variables, and where its commands run."""
         root = self.folder / f"stage-{len(self.stages)}"
         subprocess.run(["cp", "-a", str(self.base(stage.base)), str(root)], check=True)
-        variables = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+        variables = {"PATH": PATH}
         where = "/"
         for name, given in stage.steps:
             print("+", name, given, flush=True)
@@ -210,10 +222,10 @@ def main() -> None:
         corpus = (try_in_chroot if options.chroot else try_in_docker)(folder)
         manifest = json.loads((corpus / "manifest.json").read_text())
         owner = (corpus / "manifest.json").stat().st_uid
-    kept = manifest["counts"]["pages.kept"]
-    if (kept, owner) != (PAGES_KEPT, 1000):
-        sys.exit(f"the corpus has {kept} pages of user {owner}, not {PAGES_KEPT} of user 1000")
-    print(f"the image built a corpus of {kept} pages, as user {owner}")
+        kept = manifest["counts"]["pages.kept"]
+        if (kept, owner) != (PAGES_KEPT, 1000):
+            sys.exit(f"the corpus has {kept} pages of user {owner}, not {PAGES_KEPT} of user 1000")
+        print(f"the image built a corpus of {kept} pages, as user {owner}", flush=True)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from c4pipe.clean import file_cleaner
 from c4pipe.errors import C4pipeError, hide_secrets
 from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.streams import InputOpener
+from c4pipe.io.words import error_reason
 from c4pipe.jobs.logs import LOG
 from c4pipe.jobs.options import CRAWL_KINDS, check_input_kind
 from c4pipe.recipes.choose import PathArgument
@@ -121,7 +122,7 @@ class _ReadFile(CountingFn):
                 file_cleaner.check_records(counted.first, counts)
         except (OSError, NoRecordError) as error:
             if counts["pages.read"] or not isinstance(error, DownloadError | NoRecordError):
-                raise C4pipeError(f"{file.path} can't be read: {error}") from error
+                raise C4pipeError(f"{file.path} can't be read: {error_reason(error, of=file.path)}") from error
             self._add_missing(file, f"{file.path} {error}" if isinstance(error, NoRecordError) else str(error))
             return
         self._counts.update(counts)

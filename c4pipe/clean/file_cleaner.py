@@ -27,7 +27,7 @@ from c4pipe.io.downloads import ByteStream
 from c4pipe.io.gzip_members import start_size
 from c4pipe.io.parquet_footer import UNREADABLE
 from c4pipe.io.paths import StoragePath
-from c4pipe.io.streams import EndsDigest, WebPath
+from c4pipe.io.streams import EndsDigest, input_path
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.columns import COPIES_COLUMN
@@ -132,13 +132,20 @@ class TextSource:
     """A Parquet file of text, or a part of a large file of text (a `PageSource`)."""
 
     def __init__(
-        self, items: Iterator[tuple[Page | Damage, float]], name: str, file_bytes: int, ends: str, part: Part | None
+        self,
+        items: Iterator[tuple[Page | Damage, float]],
+        path: str,
+        name: str,
+        size: int,
+        ends: str,
+        part: Part | None,
     ) -> None:
-        """Takes the documents and the shares read before, the file's name, bytes and digest of its ends, the part."""
+        """Takes the documents and the shares read before, and the path, name, size, digest and part of the file."""
         self.name = name
         self.size = 0
-        self._items, self._bytes, self._ends = items, file_bytes, ends
-        self._length = file_bytes // (part.of if part else 1)
+        self._path = path
+        self._items, self._bytes, self._ends = items, size, ends
+        self._length = size // (part.of if part else 1)
 
     def items(self) -> Iterator[Page | Damage]:
         """Yields the documents in their order, and the damage.
@@ -152,7 +159,7 @@ class TextSource:
         except OSError:
             raise
         except UNREADABLE as error:
-            raise C4pipeError(f"{self.name} can't be read: {error_reason(error)}") from error
+            raise C4pipeError(f"{self._path} can't be read: {error_reason(error)}") from error
         self.size = self._bytes  # also of a part: the headers of all parts name the whole file
 
     def ends_sha256(self) -> str:
@@ -226,7 +233,8 @@ class WetFileCleaner:
 
     def clean_text(
         self,
-        file: StoragePath | WebPath | ByteStream,
+        path: str,
+        stream: ByteStream | None,
         size: int,
         ends_sha256: str,
         target: StoragePath,
@@ -235,7 +243,9 @@ class WetFileCleaner:
         """Writes the work file `target` of a Parquet file of text, or of a part of a file of text, as `clean` does.
 
         Args:
-            file: the path of a Parquet file; for a part of another file, a stream (see `read_part_pages`).
+            path: the path or URL of the file.
+            stream: for a part of a file that is not Parquet, the file from there on (see `read_part_pages`); None for
+                Parquet.
             size: the bytes of the file.
             ends_sha256: the digest of its ends.
             target: the path of the work file, which has the name of the input.
@@ -244,18 +254,18 @@ class WetFileCleaner:
         Raises C4pipeError where the file is no Parquet or lacks the column of the text, and the errors of `clean`.
         """
         assert self._layout
-        name, columns = part_of(target.name)[0].removesuffix(".parquet"), self._recipe.columns
-        if isinstance(file, StoragePath | WebPath):
-            items = read_parquet_pages(file, name, self._layout, columns, part)
+        name, columns = part_of(target.name)[0].removesuffix(".parquet"), self._recipe.input_columns
+        if stream is None:
+            items = read_parquet_pages(input_path(path), name, self._layout, columns, part)
         else:
             assert part
-            items = read_part_pages(file, name, self._layout, columns, part)
-        source = TextSource(items, name, size, ends_sha256, part)
+            items = read_part_pages(stream, name, self._layout, columns, part)
+        source = TextSource(items, path, name, size, ends_sha256, part)
         self._clean(source, target, PositionWriter(target), part)
 
     def _reader(self, name: str) -> PageReader:
         """Returns the reader of pages for a file of this name that is read as a stream."""
-        layout, columns = self._layout, self._recipe.columns
+        layout, columns = self._layout, self._recipe.input_columns
         if layout:
             return lambda stream: read_text_pages(stream, name, layout, columns)
         return partial(self._read_pages, source=name) if set(columns) - {COPIES_COLUMN} else self._read_pages

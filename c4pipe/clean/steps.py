@@ -14,7 +14,7 @@ from c4pipe.errors import C4pipeError
 from c4pipe.filters.lists import load_lists
 from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.streams import InputOpener, digest_ends, input_path
+from c4pipe.io.streams import InputOpener, digest_ends
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.flow import Step
@@ -104,9 +104,9 @@ class CleanWetFile(Step):
         ends = digest_ends(partial(self._sources.read_range, source), size)
         if part and not is_parquet(name):
             with self._sources.open_at(source, max(0, part.first - 1)) as stream:
-                self._cleaner.clean_text(stream, size, ends, target, part)
+                self._cleaner.clean_text(source, stream, size, ends, target, part)
         else:
-            self._cleaner.clean_text(input_path(source), size, ends, target, part)
+            self._cleaner.clean_text(source, None, size, ends, target, part)
 
     def _clean_wet(self, source: str, name: str, target: StoragePath) -> None:
         position = PositionWriter(target)

@@ -193,7 +193,9 @@ def no_manifest(folder: InputPath, error: OSError) -> UsageError:
         )
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return UsageError(f"{folder} has no {file}, which build writes last: give the folder of a finished corpus")
-    return UsageError(f"{folder} can't be opened as a corpus: its {file} can't be read: {error_reason(error)}")
+    return UsageError(
+        f"{folder} can't be opened as a corpus: its {file} can't be read: {error_reason(error, of=folder / file)}"
+    )
 
 
 def _opened(folder: InputPath, data: bytes, languages: Sequence[str] | None) -> Corpus:

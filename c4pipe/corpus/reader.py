@@ -190,7 +190,7 @@ def parquet_tables(file: InputPath, columns: Sequence[str], rows: int = TABLE_RO
 
 def unreadable(shard: Shard, error: Exception) -> C4pipeError:
     """Returns the error for a user, given the error that the reading of a shard raised."""
-    return C4pipeError(f"{shard.file} can't be read: {error_reason(error)}")
+    return C4pipeError(f"{shard.file} can't be read: {error_reason(error, of=shard.file)}")
 
 
 def other_rows(shard: Shard, count: str) -> C4pipeError:

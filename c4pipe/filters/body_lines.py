@@ -70,7 +70,5 @@ def resplit(lines: Sequence[str], line_separators: str) -> list[str]:
     """Returns the lines that the line rules see: cut a second time if the recipe says so, else unchanged."""
     if line_separators not in RESPLIT_STAGES:
         return list(lines)
-    # One look at all lines together: most pages have no other line separator.
-    if line_separators == TWICE and len("\n".join(lines).splitlines()) == len(lines):
-        return list(lines)
-    return trimmed(piece for line in lines for piece in line.splitlines())
+    pieces = "\n".join(lines).splitlines()  # one look at all lines together
+    return list(lines) if line_separators == TWICE and len(pieces) == len(lines) else trimmed(pieces)

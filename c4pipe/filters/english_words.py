@@ -70,7 +70,8 @@ class EnglishWords:
         """Returns the number of sentences of a text, which spaCy's sentencizer finds by punctuation."""
         if patterns.has_one_sentence(text):
             return min(1, len(text))
-        tokens = self.tokens(text)
+        # Words are all tokens of a text whose only white space is single blanks, as nearly all lines are.
+        tokens = self.words(text) if " ".join(text.split()) == text else self.tokens(text)
         sentences, ended = min(1, len(tokens)), False
         for token in tokens:
             ends = token in patterns.ENDS_SENTENCE

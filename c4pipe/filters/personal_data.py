@@ -19,6 +19,7 @@ _LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|[01]?[0-9][0-9]?)"
 _DOMAIN = re.compile(rf"(?:{_LABEL}\.)+{_LABEL}|\[(?:{_OCTET}\.){{3}}(?:{_OCTET}|[A-Za-z0-9-]*[A-Za-z0-9]:)\]")
 _IP_ADDRESS = re.compile(rf"(?:{_OCTET}\.){{3}}{_OCTET}")
+_LIKE_ADDRESS = re.compile(r"[0-9]\.[0-9]{1,3}\.[0-9]")
 _WORD = re.compile(r"\w")
 
 # IANA IPv4 Special-Purpose Address Registry: what is not globally reachable. Multicast addresses are.
@@ -84,6 +85,8 @@ class PublicIpAddress(_Mask):
     )
 
     def edit(self, lines: Sequence[str]) -> list[str]:
+        if not _LIKE_ADDRESS.search("\n".join(lines)):  # most pages
+            return list(lines)
         return _masked(lines, ".", _public_ip_addresses, self.replacements)
 
 

@@ -18,7 +18,7 @@ from c4pipe.native import text_kernel
 GOPHER = "Gopher (Rae et al. 2021), A.1.1; counted as in datatrove 0.10.1, gopher_quality_filter.py"
 FINEWEB = "FineWeb (Penedo et al. 2024), 3.6; counted as in datatrove 0.10.1, fineweb_quality_filter.py"
 
-_SENTENCE_MARKS = tuple(characters(TERMINAL_PUNCTUATION))
+_SENTENCE_MARKS = frozenset(characters(TERMINAL_PUNCTUATION))
 
 
 class CountRule(PageRule):
@@ -181,7 +181,8 @@ class ManyEllipsisLines(AtMost):
         if "..." not in words.text and "…" not in words.text:
             return 0.0
         lines = words.split_lines
-        return _share(sum(line.rstrip().endswith(("...", "…")) for line in lines), len(lines))
+        cut = [line for line in lines if "..." in line or "…" in line]  # few lines
+        return _share(sum(line.rstrip().endswith(("...", "…")) for line in cut), len(lines))
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,7 @@ class FewPunctuatedLines(AtLeast):
 
     def count(self, words: PageText) -> float:
         lines = words.filled_lines
-        return _share(sum(line.endswith(_SENTENCE_MARKS) for line in lines), len(lines))
+        return _share([line[-1:] in _SENTENCE_MARKS for line in lines].count(True), len(lines))
 
 
 @dataclass(frozen=True)
@@ -241,7 +242,7 @@ class ManyShortLines(AtMost):
 
     def count(self, words: PageText) -> float:
         lines, most = words.filled_lines, self.max_characters
-        return _share(sum(len(line) <= most for line in lines), len(lines))
+        return _share(sum(map(most.__ge__, map(len, lines))), len(lines))
 
 
 @dataclass(frozen=True)

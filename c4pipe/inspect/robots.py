@@ -141,7 +141,7 @@ class ReadRobots(ScanStep[str, Path]):
                 part = _encode_part(read_robots(counted), self._agents)
         except OSError as error:
             raise C4pipeError(
-                f"{item} can't be read: {error_reason(error)}; the same command reads only what is missing"
+                f"{item} can't be read: {error_reason(error, of=item)}; the same command reads only what is missing"
             ) from error
         if not has_record(counted.first):
             raise C4pipeError(f"{item} {HAS_NO}: {describe_content(counted.first, {})}; copy it again, or leave it out")

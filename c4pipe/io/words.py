@@ -174,13 +174,14 @@ _ERRNO = re.compile(r"^\[Errno -?\d+\] (?P<reason>[^:]+)(?:: '(?P<path>.*)')?$")
 _SIMILAR = 3  # names in a suggestion, at most
 
 
-def error_reason(error: BaseException, with_path: bool = False) -> str:
+def error_reason(error: BaseException, with_path: bool = False, of: object = "") -> str:
     """Returns why something failed, in a few words: `no such file or directory`, `it is not UTF-8 (byte 12)`.
 
     Args:
         error: an error of the system, of Arrow, or of a decoder. For any other error, its own words are returned,
             without secrets of URLs.
         with_path: whether to show the file that an error of the system names, because the sentence names another file.
+        of: the file or URL that the sentence names already: an error that begins with it loses this beginning.
     """
     if isinstance(error, UnicodeDecodeError):
         return f"it is not UTF-8 (byte {error.start:,})"
@@ -189,7 +190,7 @@ def error_reason(error: BaseException, with_path: bool = False) -> str:
     if isinstance(error, OSError) and error.strerror:
         path = error.filename2 or error.filename
         return hide_secrets(f"{path}: {_lower(error.strerror)}") if with_path and path else _lower(error.strerror)
-    message = hide_secrets(str(error).partition("\n")[0])
+    message = hide_secrets(str(error).partition("\n")[0]).removeprefix(f"{hide_secrets(str(of))}: ")
     if re.search("magic bytes|Parquet file size is", message):
         return "it is no Parquet file, or it is cut off"
     if re.search("(?i)thrift|Unexpected end of stream|corrupt|Couldn't deserialize|ZSTD", message):

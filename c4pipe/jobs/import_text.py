@@ -159,8 +159,7 @@ def _check(
                 schema = parquet.schema_arrow
         except UNREADABLE as error:
             advice = "" if isinstance(error, OSError) and is_url(file.path) else "; copy it again, or leave it out"
-            reason = error_reason(error).removeprefix(f"{file.path}: ")
-            raise UsageError(f"{file.path} can't be read: {reason}{advice}") from error
+            raise _unreadable(file, error, advice) from error
         _check_columns(file.path, columns, schema.names)
         try:
             check_columns(schema, [each for each in (*layout.columns, *further) if each in schema.names])
@@ -182,10 +181,15 @@ def _check(
             with opener.open(file.path) as stream:
                 check_line_ends(content_start(stream.read(START)))
         except (OSError, ValueError) as error:
-            raise UsageError(f"{file.path} can't be read: {error_reason(error)}") from error
+            raise _unreadable(file, error) from error
     if further:
         raise UsageError(f"{file.path} is plain text, which has no columns: leave it out, or leave out --columns")
     return None
+
+
+def _unreadable(file: InputFile, error: Exception, advice: str = "") -> UsageError:
+    """Returns the error for a user; the error of a download names its file already."""
+    return UsageError(f"{file.path} can't be read: {error_reason(error, of=file.path)}{advice}")
 
 
 def _kind_of_type(arrow: Any) -> str:
@@ -230,7 +234,7 @@ def _check_json(opener: InputOpener, columns: Sequence[str], address: str, file:
                     for key, value in (row or {}).items():
                         values.setdefault(key, []).append(value)
     except OSError as error:
-        raise UsageError(f"{file.path} can't be read: {error_reason(error)}") from error
+        raise _unreadable(file, error) from error
     if lines and not rows:
         raise UsageError(f"{file.path}: its first lines are no JSON objects: give JSON Lines, one object on each line")
     if rows:

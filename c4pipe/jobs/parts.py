@@ -62,7 +62,7 @@ def _parts(opener: InputOpener, layout: TextLayout, file: InputFile) -> list[Inp
             return [file]
         bounds = _row_groups(file, size) if is_parquet(file.name) else _lines(opener, layout, file, size)
     except (OSError, ValueError) as error:
-        raise C4pipeError(f"{file.path} can't be read: {error_reason(error)}") from error
+        raise C4pipeError(f"{file.path} can't be read: {error_reason(error, of=file.path)}") from error
     if len(bounds) < 3:
         return [file]
     parts = (Part(number, len(bounds) - 1, *span, size) for number, span in enumerate(pairwise(bounds)))
@@ -134,7 +134,9 @@ def _line_numbers(
             ended = pool.map(partial(_count_line_ends, opener, file.path), pairwise(starts))
             lines = [1, *(2 + before for before in accumulate(ended))]
     except OSError as error:
-        raise C4pipeError(f"{file.path} can't be read: {error_reason(error)}; run the command again") from error
+        raise C4pipeError(
+            f"{file.path} can't be read: {error_reason(error, of=file.path)}; run the command again"
+        ) from error
     write_checked_json(kept, LineNumbers(bytes=part.size, ends_sha256=ends, lines=lines))
     return lines
 

@@ -53,6 +53,7 @@ DEDUP = "dedup"
 _PLAN = "plan.pickle"  # only the tasks of a submission read it: they run the code of the folder's owner anyway
 _MOST_TASKS = 1000  # unless the user says how many files a task has
 _FILES_PER_CORE = 2
+_PAUSES = (1, 4, 10, 20, 30)  # seconds: NFS keeps what a folder has for up to a minute (acdirmax of nfs(5))
 _SILENT = 60  # times in a row that Slurm may not answer to --wait
 
 
@@ -63,11 +64,13 @@ class Submission(TypedDict):
         files: the names of the work files of the whole job, without their endings.
         tasks: for each task, the numbers of its files.
         output: the folder of the corpus; "" where `clean` runs alone.
+        accepts_missing: whether files may be missing.
     """
 
     files: list[str]
     tasks: list[list[int]]
     output: str
+    accepts_missing: bool
 
 
 @dataclass(frozen=True)
@@ -168,10 +171,13 @@ def _submit_scripts(
     output: Path | None,
 ) -> str:
     """Writes and submits the scripts of a submission: all of them, or none."""
-    files = [file.work_name for file in plan.files]
-    write_checked_json(
-        folder / TASKS, Submission(files=files, tasks=tasks, output=str(output.absolute()) if output else "")
+    submission = Submission(
+        files=[file.work_name for file in plan.files],
+        tasks=tasks,
+        output=str(output.absolute()) if output else "",
+        accepts_missing=plan.options.max_missing is not None,
     )
+    write_checked_json(folder / TASKS, submission)
     paths = {name: getattr(plan.options, name, None) for name in ("output", "work", "cache", "annotate")}
     absolute = {name: str(storage_path(str(path)).absolute()) for name, path in paths.items() if path}
     changed: dict[str, Any] = dict(runner=None, runner_options=(), wait=False, progress=None, **absolute)
@@ -191,11 +197,11 @@ def _submit_scripts(
             arrays.append(_submit_script(folder, f"clean-{first}", "_%a", options.clean, more, number))
             ids.append(arrays[-1])
         if output is not None:
-            slurm.cancel([task.job for task in active if task.script.stem == DEDUP])
             before = {task.job for task in active if task.array_index is not None}
             after = [f"afterok:{':'.join(arrays)}"] * bool(arrays) + [f"afterany:{':'.join(before)}"] * bool(before)
             more = [f"--dependency={','.join(after)}", "--kill-on-invalid-dep=yes"] if after else []
             ids.append(_submit_script(folder, DEDUP, "", options.dedup, more, DEDUP))
+            slurm.cancel([task.job for task in active if task.script.stem == DEDUP])
     except BaseException as error:
         try:
             slurm.cancel(ids)
@@ -204,11 +210,10 @@ def _submit_scripts(
         if isinstance(error, C4pipeError):
             raise C4pipeError(f"{error}; nothing was submitted") from error
         raise
-    count = sum(map(len, tasks))
-    words = [f"{format_count(count, 'file')} in {format_count(len(tasks), 'task')} (job {', '.join(arrays)})"] * bool(
-        tasks
-    )
-    words += [f"dedup (job {ids[-1]})"] * (output is not None)
+    words = [f"dedup (job {ids[-1]})"] if output else []
+    if tasks:
+        count = format_count(sum(map(len, tasks)), "file")
+        words = [f"{count} in {format_count(len(tasks), 'task')} (job {', '.join(arrays)})", *words]
     return f"submitted: {', then '.join(words)}"
 
 
@@ -280,12 +285,20 @@ def _wait_for_files(plan: CleanPlan, progress: Progress, words: str) -> None:
     assert isinstance(plan.work, Path)
     with watch_clean(progress, plan.work, plan.loads):
         _wait_while_active(plan.work, "clean-")
-    left = work_state(plan).open
-    if left:
-        raise C4pipeError(
-            f"{len(left):,} of {len(plan.files):,} files were not cleaned: c4pipe status {plan.work} says why; the "
-            "same command submits them again"
-        )
+    check_cleaned(plan)
+
+
+def check_cleaned(plan: CleanPlan) -> None:
+    """Raises C4pipeError if a file is not cleaned, after time for NFS, which shows new files only after a while."""
+    for pause in [*_PAUSES, 0]:
+        left = work_state(plan).open
+        if not left:
+            return
+        time.sleep(pause)
+    raise C4pipeError(
+        f"{len(left):,} of {len(plan.files):,} files are not cleaned, {left[0].work_name} is the first: c4pipe status "
+        f"{plan.work} says why; the same command submits them again"
+    )
 
 
 def _wait_while_active(work: Any, name: str) -> None:
@@ -324,10 +337,10 @@ def run_task(folder: Path, task: str, progress: Progress) -> None:
     plan = _read_plan(folder)
     submission = read_submission(folder)
     if task == DEDUP:
-        _check_complete(plan)
-        with only_run(plan.work):
-            clear_abandoned(plan.work)
-            finish(plan, progress)
+        check_cleaned(plan)
+        check_missing(plan)
+        clear_abandoned(plan.work)  # without the lock, which a command that asks for this run may have
+        finish(plan, progress)
         assert not isinstance(plan.options, CleanOptions)
         write_corpus(BuildPlan(plan.options, plan), progress)
         return
@@ -341,15 +354,6 @@ def run_task(folder: Path, task: str, progress: Progress) -> None:
     if left := list(work_state(part).open):
         raise C4pipeError(f"{left[0].work_name} was not cleaned")
     check_missing(part)
-
-
-def _check_complete(plan: CleanPlan) -> None:
-    if left := work_state(plan).open:
-        raise C4pipeError(
-            f"{len(left):,} of {len(plan.files):,} files are not cleaned, {left[0].work_name} is the first: dedup "
-            "needs all files; give the command that submitted it again"
-        )
-    check_missing(plan)
 
 
 def _read_plan(folder: Path) -> CleanPlan:

@@ -69,10 +69,13 @@ def run_status(folder: StoragePath) -> RunStatus:
 def _slurm_status(work: Path, folders: Sequence[Path], done: set[str], missing: set[str]) -> RunStatus:
     submissions = {folder: slurm.read_submission(folder) for folder in folders}
     latest = submissions[folders[-1]]
-    sentences, active = list[str](), list[ActiveTask]()
+    if latest["output"] and read_manifest(Path(latest["output"])):
+        return run_status(Path(latest["output"]))
+    sentences, active, others = list[str](), list[ActiveTask](), "failed"
     try:
         active = active_tasks(work / slurm.FOLDER)
     except C4pipeError as error:
+        others = "not done"
         sentences.append(f"which tasks are queued or run is not known: {error}")
     waiting, running = (slurm.files_of([task for task in active if task.waits is each]) for each in (True, False))
     states, left = Counter[str](), set[str]()
@@ -80,10 +83,10 @@ def _slurm_status(work: Path, folders: Sequence[Path], done: set[str], missing: 
         state = next((state for state, names in (
             ("done", done), ("running", running), ("waiting", waiting), ("missing", missing)
         ) if (part_of(name)[0] if names is missing else name) in names), "")  # fmt: skip
-        states[state or "failed"] += 1
+        states[state or others] += 1
         if not state:
             left.add(name)
-    failed = list(_failures(submissions, left))
+    failed = _failures(submissions, left) if others == "failed" else ()
     sentences += _named([*failed, *(note["error"] for note in missing_files([work]))])
     corpus = next((task for task in active if task.script.stem == slurm.DEDUP), None)
     reason = _reason(folders[-1] / "dedup.log")
@@ -92,15 +95,18 @@ def _slurm_status(work: Path, folders: Sequence[Path], done: set[str], missing: 
         if reasons:
             sentences.append(f"tasks wait: {reasons} (the reason as squeue names it)")
         sentences.append(f"dedup {'waits' if corpus.waits else 'runs'} (job {corpus.job}, {corpus.reason})")
-    elif reason and not active:
+    elif reason:
         sentences.append(f"dedup failed: {reason}")
-    complete = not (latest["output"] or left or active or missing)
-    stopped = not complete and (bool(left or missing) or not active)
+    elif latest["output"] and others == "failed":
+        sentences.append("dedup is not in the queue: Slurm cancels it when a task fails")
+    lacking = bool(left) or (bool(missing) and not latest["accepts_missing"])
+    stopped = lacking or (bool(latest["output"]) and not corpus)
+    complete = not (latest["output"] or active or stopped)
     if complete:
         sentences.append(f"{work} is complete")
-    elif stopped:
+    elif stopped and others == "failed":
         sentences.append("the command that submitted it submits what is left")
-    order = ("done", "running", "waiting", "failed", "missing")
+    order = ("done", "running", "waiting", others, "missing")
     return RunStatus({state: states[state] for state in order if states[state]}, sentences, complete, stopped)
 
 

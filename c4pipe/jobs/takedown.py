@@ -84,15 +84,16 @@ def read_listed(kind: str, path: Path, scheme: str) -> Listed:
     Raises UsageError if the file can't be read, has no entry, or an entry that is no host.
     """
     keys: list[int] = []
-    line = ""
     try:
         for line in filter(None, map(str.strip, lines_of(path))):
-            keys.append(url_key(opt_out_entry(line) if kind == "domains" else normalise_url(line, scheme)))
+            try:
+                entry = opt_out_entry(line) if kind == "domains" else normalise_url(line, scheme)
+            except ValueError as error:
+                raise UsageError(f"--{kind} {path}: {line[:200]!a} can't be used: {error}") from None
+            keys.append(url_key(entry))
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise UsageError(f"--{kind} {path} can't be read: {error_reason(error)}") from error
-    except ValueError as error:
-        raise UsageError(f"--{kind} {path}: {line[:200]!a} can't be used: {error}") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--{kind} {path} can't be read: {error_reason(error)}; give a text file") from error
     if not keys:
         raise UsageError(f"--{kind} {path} has no entry: give one on each line")
     return Listed(kind, digest, sorted_keys(keys), scheme)

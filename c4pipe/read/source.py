@@ -150,7 +150,7 @@ def _text(file: InputPath, verify: bool) -> Source:
             with open_content(cast(BinaryIO, digested), file.name) as content:
                 rows = sum(bool(line.strip()) for line in lines_in(content))
     except (OSError, ValueError) as error:
-        raise UsageError(f"{file} can't be read: {error_reason(error)}") from error
+        raise UsageError(f"{file} can't be read: {error_reason(error, of=file)}") from error
     digest = digested.sha256.hexdigest()
     shard = Shard(file, TEXT_FORMAT, ShardId("", "train", 0, 1), rows, digested.size, digest)
     return Source(str(file), "train", (), digest, (shard,), verify)

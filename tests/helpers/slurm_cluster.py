@@ -118,12 +118,17 @@ class Cluster(NamedTuple):
 
 
 @contextlib.contextmanager
-def slurm_cluster(largest_array: int = 1001) -> Iterator[Cluster]:
-    """Starts a Slurm of two nodes, and ends all of its processes."""
+def slurm_cluster(largest_array: int = 1001, shared: Path | None = None) -> Iterator[Cluster]:
+    """Starts a Slurm of two nodes, and ends all of its processes.
+
+    Args:
+        largest_array: how many tasks an array may have.
+        shared: a folder that all nodes see, also where it is below /tmp; None for a new one.
+    """
     folder = Path(tempfile.mkdtemp(prefix="c4pipe-slurm-", dir="/var/tmp"))
     processes = list[subprocess.Popen[bytes]]()
     try:
-        yield from _cluster(folder, largest_array, processes)
+        yield from _cluster(folder, largest_array, shared or folder / "shared", processes)
     finally:
         for process in reversed(processes):
             process.terminate()
@@ -136,7 +141,9 @@ def slurm_cluster(largest_array: int = 1001) -> Iterator[Cluster]:
         shutil.rmtree(folder)
 
 
-def _cluster(folder: Path, largest_array: int, processes: "list[subprocess.Popen[bytes]]") -> Iterator[Cluster]:
+def _cluster(
+    folder: Path, largest_array: int, shared: Path, processes: "list[subprocess.Popen[bytes]]"
+) -> Iterator[Cluster]:
     folder.chmod(0o755)
     for name in ("state", "shared", *NODES, *(f"{node}-{kind}" for node in NODES for kind in ("tmp", "hold"))):
         (folder / name).mkdir()
@@ -149,7 +156,7 @@ def _cluster(folder: Path, largest_array: int, processes: "list[subprocess.Popen
     (folder / "slurm.conf").write_text(text)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "SBATCH"))}
     environment |= {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": _path(), "PYTHONPATH": str(ROOT)}
-    environment["KEPT"] = shlex.join({str(path) for path in (ROOT, folder) if path.is_relative_to("/tmp")})
+    environment["KEPT"] = shlex.join({str(path) for path in (ROOT, shared) if path.is_relative_to("/tmp")})
 
     def start(*command: str) -> None:
         with (folder / f"{len(processes)}.log").open("wb") as log:
@@ -163,7 +170,7 @@ def _cluster(folder: Path, largest_array: int, processes: "list[subprocess.Popen
     for node in NODES:
         tmp = ("unshare", "--mount", "--propagation", "private", "sh", "-c", OWN_TMP, "sh")
         start(*tmp, str(folder / f"{node}-hold"), str(folder / f"{node}-tmp"), "slurmd", "-D", "-N", node)
-    cluster = Cluster(folder / "shared", environment)
+    cluster = Cluster(shared, environment)
     until = time.monotonic() + 30
     while cluster.run("sinfo", "--noheader", "--format=%T").stdout.split() != ["idle"]:
         if time.monotonic() > until:

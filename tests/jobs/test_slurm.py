@@ -142,6 +142,7 @@ def test_one_command_makes_the_corpus_of_a_local_run(cluster: Cluster, folder: P
     assert corpus(cluster, "out") == local
     assert status(cluster)[0] == 0
     assert "out is a complete corpus" in status(cluster)[1]
+    assert "out is a complete corpus" in status(cluster, "out/_work")[1]
     assert submit(cluster, "build", "crawl", "--output", "out").returncode == 0
     assert cluster.queue() == []
 
@@ -167,6 +168,7 @@ def test_failed_tasks_stop_dedup_and_are_submitted_again_alone(
         ]
         assert "00001.warc.wet.gz: its process was killed by signal 9" in text
         assert "/00002.warc.wet.gz has no " in text
+        assert "dedup is not in the queue: Slurm cancels it when a task fails" in text
         assert "the command that submitted it submits what is left" in text
         assert not (folder / "manifest.json").exists()
         bad.write_bytes(good)

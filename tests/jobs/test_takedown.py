@@ -130,12 +130,17 @@ def test_a_list_or_folder_that_can_not_be_used_is_one_sentence(
 ) -> None:
     output = ["--output", str(tmp_path / "new")]
     (tmp_path / "empty.txt").write_text("\n")
+    (tmp_path / "utf16.txt").write_bytes("https://example.com/\n".encode("utf-16-le"))
     (tmp_path / "bad.txt").write_text("example.com?a=b\n")
     for arguments, said in (
         ([*output], "name the pages to leave out with --urls FILE or with --domains FILE"),
         (["--urls", "a", "--domains", "b", *output], "one of the two"),
         (["--urls", str(tmp_path / "none.txt"), *output], "none.txt can't be read"),
         (["--urls", str(tmp_path / "empty.txt"), *output], "empty.txt has no entry: give one on each line"),
+        (
+            ["--urls", str(tmp_path / "utf16.txt"), *output],
+            "utf16.txt can't be read: it is a binary file, or text in UTF",
+        ),
         (["--domains", str(tmp_path / "bad.txt"), *output], "'example.com?a=b' can't be used: it has a query"),
         (
             ["--urls", str(tmp_path / "bad.txt"), "--output", str(corpus)],

@@ -282,6 +282,23 @@ def test_a_compressed_text_has_its_lines(tmp_path: Path) -> None:
     assert [document["text"] for document in read.documents(tmp_path / "a.txt")] == ["One.", "Two."]
 
 
+def test_a_parquet_file_that_changes_is_named_with_its_folder(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": ["A text of some words."] * 20}), path)
+
+    def overwrite(_: object) -> None:  # the files were checked, and no worker has begun
+        path.write_bytes(b"x" * path.stat().st_size)
+
+    with pytest.raises(C4pipeError, match=rf"^{path} can't be read: it is no Parquet file, but plain text"):
+        c4pipe.import_text(path, output=tmp_path / "corpus", workers=1, progress=overwrite)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.txt", "a.parquet"])
+def test_a_url_that_is_none_is_named_once(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", f"http:///{name}", "--output", str(tmp_path / "corpus")]) != 0
+    assert f"c4pipe: http:///{name} can't be read: it is no address" in capsys.readouterr().err
+
+
 def test_vocab_reads_from_a_web_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_rows(tmp_path / "a.jsonl", ROWS)
     corpus = tmp_path / "corpus"
