@@ -90,6 +90,23 @@ def spark_cluster(home: Path, folder: Path, conf: Sequence[str] = ()) -> Iterato
 
 
 @contextmanager
+def spark_connect(home: Path, folder: Path) -> Iterator[list[str]]:
+    """A server of Spark Connect on the same cluster."""
+    port = free_port()
+    command = [str(home / "bin" / "spark-submit"), "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    settings = {"spark.connect.grpc.binding.port": port, "spark.driver.host": HOST, "spark.ui.enabled": "false"}
+    command += [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    log = folder / "connect.log"
+    with (
+        _spark_environment(home),
+        spark_master(home, folder) as master,
+        started([*command, "--master", master, "spark-internal"], log) as program,
+    ):
+        wait(lambda: listens(port), "Spark Connect's server", log, program)
+        yield ["--runner=spark", f"--spark-master=sc://{HOST}:{port}"]
+
+
+@contextmanager
 def spark_submit(home: Path, folder: Path) -> Iterator[list[str]]:
     """The same cluster, for `spark-submit`: gives the command, then the options for c4pipe."""
     script = folder / "submit.py"

@@ -29,7 +29,8 @@ class StepTally:
 
     def __init__(self, folder: str, step: str) -> None:
         """Takes the spill folder, empty if there is none, and the name of the step."""
-        self._gauge = Gauge(Path(folder) / f"{step}-{uuid.uuid4().hex}{_TALLY}" if folder else None)
+        path = _folder_of_tallies(folder)
+        self._gauge = Gauge(path and path / f"{step}-{uuid.uuid4().hex}{_TALLY}")
         self._pages = 0
 
     def add(self, pages: int) -> None:
@@ -42,10 +43,16 @@ class StepTally:
         self._gauge.close()
 
 
+def _folder_of_tallies(spill: str) -> Path | None:
+    path = spill.removeprefix("file://")
+    return Path(path) if path and "://" not in path else None  # in a store, each count would be a request
+
+
 def read_tallies(folder: str) -> Counter[str]:
     """Returns the pages that all workers have handled, by step."""
     pages = Counter[str]()
-    for path in Path(folder).glob(f"*{_TALLY}") if folder else ():
+    tallies = _folder_of_tallies(folder)
+    for path in tallies.glob(f"*{_TALLY}") if tallies else ():
         if count := read_gauge(path, 1):
             pages[path.name.partition("-")[0]] += count[0]
     return pages

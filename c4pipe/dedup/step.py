@@ -187,6 +187,7 @@ class RowStep(Step):
                 reports.append(control_totals.sent(name, Totals(*(readers * each for each in made.totals))))
             for key, block in made.blocks:
                 yield name, (key, self._spill.send(block))
+        self._spill.commit()
         yield REPORT, control_totals.add_reports([*received.totals, *reports])
 
     def run(self, received: Received) -> Iterator[Made]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 Collection = Any
-"""Elements between two steps: a list on this machine, a PCollection on Beam, a shuffled RDD on Spark."""
+"""Elements between two steps: a list on this machine and for Spark, a PCollection on Beam."""
 
 
 class Step:

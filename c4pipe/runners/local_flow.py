@@ -67,7 +67,7 @@ Collection = list[Any] | Pairs
 """Elements, or the output of a step: pairs, or reports to add up."""
 
 
-class _Sum(list[Any]):
+class Sum(list[Any]):
     """The one element that `combine` gives."""
 
 
@@ -147,10 +147,10 @@ class LocalFlow:
 
     def map(self, name: str, elements: list[Any], step: Step) -> Mapping[str, Collection]:
         """Applies a step to each element and returns its outputs, by name."""
-        if isinstance(elements, _Sum) and not any(each.runs for each in self._running):
+        if isinstance(elements, Sum) and not any(each.runs for each in self._running):
             self._workers.end_meanwhile()  # the next steps are the end of the job
-        if self._count == 1 or isinstance(elements, _Sum):
-            return _by_name(step, self._results(elements, step))
+        if self._count == 1 or isinstance(elements, Sum):
+            return by_name(step, self._results(elements, step))
         pool = self._workers.pool(self._count, type(step).__module__)
         outputs = _Outputs(step, pool.apply(step, elements))
         self._running = [*(each for each in self._running if each.runs), outputs]
@@ -182,7 +182,7 @@ class LocalFlow:
 
     def combine(self, name: str, elements: list[Any], add: Callable[[Iterable[Any]], Any]) -> list[Any]:
         """Returns one element: the sum of all."""
-        return _Sum([add(elements)])
+        return Sum([add(elements)])
 
 
 def _by_key(pairs: Collection) -> dict[Any, Any]:
@@ -205,7 +205,7 @@ class _Outputs(Mapping[str, Collection]):
     def wait(self) -> None:
         """Waits for the end of the step. Raises its first failure."""
         if self._results is not None:
-            self._outputs = _by_name(self._step, _lightened(self._results()))
+            self._outputs = by_name(self._step, _lightened(self._results()))
             self._results = None  # the function holds the elements, too
 
     def __getitem__(self, name: str) -> Collection:
@@ -225,7 +225,8 @@ def _lightened(results: Iterable[list[tuple[str, Any]]]) -> Iterator[list[tuple[
         release_memory()
 
 
-def _by_name(step: Step, results: Iterable[list[tuple[str, Any]]]) -> dict[str, Collection]:
+def by_name(step: Step, results: Iterable[list[tuple[str, Any]]]) -> dict[str, Collection]:
+    """Returns the outputs of a step, by name, given the named outputs of each element."""
     outputs: dict[str, Collection] = {output: [] if output in step.sums else Pairs() for output in step.outputs}
     for some in results:
         for output, element in some:

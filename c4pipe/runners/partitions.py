@@ -114,6 +114,14 @@ def work(packed: bytes, elements: Iterable[Any]) -> Iterator[tuple[str, Any]]:
         release_memory()
 
 
+def apply_step(packed: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yields the pickled outputs of each pickled element, given a pickled step: a task of Spark's `mapInArrow`."""
+    for batch in batches:
+        for element in batch.column(0):
+            outputs = pickle.dumps(list(work(packed, [pickle.loads(element.as_py())])))
+            yield pa.RecordBatch.from_arrays([pa.array([outputs], pa.binary())], ["result"])
+
+
 def _forget_archives() -> None:
     """Before each task, Spark 3 lets all importers check their files: 60 ms for Spark's own archive."""
     for path, finder in list(sys.path_importer_cache.items()):

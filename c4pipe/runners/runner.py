@@ -22,12 +22,15 @@ _ERROR_LINE = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt)): (.+
 
 @contextlib.contextmanager
 def spill_folder(options: RunnerOptions, near: StoragePath) -> Iterator[str]:
-    """Yields the folder for bytes between two steps on this machine (see `Spill`), or "" for another runner.
+    """Yields the folder for bytes between two steps (see `Spill`), or "" for a runner that moves bytes itself.
 
     It is inside the folder `near`, whose owner removes it; that of a run that was stopped is removed first. If `near`
-    is in an object store, it is a temporary folder.
+    is in an object store, it is a temporary folder for the runner of this machine.
     """
-    if not options.is_local:
+    if options.shares_files:
+        remove_tree(near / "_spill")
+        yield f"file://{near.absolute() / '_spill'}" if isinstance(near, Path) else str(near / "_spill")
+    elif not options.is_local:
         yield ""
     elif isinstance(near, Path):
         remove_tree(near / "_spill")

@@ -8,15 +8,15 @@ from c4pipe.runners.flow import Flow
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.table import Runner
 
-_MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|yarn|(spark|k8s|mesos)://.+")
+_MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|yarn|(spark|k8s|mesos|sc)://.+")
 
 
 def _check(options: RunnerOptions) -> None:
     master = options.spark_master
     if master is not None and not _MASTER.fullmatch(master):
         raise UsageError(
-            f"--spark-master {master} is no master of Spark: give one such as local[2], spark://HOST:7077, yarn or "
-            "k8s://https://HOST:6443"
+            f"--spark-master {master} is no master of Spark: give one such as local[2], spark://HOST:7077, yarn, "
+            "k8s://https://HOST:6443 or sc://HOST:15002"
         )
     for setting in options.spark_settings:
         name, equals, _ = setting.partition("=")
@@ -51,4 +51,5 @@ SPARK = Runner(
     module="pyspark",
     package="PySpark",
     install="'c4pipe[spark]'",
+    shares_files=True,
 )

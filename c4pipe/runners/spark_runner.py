@@ -1,115 +1,113 @@
-"""Runs a job's graph on Spark itself, through PySpark, in the active session or in a new session."""
+"""Runs a job's graph on Spark itself, through PySpark, in the active session or in a new session.
 
+Spark only runs tasks, as DataFrames of pickled elements and results: so a session of Spark Connect will do, too. What
+steps send waits in files that all workers see (see `Spill`).
+"""
+
+import contextlib
 import logging
 import os
 import pickle
+import socket
 import sys
 import threading
+import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
-from pyspark import RDD, SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.words import error_reason
 from c4pipe.runners.flow import Flow, Step
-from c4pipe.runners.partitions import SUMS, Created, Joined, Output, PartitionedFlow, groups, placed, work
+from c4pipe.runners.local_flow import Collection, LocalFlow, Sum, by_name
+from c4pipe.runners.partitions import apply_step
 from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.runners.worker import show_pandas
 
-Shuffled: TypeAlias = "RDD[tuple[int, tuple[str, Any]]]"
-"""(number of a partition, (label, element)). The label names the step and its output that the element comes from."""
+_LEAST_TASKS = 200
+"""How many tasks a step has, unless it has fewer elements or the job has more tasks."""
 
 
-class SparkFlow(PartitionedFlow):
-    """Runs each step when it is added, as a Spark job of its own. See `flow.Flow`."""
+class SparkFlow(LocalFlow):
+    """Runs each step when it is added, as a Spark job of its own; a step whose input is a sum, in this process."""
 
-    def __init__(self, context: SparkContext, tasks: int) -> None:
-        """Takes Spark's context, and the number of independent tasks of the job, which is each shuffle's number of
-        partitions.
-        """
-        self._context = context
-        self._partitions = max(context.defaultParallelism, tasks)
+    def __init__(self, session: SparkSession, tasks: int) -> None:
+        """Takes Spark's session, and the number of independent tasks of the job."""
+        super().__init__(1)
+        self._session, self._tasks = session, max(tasks, _LEAST_TASKS)
 
-    def __enter__(self) -> "SparkFlow":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._context.setLocalProperty("spark.job.description", None)
-
-    def map(self, name: str, elements: Created | Joined, step: Step) -> Mapping[str, list[Output]]:
+    def map(self, name: str, elements: list[Any], step: Step) -> Mapping[str, Collection]:
         """Runs a step to its end, and returns its outputs, by name."""
-        labels = {output: f"{name}: {output}" for output in step.outputs}
-        results = self._elements(elements).mapPartitions(partial(work, pickle.dumps(step)))
-        self._describe(name)
-        if not labels:
-            self._context.runJob(results, _exhaust)
-            return {}
-        shuffled = self._shuffle(results.mapPartitions(partial(placed, labels, step.sums, self._partitions)))
-        # This Spark job does the whole shuffle and reads one partition: Spark has no job that only shuffles.
-        self._context.runJob(shuffled, _exhaust, [SUMS])
-        return {output: [Output(shuffled, label)] for output, label in labels.items()}
+        if isinstance(elements, Sum):
+            return super().map(name, elements, step)
+        return by_name(step, self._run(name, elements, step))
 
-    def combine(self, name: str, elements: list[Output], add: Callable[[Iterable[Any]], Any]) -> Created:
-        """Returns one element: the sum of all."""
-        self._describe(name)
-        sums: list[Any] = []
-        for shuffled, label in elements:
-            sums += self._context.runJob(shuffled, partial(_sum, label, add), [SUMS])
-        return Created(name, [add(sums)])
-
-    def _describe(self, name: str) -> None:
-        self._context.setLocalProperty("spark.job.description", name)  # Spark's pages show it
-
-    def _elements(self, collection: Created | Joined) -> "RDD[Any]":
-        """Returns the elements that a step processes."""
-        if isinstance(collection, Created):
-            return self._context.parallelize(collection.elements, max(1, len(collection.elements)))
-        shuffles = collection.shuffles
-        pairs = self._context.union(shuffles) if len(shuffles) > 1 else shuffles[0]
-        return pairs.mapPartitions(partial(groups, collection.names, collection.element))
-
-    def shuffle(self, created: Created) -> list[Output]:
-        """Returns created pairs as the output of a step."""
-        results = partial(placed, {"": created.name}, (), self._partitions)
-        pairs = self._context.parallelize([("", pair) for pair in created.elements]).mapPartitions(results)
-        return [Output(self._shuffle(pairs), created.name)]
-
-    def _shuffle(self, results: Shuffled) -> Shuffled:
-        shuffled: Shuffled = results.partitionBy(1 + self._partitions, _itself)
-        return shuffled
+    def _run(self, name: str, elements: Sequence[Any], step: Step) -> Iterator[list[tuple[str, Any]]]:
+        """Yields the outputs of each element."""
+        if not elements:
+            return
+        packed = pickle.dumps(step)
+        rows = self._session.createDataFrame([(pickle.dumps(element),) for element in elements], "element binary")
+        # From one partition, Spark gives each of the others the same number of rows.
+        tasks = rows.coalesce(1).repartition(min(len(elements), self._tasks))
+        results = tasks.mapInArrow(lambda batches: apply_step(packed, batches), "result binary")
+        with _described(self._session, name):
+            done = deque(results.collect())
+        while done:
+            yield pickle.loads(done.popleft()[0])
 
 
-def _itself(partition: int) -> int:
-    return partition
-
-
-def _sum(
-    label: str, add: Callable[[Iterable[Any]], Any], placed: Iterable[tuple[int, tuple[str, Any]]]
-) -> Iterable[Any]:
-    return [add(element for _, (each, element) in placed if each == label)]
-
-
-def _exhaust(results: Iterable[Any]) -> Iterable[Any]:
-    """Reads all results, because Spark ends a worker process that leaves input unread, and the next one starts cold."""
-    for _ in results:
-        pass
-    return ()
+@contextlib.contextmanager
+def _described(session: SparkSession, name: str) -> Iterator[None]:
+    """Gives Spark's jobs inside of the `with` block a name, which Spark's pages show."""
+    if is_remote():
+        tag = name.replace(",", " ")
+        session.addTag(tag)
+        try:
+            yield
+        finally:
+            session.removeTag(tag)
+    else:
+        session.sparkContext.setLocalProperty("spark.job.description", name)
+        try:
+            yield
+        finally:
+            session.sparkContext.setLocalProperty("spark.job.description", None)
 
 
 LOG = logging.getLogger("c4pipe")
 
 _DEFAULTS = {
-    # Rows are hashes, and pages are compressed: another compression takes time and saves nothing.
-    "spark.shuffle.compress": "false",
-    "spark.shuffle.spill.compress": "false",
     "spark.log.level": "ERROR",
+    "spark.sql.adaptive.enabled": "false",  # a plan has nothing to adapt: it only takes time
 }
 """Settings of a new session where the user gives no others."""
 
-_WORKER_DIED = "Python worker exited unexpectedly"  # in the message of Spark's error
+_CONNECT_PORT = 15002  # Spark's default
+
+_NOT_THERE = (
+    "Spark's workers have no c4pipe: install it in their Python (PYSPARK_PYTHON, for a Spark Connect server where it "
+    "starts)"
+)
+_SENTENCES = {
+    "Python worker exited unexpectedly": (
+        "a worker process was killed, perhaps because memory ran out: give executors more memory beside their "
+        "heap (spark.executor.memoryOverhead) or fewer cores, and the same command continues from here"
+    ),
+    "PYTHON_VERSION_MISMATCH": (
+        f"Spark's workers run another version of Python than {sys.version_info[0]}.{sys.version_info[1]}, which runs "
+        "this command: set PYSPARK_PYTHON, for a Spark Connect server where it starts, to a Python of this version "
+        "that has c4pipe"
+    ),
+    "No module named 'c4pipe'": _NOT_THERE,
+    "No module named 'pyarrow'": _NOT_THERE,
+}
+"""What is in the message of Spark's error, and the sentence for the user."""
 
 
 def run_on_spark(
@@ -124,43 +122,92 @@ def run_on_spark(
         graph: connects the steps of the job.
         options: the options of the runner; `spark_master` and `spark_conf` are for a new session.
         tasks: the number of independent tasks.
-        runs_as: called with Spark's application id.
+        runs_as: called with Spark's application id, or with the id of a session of Spark Connect.
 
-    Raises UsageError if the active session has another master, or cannot run RDDs; C4pipeError if Spark can't start or
-    a worker process is killed; and the errors of Spark.
+    Raises UsageError if the active session has another master; C4pipeError if Spark can't start or be reached, if a
+    worker process is killed, or if the workers' Python can't work for this one; and the errors of Spark.
     """
-    context = _context(options)
-    runs_as(context.applicationId)
-    LOG.info("runner: spark, Spark %s, master %s, web page %s", context.version, context.master, context.uiWebUrl)
-    try:
-        with SparkFlow(context, tasks) as flow:
-            graph(flow)
-    except Exception as error:
-        if _WORKER_DIED in str(error):
-            raise C4pipeError(
-                "a worker process was killed, perhaps because memory ran out: give executors more memory beside their "
-                "heap (spark.executor.memoryOverhead) or fewer cores, and the same command continues from here"
-            ) from error
-        raise
+    show_pandas()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        session = _session(options)
+        if is_remote():
+            runs_as(session.client._session_id)
+            LOG.info("runner: spark, Spark %s, Spark Connect at %s", session.version, session.client.host)
+        else:
+            spark = session.sparkContext
+            runs_as(spark.applicationId)
+            LOG.info("runner: spark, Spark %s, master %s, web page %s", spark.version, spark.master, spark.uiWebUrl)
+        try:
+            with SparkFlow(session, tasks) as flow:
+                graph(flow)
+        except Exception as error:
+            text = str(error)
+            for sign, sentence in _SENTENCES.items():
+                if sign in text:
+                    raise C4pipeError(sentence) from error
+            raise
 
 
-def _context(options: RunnerOptions) -> SparkContext:
+def _session(options: RunnerOptions) -> SparkSession:
+    master = options.spark_master
+    if master.startswith("sc://") if master else is_remote() or "SPARK_REMOTE" in os.environ:
+        return _connected(options)
+    if is_remote():
+        raise UsageError(f"--spark-master {master}: there is a session of Spark Connect already")
     session = SparkSession.getActiveSession()
-    if session is None:
-        return _new_session(options).sparkContext
+    if session is not None and master not in (None, session.sparkContext.master):
+        raise UsageError(f"--spark-master {master}: there is a session of {session.sparkContext.master} already")
+    return session or _new_session(options)
+
+
+def _connected(options: RunnerOptions) -> SparkSession:
+    """Returns the active session of Spark Connect, or a new session.
+
+    Raises UsageError if there is a session of another server, or for a setting that only the server can have;
+    C4pipeError if no server is there.
+    """
+    url = options.spark_master or os.environ.get("SPARK_REMOTE")
+    server = urlsplit(url or "")
+    shown = f"sc://{server.hostname}:{server.port or _CONNECT_PORT}"  # the rest of the URL can have a token
+    if options.spark_master and not is_remote() and (classic := SparkSession.getActiveSession()):
+        raise UsageError(f"--spark-master {shown}: there is a session of {classic.sparkContext.master} already")
+    if server.hostname and not (is_remote() or getproxies()):  # PySpark would try again for ten minutes
+        try:
+            socket.create_connection((server.hostname, server.port or _CONNECT_PORT), 10).close()
+        except OSError as error:
+            raise C4pipeError(
+                f"{shown}: no Spark Connect server answers there ({error_reason(error)}); start it, or correct the "
+                "address"
+            ) from None
+    if url and url.startswith("local"):  # PySpark starts the server
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
-        context = session.sparkContext
-    except Exception:  # of a session of Spark Connect; its class depends on the version
-        raise UsageError(
-            "this session is one of Spark Connect, which has no RDDs: use a session of the cluster itself"
-        ) from None
-    if options.spark_master not in (None, context.master):
-        raise UsageError(f"--spark-master {options.spark_master}: there is a session of {context.master} already")
-    return context
+        if is_remote():
+            from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+            builder: Any = ConnectSession.builder
+        else:
+            builder = SparkSession.builder
+        session: SparkSession = (builder.remote(url) if url else builder).getOrCreate()
+    except ImportError as error:
+        raise C4pipeError(f"Spark Connect needs more packages: pip install 'c4pipe[spark]' ({error})") from error
+    if server.hostname and options.spark_master and session.client.host != server.hostname:
+        raise UsageError(f"--spark-master {shown}: there is a session of {session.client.host} already")
+    for setting in options.spark_settings:
+        name, _, value = setting.partition("=")
+        if not session.conf.isModifiable(name):
+            raise UsageError(f"--conf {setting} is a setting of the server of Spark Connect: give it where it starts")
+        session.conf.set(name, value)
+    return session
 
 
 def _new_session(options: RunnerOptions) -> SparkSession:
     """Starts Spark, or connects to the Spark that `spark-submit` has started. Raises C4pipeError if that fails."""
+    # Deferred: they are not in the package that has only Spark Connect (pyspark-client).
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
     given = SparkConf(loadDefaults=False).set("spark.ui.showConsoleProgress", "false")
     if options.spark_master:
         given.setMaster(options.spark_master)

@@ -61,6 +61,11 @@ def lighten() -> None:
     gc.set_threshold(_COLLECTED_AT, 20, 20)
 
 
+def show_pandas() -> None:
+    """Ends what `lighten` does to pandas: PySpark needs it."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _WithoutPandas)]
+
+
 def _return_large_blocks() -> None:
     """Makes glibc give each freed block of 4 MB or more back at once; other C libraries have no such call.
 

@@ -177,6 +177,7 @@ class _Choose(_Spilling):
                 yield from self._send(source, firsts, held)
                 held = []
         yield from self._send(source, firsts, held)
+        self._spill.commit()
 
     def _send(self, source: int, firsts: Any, held: list[pa.Table]) -> Iterator[tuple[str, Any]]:
         pages = pa.concat_tables(held) if held else _SCHEMA.empty_table()

@@ -78,6 +78,7 @@ NOT_RUN = (
     ("docs/spark.md", "*venv_pack*", SPARK),
     ("docs/spark.md", "*spark-submit --master*", SPARK),
     ("docs/spark.md", "c4pipe dedup /shared/*", SPARK),
+    ("docs/spark.md", "*start-connect-server*", SPARK),
     ("docs/spark.md", "import c4pipe*spark*", SPARK),
     ("docs/spark.md", "from c4pipe.cli.main import run*", SPARK),
     ("docs/tasks.md", "from datasets import load_dataset*", NETWORK),

@@ -1,8 +1,10 @@
 """A graph with every way of connecting steps, and what it must give: for the tests of each flow."""
 
+import json
 import os
+import signal
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +74,89 @@ def oracle(texts: Sequence[str]) -> str:
             entry[0].append(text)
             entry[1] += [len(word), len(word)]
     return repr({word: [sorted(each) for each in found[word]] for word in sorted(found)})
+
+
+class Big(Step):
+    """A number to a block of bytes, and to a sum; the first attempt of one of them is killed when it is half done."""
+
+    outputs = ("blocks", "sums")
+    sums = ("sums",)
+
+    def __init__(self, folder: Path, dies: int) -> None:
+        self._mark, self._dies = folder / "killed", dies
+
+    def process(self, element: int) -> Iterator[tuple[str, Any]]:
+        yield "sums", {str(element): 1}
+        for part in range(20):
+            yield "blocks", (part, bytes([element]) * 200_000)
+            if element == self._dies and part == 10 and not self._mark.exists():
+                self._mark.write_text("")
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Count(Step):
+    """A group of blocks to how many bytes of each number it has; the first attempt of one of them is killed."""
+
+    outputs = ("counts",)
+    sums = ("counts",)
+
+    def __init__(self, folder: Path) -> None:
+        self._mark = folder / "killed too"
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[str, Any]]:
+        part, blocks = element
+        if part == 3 and not self._mark.exists():
+            self._mark.write_text("")
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield "counts", {str((part, block[0])): len(block) for block in blocks}
+
+
+class Keep(Step):
+    """Writes its element to a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def process(self, element: Mapping[str, int]) -> Iterable[tuple[str, Any]]:
+        self._path.write_text(json.dumps(element))
+        return ()
+
+
+def _joined(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for part in parts:
+        for name, value in part.items():
+            total[name] = total.get(name, 0) + value
+    return total
+
+
+def blocks(folder: Path) -> Callable[[Flow], None]:
+    """Returns a graph that loses two worker processes, one in each step; its result is `sum.json` in the folder."""
+
+    def graph(flow: Flow) -> None:
+        made = flow.map("Make blocks", flow.create("Numbers", range(6)), Big(folder, dies=4))
+        counted = flow.map("Count blocks", flow.group_by_key("Group blocks", made["blocks"]), Count(folder))
+        both = flow.flatten("Both", made["sums"], counted["counts"])
+        flow.map("Keep", flow.combine("Add up", both, _joined), Keep(folder / "sum.json"))
+
+    return graph
+
+
+COUNTS = {
+    **{str(number): 1 for number in range(6)},
+    **{str((part, number)): 200_000 for part in range(20) for number in range(6)},
+}
+"""What the graph `blocks` writes."""
+
+
+class Fail(Step):
+    """Fails."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self._error = error
+
+    def process(self, element: int) -> Iterable[tuple[str, Any]]:
+        if self._error:
+            raise self._error
+        os.kill(os.getpid(), signal.SIGKILL)
+        return ()

@@ -1,26 +1,23 @@
 """A job on Spark gives what this machine gives; work that is lost is done again; a failure is one sentence."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import c4pipe
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
-from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
 from tests.helpers.corpora import contents
-from tests.helpers.flows import oracle, words
+from tests.helpers.flows import COUNTS, Fail, blocks, oracle, words
 
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL, LISTS = ROOT / "samples" / "crawl", ROOT / "samples" / "lists"
@@ -57,84 +54,10 @@ def test_spark_does_what_the_graph_says(run: Run, tmp_path: Path, tasks: int) ->
     assert [file.read_text() for file in tmp_path.iterdir()] == [oracle(texts)]
 
 
-class Big(Step):
-    """A number to a block of bytes, and to a sum; the first attempt of one of them is killed when it is half done."""
-
-    outputs = ("blocks", "sums")
-    sums = ("sums",)
-
-    def __init__(self, folder: Path, dies: int) -> None:
-        self._mark, self._dies = folder / "killed", dies
-
-    def process(self, element: int) -> Iterator[tuple[str, Any]]:
-        yield "sums", {str(element): 1}
-        for part in range(20):
-            yield "blocks", (part, bytes([element]) * 200_000)
-            if element == self._dies and part == 10 and not self._mark.exists():
-                self._mark.write_text("")
-                os.kill(os.getpid(), signal.SIGKILL)
-
-
-class Count(Step):
-    """A group of blocks to how many bytes of each number it has; the first attempt of one of them is killed."""
-
-    outputs = ("counts",)
-    sums = ("counts",)
-
-    def __init__(self, folder: Path) -> None:
-        self._mark = folder / "killed too"
-
-    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[str, Any]]:
-        part, blocks = element
-        if part == 3 and not self._mark.exists():
-            self._mark.write_text("")
-            os.kill(os.getpid(), signal.SIGKILL)
-        yield "counts", {str((part, block[0])): len(block) for block in blocks}
-
-
-class Keep(Step):
-    """Writes its element to a file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def process(self, element: Mapping[str, int]) -> Iterable[tuple[str, Any]]:
-        self._path.write_text(json.dumps(element))
-        return ()
-
-
-def _join(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for part in parts:
-        for name, value in part.items():
-            total[name] = total.get(name, 0) + value
-    return total
-
-
 def test_work_of_killed_processes_is_done_again(run: Run, tmp_path: Path) -> None:
-    def graph(flow: Flow) -> None:
-        made = flow.map("Make blocks", flow.create("Numbers", range(6)), Big(tmp_path, dies=4))
-        counted = flow.map("Count blocks", flow.group_by_key("Group blocks", made["blocks"]), Count(tmp_path))
-        both = flow.flatten("Both", made["sums"], counted["counts"])
-        flow.map("Keep", flow.combine("Add up", both, _join), Keep(tmp_path / "sum.json"))
-
-    run(graph)
+    run(blocks(tmp_path))
     assert {path.name for path in tmp_path.iterdir()} == {"killed", "killed too", "sum.json"}
-    counts = {str((part, number)): 200_000 for part in range(20) for number in range(6)}
-    assert json.loads((tmp_path / "sum.json").read_text()) == {**{str(n): 1 for n in range(6)}, **counts}
-
-
-class Fail(Step):
-    """Fails."""
-
-    def __init__(self, error: BaseException | None) -> None:
-        self._error = error
-
-    def process(self, element: int) -> Iterable[tuple[str, Any]]:
-        if self._error:
-            raise self._error
-        os.kill(os.getpid(), signal.SIGKILL)
-        return ()
+    assert json.loads((tmp_path / "sum.json").read_text()) == COUNTS
 
 
 @pytest.mark.parametrize(
@@ -169,8 +92,19 @@ def test_spark_shows_the_names_of_the_steps(run: Run, tmp_path: Path) -> None:
     url = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/jobs"
     with urllib.request.urlopen(url, timeout=30) as response:
         shown = {job.get("description") for job in json.load(response)}
-    assert {"Split", "Sort", "All", "Write"} <= shown
+    assert {"Split", "Sort"} <= shown  # the other steps run in this process
     assert context.getLocalProperty("spark.job.description") is None, "the user's own jobs have no name of ours"
+
+
+def test_another_python_of_the_workers_is_one_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark.sql import SparkSession
+
+    run(lambda flow: None)
+    session = SparkSession.getActiveSession()
+    assert session is not None
+    monkeypatch.setattr(session.sparkContext, "pythonVer", "3.8")  # Spark compares it with that of its workers
+    with pytest.raises(C4pipeError, match=r"^Spark's workers run another version of Python"):
+        run(lambda flow: flow.map("Fail", flow.create("One", [1]), Fail(None)))
 
 
 def test_another_master_than_that_of_the_session_is_refused(run: Run, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.runners.spill import Spill
+from tests.helpers.s3 import store_of
 
 PIECES = st.lists(st.one_of(st.binary(max_size=30), st.builds(lambda n, b: b * n, st.integers(500, 3000), st.binary())))
 
@@ -32,6 +33,36 @@ def test_what_is_large_waits_in_one_file(tmp_path: Path) -> None:
         assert [each[:1] for each in spill.receive(places)] == [bytes([number]) for number in range(20)]
 
 
+def test_machines_that_share_a_folder_read_whole_files(tmp_path: Path) -> None:
+    """Another machine sees a file of NFS when it is closed, and holds no file open for each element of a step."""
+    url = f"file://{tmp_path / 's'}"
+    with closing(Spill(url)) as sender, closing(Spill(url)) as receiver:
+        places = [sender.send(b"a" * 100), sender.send(b"b" * 100)]
+        sender.commit()
+        places.append(sender.send(b"c" * 100))
+        sender.commit()
+        files = sorted(file.stat().st_size for file in (tmp_path / "s").iterdir())
+        open_files = len(list(Path("/proc/self/fd").iterdir()))
+        assert [each[:1] for each in receiver.receive(places)] == [b"a", b"b", b"c"]
+        assert len(list(Path("/proc/self/fd").iterdir())) == open_files
+    assert files == [100, 200]
+
+
+def test_a_store_holds_what_was_sent(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (
+        store_of(moto, {"bucket/other": b""}, monkeypatch),
+        closing(Spill("s3://bucket/s")) as sender,
+        closing(Spill("s3://bucket/s")) as receiver,
+    ):
+        data = [bytes([number]) * 5000 for number in range(40)]
+        places = [sender.send(each) for each in data]
+        sender.commit()
+        places.append(sender.send(b"not committed" * 100))
+        assert list(receiver.receive(reversed(places[:-1]))) == data[::-1]
+        with pytest.raises(OSError, match="there is no such file"):
+            list(receiver.receive(places[-1:]))
+
+
 def test_what_is_small_travels_itself(tmp_path: Path) -> None:
     spill = Spill(str(tmp_path / "s"))
     assert list(spill.receive([spill.send(b"small")])) == [b"small"]
@@ -49,12 +80,12 @@ def test_senders_do_not_mix(tmp_path: Path) -> None:
 
 
 def test_two_senders_that_draw_one_number_do_not_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    numbers = iter([bytes(4), bytes(4), b"\1\0\0\0"])
+    numbers = iter([bytes(8), bytes(8), b"\1" + bytes(7)])
     monkeypatch.setattr("c4pipe.runners.spill.os.urandom", lambda size: next(numbers))
     with closing(Spill(str(tmp_path))) as first, closing(Spill(str(tmp_path))) as second:
         places = [sender.send(name * 100) for sender, name in ((first, b"a"), (second, b"b"))]
         assert list(first.receive(places)) == [b"a" * 100, b"b" * 100]
-    assert {file.name for file in tmp_path.iterdir()} == {"00000000", "00000001"}
+    assert {file.name for file in tmp_path.iterdir()} == {f"{0:016x}", f"{1:016x}"}
 
 
 def test_a_file_that_was_cut_is_told(tmp_path: Path) -> None:
