@@ -31,7 +31,7 @@ from stores import store
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
-from measuring import adopt_orphans, cpu_of_children, descendants, last_line, tree_bytes, wait_for_all  # noqa: E402
+from measuring import adopt_orphans, descendants, last_line, tree_bytes, tree_cpu, wait_for_all  # noqa: E402
 
 from c4pipe.io.paths import StoragePath, storage_path  # noqa: E402
 
@@ -163,6 +163,7 @@ class Result(NamedTuple):
     digest: str
     vocabulary: str
     seconds: float
+    cpu: float
     memory: int
 
 
@@ -177,6 +178,7 @@ class Commander:
         files: files and folders; a worker that has one of their files open is at work.
         memory: the most bytes that all processes took at a time.
         kills: the number of killed workers.
+        cpu: the CPU seconds of each process, when it was last seen.
     """
 
     log: Path
@@ -185,6 +187,7 @@ class Commander:
     files: Sequence[Path] = ()
     memory: int = 0
     kills: int = 0
+    cpu: dict[tuple[int, str], float] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
 
     def run(self, command: list[str]) -> None:
@@ -202,8 +205,9 @@ class Commander:
                     sys.exit(f"not done after {self.limit:g} s")
                 if self.killed and not self.kills:
                     self.kills += kill_a_busy_worker(self.killed, self.files)
-                elif time.monotonic() - measured > 0.5:
+                elif time.monotonic() - measured > 0.2:
                     self.memory, measured = max(self.memory, tree_bytes(os.getpid())), time.monotonic()
+                    self.cpu |= tree_cpu(os.getpid())
                 time.sleep(0.02)
         finally:
             clusters.end(program)
@@ -272,6 +276,7 @@ def run_row(name: str, engine: Engine, given: list[str], inputs: Sequence[str], 
             for command in engine.commands(Task(given, folder, corpus), options):
                 commander.run(command)
             seconds, memory = time.monotonic() - commander.started, commander.memory
+            sampled = sum(commander.cpu.values())
             if engine.killed and not commander.kills:
                 sys.exit("no worker was killed: none was seen with an open file")
             if engine.logged and engine.logged not in (folder / "c4pipe.log").read_text():
@@ -279,7 +284,7 @@ def run_row(name: str, engine: Engine, given: list[str], inputs: Sequence[str], 
             if engine.vocabulary:
                 command = [*C4PIPE, "vocab", f"{corpus}/en", "--size", "250", "--quiet"]
                 commander.run([*command, "--output", str(vocabulary), *options])
-            return _result(corpus, vocabulary if engine.vocabulary else None, seconds, memory)
+            return _result(corpus, vocabulary if engine.vocabulary else None, seconds, sampled, memory)
     finally:
         for process in descendants(os.getpid()) - {os.getpid()}:
             with contextlib.suppress(ProcessLookupError):
@@ -287,20 +292,20 @@ def run_row(name: str, engine: Engine, given: list[str], inputs: Sequence[str], 
         wait_for_all()
 
 
-def _result(corpus: StoragePath, vocabulary: StoragePath | None, seconds: float, memory: int) -> Result:
+def _result(corpus: StoragePath, vocabulary: StoragePath | None, seconds: float, cpu: float, memory: int) -> Result:
     manifest = json.loads((corpus / "manifest.json").read_text("utf-8"))
     digest = hashlib.sha256((corpus / "manifest.json").read_bytes())
     for shard in manifest["shards"]:
         digest.update((corpus / shard["path"]).read_bytes())
     size = sum(shard["bytes"] for shard in manifest["shards"])
     pieces = hashlib.sha256((vocabulary / "spm.model").read_bytes()).hexdigest()[:16] if vocabulary else ""
-    return Result(manifest["counts"]["pages.kept"], size, digest.hexdigest()[:16], pieces, seconds, memory)
+    return Result(manifest["counts"]["pages.kept"], size, digest.hexdigest()[:16], pieces, seconds, cpu, memory)
 
 
 def run_rows(rows: dict[str, Engine], given: list[str], inputs: Sequence[str], folder: Path) -> list[str]:
     """Runs the rows one after the other and prints the table.
 
-    In it, `s` is for the corpus alone; the CPU seconds are those of the whole row, with the start of the engine.
+    In it, seconds are for the corpus alone; the CPU seconds are those of all processes, with the start of the engine.
 
     Args:
         rows: the engines by the names of the rows.
@@ -317,7 +322,6 @@ def run_rows(rows: dict[str, Engine], given: list[str], inputs: Sequence[str], f
         flush=True,
     )
     for name, engine in rows.items():
-        before = cpu_of_children()
         try:
             row = run_row(name, engine, given, inputs, folder / name.replace(":", "-"))
         except (Exception, SystemExit) as error:  # whatever it is, the other rows have their results
@@ -327,7 +331,7 @@ def run_rows(rows: dict[str, Engine], given: list[str], inputs: Sequence[str], f
             continue
         results.append(row)
         digests = f"{row.digest}  {row.vocabulary:16}"
-        cost = f"{row.seconds:8.1f}{cpu_of_children() - before:8.1f}{row.memory / 1e6:9,.0f}"
+        cost = f"{row.seconds:8.1f}{row.cpu:8.1f}{row.memory / 1e6:9,.0f}"
         print(f"{name:18}{row.pages:7,}{row.size:11,}  {digests}{cost}", flush=True)
     if len({row.digest for row in results}) > 1 or len({row.vocabulary for row in results} - {""}) > 1:
         wrong.append("the corpora or the vocabularies differ")

@@ -40,12 +40,14 @@ MADE = 1500  # pages for the quality rules
 MADE_CRAWL = 4000  # pages made of lines of the others
 SHORT = 16  # each which page
 
-FINEWEB_URLS = "examples/recipes/fineweb_urls.toml"
+EXAMPLES = ROOT / "examples" / "recipes"
+IN_FILES = ("fineweb_urls", "classifiers")
 PEERS = {
     "gopher": "datatrove",
     "fineweb": "datatrove",
     "fineweb_urls": "datatrove",
     "datatrove-c4": "datatrove",
+    "classifiers": "datatrove",
     "dolma-c4": "dolma",
 }
 """The recipes, and whose filters each has."""
@@ -87,6 +89,8 @@ REASONS = {
     "has_javascript": "javascript_page",
     "has_naughty_word": "bad_token",
     "empty": "empty",
+    "HighQuality": "high_quality",
+    "Advertising": "advertising",
 }
 """The reasons of datatrove and Dolma, and the rules of c4pipe."""
 
@@ -123,7 +127,7 @@ def all_pages(data: Path, listed: Sequence[str]) -> Iterator[Page]:
 
 def ours(recipe: str, given: Sequence[Page], lists: Path) -> list[Decision]:
     """Returns what c4pipe decides about each page by itself."""
-    chosen = find_recipe(str(ROOT / FINEWEB_URLS) if recipe == "fineweb_urls" else recipe)
+    chosen = find_recipe(EXAMPLES / f"{recipe}.toml" if recipe in IN_FILES else recipe)
     evaluator = RecipeEvaluator(chosen, gather_lists(chosen, lists, ()))
     decisions = []
     for page in given:

@@ -3,7 +3,8 @@
     python parity/datatrove_reference.py RECIPE PAGES OUT BAD_WORDS BLOCKED
 
 Runs in an environment that has datatrove, without c4pipe. PAGES has a JSON object for each page, with `url` and `text`.
-BLOCKED is a folder with the lists of the URL filter and a list of public suffixes, which would be downloaded.
+BLOCKED is a folder with the lists of the URL filter and a list of public suffixes, which would be downloaded. For the
+recipe `classifiers`, two fastText models are trained on the pages and written into the folder `classifiers` beside it.
 OUT gets one for each page: `reason`, as datatrove names it, or null, and `text`, as the filters left it. The language
 is langdetect's, as in c4pipe, where datatrove would download a model of fastText.
 """
@@ -17,6 +18,7 @@ from datatrove.data import Document
 from datatrove.pipeline.filters import (
     C4BadWordsFilter,
     C4QualityFilter,
+    FastTextClassifierFilter,
     FineWebQualityFilter,
     GopherQualityFilter,
     GopherRepetitionFilter,
@@ -52,6 +54,36 @@ class Masks:
         return True
 
 
+class HighQuality(FastTextClassifierFilter):  # type: ignore[misc]
+    """Keeps a page to which a classifier gives the label hq."""
+
+
+class Advertising(FastTextClassifierFilter):  # type: ignore[misc]
+    """Drops a page to which a classifier gives the label ad."""
+
+
+def classifiers(folder: Path, pages: Path) -> list[FastTextClassifierFilter]:
+    """Returns two filters with models that are trained here: on each third page, by signs in its text."""
+    import fasttext
+
+    folder.mkdir(exist_ok=True)
+    models = {"quality": ("hq", "the ", {"wordNgrams": 2, "dim": 20}), "advertising": ("ad", "!", {"dim": 10})}
+    with pages.open(encoding="utf-8") as lines:
+        texts = [" ".join(json.loads(line)["text"].split()) for number, line in enumerate(lines) if number % 3 == 0]
+    for name, (label, sign, options) in models.items():
+        shares = [text.count(sign) / (len(text) + 1) for text in texts]
+        middle = sorted(shares)[len(shares) // 2]
+        rows = (f"__label__{label if each > middle else 'cc'} {text}" for each, text in zip(shares, texts, strict=True))
+        examples = folder / "examples.txt"
+        examples.write_text("\n".join(rows), encoding="utf-8")
+        trained = fasttext.train_supervised(str(examples), epoch=2, bucket=50_000, thread=1, verbose=0, **options)
+        trained.save_model(str(folder / f"{name}.bin"))
+    return [
+        HighQuality(str(folder / "quality.bin"), keep_labels=("hq", 0.5), newline_replacement=" "),
+        Advertising(str(folder / "advertising.bin"), remove_labels=("ad", 0.9), newline_replacement=" "),
+    ]
+
+
 def url_filter(blocked: Path) -> URLFilter:
     """Returns the filter of URLs, with the lists of a folder in place of its own."""
     names = ("domains", "urls", "banned_words", "banned_subwords", "soft_banned_words")
@@ -71,8 +103,10 @@ def url_filter(blocked: Path) -> URLFilter:
     return made
 
 
-def filters_of(recipe: str, blocked: Path) -> list[Any]:
+def filters_of(recipe: str, blocked: Path, pages: Path) -> list[Any]:
     """Returns the filters of a recipe, in their order."""
+    if recipe == "classifiers":
+        return classifiers(blocked.parent / "classifiers", pages)
     gopher = [English(), GopherRepetitionFilter(), GopherQualityFilter()]
     fineweb = [*gopher, C4QualityFilter(filter_no_terminal_punct=False), FineWebQualityFilter(), Masks()]
     return {
@@ -88,7 +122,7 @@ def main() -> None:
     recipe, pages, out, bad_words, blocked = sys.argv[1:]
     DetectorFactory.seed = 0
     c4_filters.cached_asset_path_or_download = lambda *given, **named: bad_words  # the same list, not its download
-    filters = filters_of(recipe, Path(blocked))
+    filters = filters_of(recipe, Path(blocked), Path(pages))
     with Path(pages).open(encoding="utf-8") as lines, Path(out).open("w", encoding="utf-8") as rows:
         for line in lines:
             page = json.loads(line)

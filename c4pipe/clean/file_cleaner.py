@@ -254,7 +254,7 @@ class WetFileCleaner:
         Raises C4pipeError where the file is no Parquet or lacks the column of the text, and the errors of `clean`.
         """
         assert self._layout
-        name, columns = part_of(target.name)[0].removesuffix(".parquet"), self._recipe.columns
+        name, columns = part_of(target.name)[0].removesuffix(".parquet"), self._recipe.input_columns
         if stream is None:
             items = read_parquet_pages(input_path(path), name, self._layout, columns, part)
         else:
@@ -265,7 +265,7 @@ class WetFileCleaner:
 
     def _reader(self, name: str) -> PageReader:
         """Returns the reader of pages for a file of this name that is read as a stream."""
-        layout, columns = self._layout, self._recipe.columns
+        layout, columns = self._layout, self._recipe.input_columns
         if layout:
             return lambda stream: read_text_pages(stream, name, layout, columns)
         return partial(self._read_pages, source=name) if set(columns) - {COPIES_COLUMN} else self._read_pages

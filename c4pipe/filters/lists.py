@@ -1,4 +1,4 @@
-"""The lists and the model that a recipe filters with: from the user's files to the work folder, from there to job 2.
+"""The lists and the models that a recipe filters with: from the user's files to the work folder, from there to job 2.
 
 `clean` writes the lists that it used to its work folder, named by their digests. The recipe's fingerprint covers the
 digests. So job 2 needs no other files, and can't be given other lists.
@@ -19,8 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.filters.classifier import ClassifierModel
 from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.filters.language_model import LanguageModel
+from c4pipe.filters.model_path import ModelPath
 from c4pipe.io.atomic import AtomicFile, make_folder
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import StoragePath, check_regular, read_file
@@ -81,7 +83,8 @@ BLOCKED_FOLDER = "blocked"
 
 _ENDS = ("", ".txt", ".gz", ".txt.gz")
 _HASHED = ("links", "blocked_domains", "blocked_urls", "opt_outs", "robots")  # stored as numbers, not as JSON
-_ENDINGS = {**dict.fromkeys(_HASHED, "npy"), "language_model": "bin"}
+_MODELS: Mapping[str, type[ModelPath]] = {"language_model": LanguageModel, "classifier": ClassifierModel}
+_ENDINGS = {**dict.fromkeys(_HASHED, "npy"), **dict.fromkeys(_MODELS, "bin")}
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ class Lists:
         robots: the rules of robots.txt files (see `robots_list`).
         evaluation_examples: the words of the examples of `evaluation_overlap`.
         language_model: the fastText model that detects the language, or None.
+        classifiers: the model of each rule `classifier_score`, by the rule's name.
     """
 
     bad_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -114,6 +118,7 @@ class Lists:
     robots: U64 = field(default_factory=no_keys)
     evaluation_examples: Sequence[str] = ()
     language_model: LanguageModel | None = None
+    classifiers: Mapping[str, ClassifierModel] = field(default_factory=dict)
 
     @cached_property
     def digests(self) -> dict[str, str]:
@@ -125,6 +130,7 @@ class Lists:
             "public_suffixes": _json(self.public_suffixes) if self.public_suffixes else b"",
             "url_words": _json(self.url_words) if self.url_words else b"",
             "evaluation_examples": _json(self.evaluation_examples) if self.evaluation_examples else b"",
+            "classifiers": _json(self._classifier_digests) if self.classifiers else b"",
         }
         digests = {name: hashlib.sha256(value).hexdigest() for name, value in values.items() if value}
         for name in _HASHED:
@@ -132,19 +138,24 @@ class Lists:
                 digests[name] = hashlib.sha256(keys).hexdigest()
         return digests | ({"language_model": self.language_model.digest} if self.language_model else {})
 
+    @property
+    def _classifier_digests(self) -> dict[str, str]:
+        return {name: model.digest for name, model in self.classifiers.items()}
+
     def save(self, folder: StoragePath) -> None:
         """Writes the lists into a folder, named by their digests. A list that is there unchanged is not written again.
 
         Raises C4pipeError if one can't be written.
         """
         make_folder(folder)
-        for name, digest in self.digests.items():
+        models = dict.fromkeys(self._classifier_digests.values(), "classifier")
+        for digest, name in (*models.items(), *((digest, name) for name, digest in self.digests.items())):
             path = _path(folder, name, digest)
             if path.exists() and _is_intact(folder, name, digest):
                 continue
             target = AtomicFile(path)
             try:
-                self._write(name, target.path)
+                self._write(name, digest, target.path)
                 target.publish()
             except OSError as error:
                 if not isinstance(path, Path):
@@ -154,17 +165,17 @@ class Lists:
             finally:
                 target.discard()
 
-    def _write(self, name: str, path: Path) -> None:
-        """Writes a list, or the model, into a new file."""
-        if name == "language_model":
-            assert self.language_model
-            self.language_model.copy(path)
+    def _write(self, name: str, digest: str, path: Path) -> None:
+        """Writes a list, or a model, into a new file."""
+        if name in _MODELS:
+            models = [*self.classifiers.values(), *filter(None, [self.language_model])]
+            next(each for each in models if each.digest == digest).copy(path)
             return
         with path.open("xb") as file:
             if name in _HASHED:
                 np.save(file, getattr(self, name))
             else:
-                file.write(_json(getattr(self, name)))
+                file.write(_json(self._classifier_digests if name == "classifiers" else getattr(self, name)))
 
 
 LIST_NAMES = tuple(each.name for each in fields(Lists))
@@ -192,8 +203,8 @@ def load_lists(folder: StoragePath, digests: Mapping[str, str]) -> Lists:
 def _load(path: StoragePath, name: str, digest: str) -> Any:
     """Returns the values of a saved list. Raises OSError, or ValueError where its content has another digest."""
     data: Any
-    if name == "language_model":
-        model = LanguageModel(str(path), digest)
+    if name in _MODELS:
+        model = _MODELS[name](str(path), digest)
         model.check()
         return model
     if name in _HASHED:
@@ -210,7 +221,15 @@ def _load(path: StoragePath, name: str, digest: str) -> Any:
         values = parse_json(data)
     if hashlib.sha256(data).hexdigest() != digest:
         raise ValueError("its content was changed")
+    if name == "classifiers":
+        return {each: _load_classifier(path.parent, digest) for each, digest in values.items()}
     return values
+
+
+def _load_classifier(folder: StoragePath, digest: Any) -> Any:
+    if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
+        raise ValueError("it holds no digest of a model")
+    return _load(_path(folder, "classifier", digest), "classifier", digest)
 
 
 def _is_intact(folder: StoragePath, name: str, digest: str) -> bool:

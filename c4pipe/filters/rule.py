@@ -8,7 +8,7 @@ of a user's own is a class of the same kind in a module of the user (docs/own_ru
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import (
@@ -79,6 +79,8 @@ class Rule:
         scope: what the rule judges: a page, a line, or the corpus (all pages together).
         stage: the stage to which a recipe file's `on` adds the rule; "" for its stage in the first recipe that has it.
         needs: the names of the lists that it needs (fields of `Lists`).
+        names_itself: whether `name` is a parameter, so that a recipe can have several rules of the class.
+        file_parameters: the parameters that say where a file is. A recipe's fingerprint has the file's digest instead.
 
     Raises UsageError, with the allowed values, for a parameter with another value.
     """
@@ -89,10 +91,17 @@ class Rule:
     scope: ClassVar[Scope]
     stage: ClassVar[str] = ""
     needs: ClassVar[tuple[str, ...]] = ()
+    names_itself: ClassVar[bool] = False
+    file_parameters: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         for name, hint in _hints(type(self)):
             object.__setattr__(self, name, _checked(self, name, getattr(self, name), hint))
+
+    @property
+    def made_columns(self) -> tuple[str, ...]:
+        """The columns of pages that the rule makes, such as `score:float`."""
+        return ()
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -123,10 +132,6 @@ class Rule:
     def pinned_lists(self, languages: Sequence[str]) -> Iterable[str]:
         """Returns the paths, in a lists folder, of the published lists that the rule needs for some languages."""
         return ()
-
-    def limits(self) -> Iterator[str]:
-        """Yields what readers of a corpus should know about the rule: sentences of Markdown for the dataset card."""
-        yield from ()
 
 
 class PageRule(Rule):
@@ -273,7 +278,8 @@ def checked_value(rule: Rule, name: str, value: Any) -> Any:
 
 
 def _checked(rule: Rule, name: str, value: Any, hint: Any) -> Any:
-    entry = f"[{rule.name}] {name} = {list(value) if isinstance(value, tuple) else value!r}"
+    named = type(rule).name if name == "name" else rule.name
+    entry = f"[{named}] {name} = {list(value) if isinstance(value, tuple) else value!r}"
     marks = hint.__metadata__ if get_origin(hint) is Annotated else ()
     kind = get_args(hint)[0] if marks else hint
     if get_origin(kind) is Literal:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from c4pipe.filters.body_lines import BodyLines, MetadataLine
+from c4pipe.filters.classifier_rule import ClassifierScore
 from c4pipe.filters.column_rules import ColumnBelow
 from c4pipe.filters.corpus_rules import NearDuplicate, NormalisedUrl, RepeatedSpan, StaleCapture, Validation
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
@@ -12,6 +13,7 @@ from c4pipe.filters.listed_words import BadToken, BadWords
 from c4pipe.filters.page_size import Empty, FewLongLines, FewSentences, FewSentencesLeft, Incomplete, TooLong
 from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
 from c4pipe.filters.phrases import CurlyBracket, Javascript, JavascriptPage, LoremIpsum, Policy
+from c4pipe.filters.refinedweb_rules import BoilerplateLine, ManyRemovedWords, SitePhrase
 from c4pipe.filters.repetition_rules import REPETITION_RULES, RepeatedCharacters
 from c4pipe.filters.rule import Rule
 from c4pipe.filters.url_rules import (
@@ -37,6 +39,7 @@ BLOCKED_URL_RULES: tuple[type[Rule], ...] = (
     SoftBannedUrlWords,
     BannedUrlSubword,
 )
+REFINEDWEB_RULES: tuple[type[Rule], ...] = (BoilerplateLine, SitePhrase, ManyRemovedWords)
 OPT_OUT_RULES: tuple[type[Rule], ...] = (OptedOut, RobotsRefused)
 
 _IN_ORDER: tuple[type[Rule], ...] = (
@@ -45,10 +48,12 @@ _IN_ORDER: tuple[type[Rule], ...] = (
     *(FewSentences, NearDuplicate, RepeatedSpan, FewSentencesLeft, Empty, Language, BadWords, Validation),
     *(DomainNotListed, UrlNotListed, FewLongLines, JavascriptPage, BadToken),
     *(*GOPHER_RULES, *REPETITION_RULES, *FINEWEB_RULES),
+    *REFINEDWEB_RULES,
     *(EmailAddress, PublicIpAddress),
     *(*BLOCKED_URL_RULES, *OPT_OUT_RULES),
     EvaluationOverlap,
     ColumnBelow,
+    ClassifierScore,
 )
 
 RULES: Mapping[str, type[Rule]] = {rule.name: rule for rule in _IN_ORDER}

@@ -1,6 +1,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 VERSION: int
 
 def lower(text: str) -> str: ...
@@ -39,3 +42,15 @@ class Lines:
 class Words:
     def __init__(self, words: tuple[str, ...]) -> None: ...
     def words_in(self, text: str) -> set[str]: ...
+
+class Classifier:
+    def __init__(
+        self,
+        dictionary: bytes,
+        words: int,
+        table: npt.NDArray[np.int32],
+        labels: int,
+        ngrams: tuple[int, int, int, int],
+        bucket_rows: npt.NDArray[np.int32],
+    ) -> None: ...
+    def sums(self, line: bytes) -> tuple[int, tuple[int, ...]]: ...

@@ -65,8 +65,6 @@ class Recipe:
             value = getattr(self, field)
             if not isinstance(value, str) or CONTROL.search(value) or not value.strip():
                 raise UsageError(f"{field} = {value!r}: give a text of one line, without control characters")
-        parse_columns(self.columns)
-        object.__setattr__(self, "columns", tuple(self.columns))
         for stage in STAGES:
             given = getattr(self, stage)
             if not isinstance(given, (list, tuple)) or not all(isinstance(each, Rule) for each in given):
@@ -77,9 +75,26 @@ class Recipe:
             if twice:  # counts and parameters could not tell the two rules apart
                 where = f"stands twice in the stage {stage}"
                 raise UsageError(f"recipe {self.name}: the rule {twice} {where}: name it once")
+        first: dict[str, Rule] = {}
         for stage, rule in self.rules():
+            same = first.setdefault(rule.name, rule)
+            if type(same) is not type(rule) or (rule.names_itself and same != rule):
+                raise UsageError(f"recipe {self.name}: two rules have the name {rule.name}: rename one of them")
             if why := check_place(rule, stage) or rule.contradiction(self, stage):
                 raise UsageError(f"recipe {self.name}: {why}")
+
+        made = self._made_columns
+        object.__setattr__(self, "columns", (*(each for each in self.columns if each not in made), *made))
+        parse_columns(self.columns)
+
+    @property
+    def _made_columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(column for _, rule in self.rules() for column in rule.made_columns))
+
+    @property
+    def input_columns(self) -> tuple[str, ...]:
+        """The columns that pages bring from the input: those that no rule makes."""
+        return tuple(each for each in self.columns if each not in self._made_columns)
 
     def __repr__(self) -> str:
         return short_repr(self, self.name, f"{len(list(self.rules()))} rules", format_languages(self.languages))
@@ -174,7 +189,11 @@ class Recipe:
         return replace(self, extraction=extraction)
 
     def with_columns(self, columns: Sequence[str]) -> "Recipe":
-        """Returns the recipe for pages that carry other columns, such as `score:float`."""
+        """Returns the recipe for pages that carry other columns, such as `score:float`. Raises UsageError where a rule
+        makes a column of this name.
+        """
+        if taken := [each.rpartition(":")[0] for each in columns if each in self._made_columns]:
+            raise UsageError(f"the rule {taken[0]} makes the column {taken[0]}: rename one of the two")
         return replace(self, columns=tuple(columns))
 
     def change(self, rule: str, **parameters: Any) -> "Recipe":
@@ -276,8 +295,10 @@ class Recipe:
         It also covers the extraction, for text from HTML or text files, the columns that pages carry, and the source of
         the user's own rules.
         """
-        values = self.to_json()
-        rules = {stage: values[stage] for stage in STAGES}
+        rules: dict[str, Any] = {}
+        for stage in STAGES:  # the digests say which files were used: where they are does not count
+            each = [(_rule_to_json(rule), rule.file_parameters) for rule in getattr(self, stage)]
+            rules[stage] = [{name: value for name, value in of.items() if name not in files} for of, files in each]
         if self.extraction:
             rules["extraction"] = self.extraction
         if self.columns:
@@ -288,7 +309,7 @@ class Recipe:
 
 def _rule_to_json(rule: Rule) -> dict[str, Any]:
     origin = {"from": origin_of(type(rule))} if is_own(type(rule)) else {}
-    return {"rule": rule.name, **origin, **rule.parameters}
+    return {"rule": type(rule).name, **origin, **rule.parameters}
 
 
 def _rule_from_json(values: Mapping[str, Any]) -> Rule:

@@ -32,6 +32,7 @@ else:
 
 _KEYS = ("base", "name", "description", "off", "on", "rules")
 _NEEDED = tuple(rule.name for rule in (BodyLines, Incomplete, NormalisedUrl, StaleCapture, Empty))
+_NAMED = tuple(name for name, rule in RULES.items() if rule.names_itself)  # of which a recipe can have several
 _MOST_BYTES = 64 * 1024  # for a long key the TOML reader takes quadratic time
 
 
@@ -141,23 +142,26 @@ class _Reader:
         return RULES[rule].stage or next(stage for stage, each in rules if each.name == rule)
 
     def _with_own_rules(self, recipe: Recipe, rules: Any) -> Recipe:
-        """Returns the recipe with rules of the user's own, in their places."""
+        """Returns the recipe with rules of the user's own, and with rules that get a name, in their places."""
         if not isinstance(rules, list):
             raise self._error(f"rules = {rules!r}: give a list of rules, such as rules = ['my_rules:ShortTitle']")
         for each in rules:
             place = {"rule": each} if isinstance(each, str) else each
-            if not isinstance(place, dict) or not isinstance(place.get("rule"), str) or len(place) > 2:
+            named = isinstance(place, dict) and place.get("rule") in _NAMED
+            if not isinstance(place, dict) or not isinstance(place.get("rule"), str) or len(place) > 2 + named:
                 raise self._error(
                     f"rules: {each!r} is no rule: write 'MODULE:CLASS', or "
                     "{ rule = 'MODULE:CLASS', before = 'language' }"
                 )
-            if unknown := place.keys() - {"rule", "before", "after", "stage"}:
-                known = ("rule", "before", "after", "stage")
+            known = ("rule", *(["name"] if named else []), "before", "after", "stage")
+            if unknown := place.keys() - set(known):
                 key = min(unknown)
                 raise self._error(f"rules: unknown key {key!r}; known are {', '.join(known)}" + suggestion(key, known))
-            where = {key: value for key, value in place.items() if key != "rule"}
+            name = {key: value for key, value in place.items() if key == "name"}
+            where = {key: value for key, value in place.items() if key not in ("rule", "name")}
             try:
-                recipe = recipe.with_rule(find_rule(place["rule"], self._path.parent)(), **where)
+                kind: Any = RULES[place["rule"]] if named else find_rule(place["rule"], self._path.parent)
+                recipe = recipe.with_rule(kind(**name), **where)
             except UsageError as error:
                 raise self._error(f"rules: {error}") from None
         return recipe

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from c4pipe.filters.classifier_rule import ClassifierScore
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
 from c4pipe.filters.language import Language, two_letter_code
@@ -65,6 +66,11 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
         yield (
             "Pages were dropped by lists of opt-outs that were given to the build, as they were on that day. An opt-"
             "out that the lists do not have, or that came later, has no effect."
+        )
+    if any(isinstance(rule, ClassifierScore) for _, rule in recipe.rules()):
+        yield (
+            "A classifier chose the pages by their text. It prefers what is like its training examples, and "
+            "drops dialects, subjects and kinds of text that these lack."
         )
     masked = recipe.find(EmailAddress) or recipe.find(PublicIpAddress)
     if masked:

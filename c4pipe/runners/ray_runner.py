@@ -123,8 +123,8 @@ def _run_all(calls: Iterable[Callable[[], Any]]) -> list[Row]:
             running.append(rows[-1][SUMS])
         wait(0)
     except BaseException:
-        for each in running:
-            ray.cancel(each)
+        for each in reversed(running):  # those that wait first, so that none begins meanwhile
+            ray.cancel(each, force=True)  # otherwise a step that waits, as for the network, goes on
         raise
     return rows
 

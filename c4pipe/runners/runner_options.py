@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
-from c4pipe.runners.table import find_runner
+from c4pipe.runners.table import Runner, find_runner, runner_in_table
 
 if TYPE_CHECKING:
     from c4pipe.runners.events import ProgressEvent
@@ -71,7 +71,7 @@ class RunnerOptions(WorkerOptions, _NamedRunner):
     `runner` is None for the processes of this machine, a name of the table of runners, such as `spark`, or a runner of
     Apache Beam, such as `FlinkRunner`, all in any case; or the path of a class of Beam, as `package.module.MyRunner`.
 
-    Raises UsageError for an option that this runner does not have.
+    Raises UsageError for an option that this runner does not have, if it is in c4pipe's own table.
     """
 
     def __post_init__(self) -> None:
@@ -79,7 +79,11 @@ class RunnerOptions(WorkerOptions, _NamedRunner):
             raise UsageError(f"there is no runner {self.runner}: leave out --runner to run on this machine")
         if self.workers is not None and self.workers < 1:
             raise UsageError(f"--workers {self.workers}: give 1 or more")
-        runner = find_runner(self.runner)
+        if (runner := runner_in_table(self.runner)) is not None:  # to find any other runner, files are read
+            self.check_fields(runner)
+
+    def check_fields(self, runner: Runner) -> None:
+        """Raises UsageError for an option that this runner does not have."""
         if self.workers is not None and not runner.is_local:
             raise UsageError(
                 f"--workers {self.workers} is only for this machine, and --runner is {self.runner}: "

@@ -61,6 +61,7 @@ class Runner:
 
     def check_options(self, options: "RunnerOptions") -> None:
         """Raises UsageError if the runner is not installed or can't use the options. Starts nothing."""
+        options.check_fields(self)
         if self.module and find_spec(self.module) is None:
             raise UsageError(
                 f"--runner {options.runner} needs {self.package}, which is not installed: pip install {self.install}"
@@ -74,9 +75,9 @@ def find_runner(name: str | None) -> Runner:
     A name that is not in the table is a runner of Beam: Beam's check says whether there is such a runner.
     Raises UsageError if the entry point of a runner can't be imported.
     """
-    lower = None if name is None else name.lower()
-    if path := _LOCAL if lower is None else _NAMED.get(lower):
-        return _load(path)
+    if known := runner_in_table(name):
+        return known
+    lower = str(name).lower()
     for entry in _entry_points():
         if entry.name.lower() == lower:
             try:
@@ -87,6 +88,12 @@ def find_runner(name: str | None) -> Runner:
                 raise UsageError(f"--runner {name}: {entry.value} is not a Runner of c4pipe.runners.table")
             return runner
     return _load(_OTHERS)
+
+
+def runner_in_table(name: str | None) -> Runner | None:
+    """Returns the runner that `--runner` names if it is c4pipe's own, and None for any other. Reads no file."""
+    path = _LOCAL if name is None else _NAMED.get(name.lower())
+    return _load(path) if path else None
 
 
 def runner_names() -> tuple[str, ...]:

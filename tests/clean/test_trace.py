@@ -23,6 +23,7 @@ from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import C4, TFDS, find_recipe
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.page import Page
+from tests.helpers.classifiers import small_classifier
 from tests.helpers.console import printed
 from tests.helpers.pages import pages_of
 from tests.helpers.web_data import by_data
@@ -222,12 +223,13 @@ def test_a_line_that_occurs_twice_has_one_fate(sample_lists: Lists) -> None:
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_each_rule_has_words_for_its_value(name: str) -> None:
+def test_each_rule_has_words_for_its_value(name: str, tmp_path: Path) -> None:
     text = "Lorem ipsum {and more}."
     rule = RULES[name]()
     crawled = page_of(text)
     crawled.extra = {"score": None}
-    page = CheckedPage(crawled, RuleTools([("final", rule)], Lists()), [text])
+    lists = Lists(classifiers={rule.name: small_classifier(tmp_path)})
+    page = CheckedPage(crawled, RuleTools([("final", rule)], lists), [text])
     for page.as_crawled in (True, False):
         if isinstance(rule, PageRule):
             value = rule.value(page)

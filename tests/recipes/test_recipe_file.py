@@ -229,5 +229,14 @@ def test_the_examples_can_be_read(path: Path) -> None:
 
 
 def test_there_is_an_example_of_each_tool_and_of_each_kind_of_list() -> None:
-    names = ["c4_evaluation_overlap", "datatrove", "fineweb_urls", "five_sentences", "opt_outs", "scored_pages"]
+    names = [
+        "c4_evaluation_overlap",
+        "classifiers",
+        "datatrove",
+        "dclm_baseline",
+        "fineweb_urls",
+        "five_sentences",
+        "opt_outs",
+        "scored_pages",
+    ]
     assert [path.stem for path in EXAMPLES] == names

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from c4pipe.cli.recipes import rules_table
 from c4pipe.errors import UsageError
+from c4pipe.filters.classifier_rule import ClassifierScore
 from c4pipe.filters.column_rules import ColumnBelow
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
@@ -28,7 +29,7 @@ from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
 from c4pipe.filters.phrases import Policy
 from c4pipe.filters.repetition_rules import REPETITION_RULES
 from c4pipe.filters.rule import Rule, choices, parameter_text
-from c4pipe.filters.rules import BLOCKED_URL_RULES, FINEWEB_RULES, OPT_OUT_RULES, RULES
+from c4pipe.filters.rules import BLOCKED_URL_RULES, FINEWEB_RULES, OPT_OUT_RULES, REFINEDWEB_RULES, RULES
 from c4pipe.filters.word_rules import GOPHER_RULES
 from c4pipe.recipes.presets import C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTERED, find_recipe
 from c4pipe.recipes.recipe import STAGES, Recipe
@@ -37,7 +38,13 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "recipes"
 LISTS = {"bad_words": "12ab", "domains": "34cd"}
 SPANS, TEXT = choices(FewSentencesLeft, "count")
 """How `few_sentences_left` counts: remaining sentences, or Punkt over the whole text."""
-USER_LISTS: tuple[type[Rule], ...] = (*BLOCKED_URL_RULES, *OPT_OUT_RULES, EvaluationOverlap, ColumnBelow)
+USER_LISTS: tuple[type[Rule], ...] = (
+    *BLOCKED_URL_RULES,
+    *OPT_OUT_RULES,
+    EvaluationOverlap,
+    ColumnBelow,
+    ClassifierScore,
+)
 """The rules that need lists or columns of the user's."""
 EVERY_RECIPE = pytest.mark.parametrize("recipe", RECIPES.values(), ids=list(RECIPES))
 WITH_LANGUAGE = pytest.mark.parametrize(
@@ -348,11 +355,11 @@ def test_only_the_language_is_judged_twice(recipe: Recipe) -> None:
 
 def test_every_rule_is_in_a_recipe() -> None:
     """The rules that need lists of the user's are in a recipe file, the others in recipes that can be named."""
-    named = {each.name for recipe in RECIPES.values() for _, each in recipe.rules()}
-    names = ("fineweb_urls", "opt_outs", "c4_evaluation_overlap", "scored_pages")
+    named = {type(each).name for recipe in RECIPES.values() for _, each in recipe.rules()}
+    names = ("fineweb_urls", "opt_outs", "c4_evaluation_overlap", "scored_pages", "classifiers", "dclm_baseline")
     files = [find_recipe(str(EXAMPLES / f"{name}.toml")) for name in names]
-    in_file = {each.name for recipe in files for _, each in recipe.rules()}
-    assert named == RULES.keys() - {rule.name for rule in USER_LISTS}
+    in_file = {type(each).name for recipe in files for _, each in recipe.rules()}
+    assert named == RULES.keys() - {rule.name for rule in (*USER_LISTS, *REFINEDWEB_RULES)}
     assert named | in_file == RULES.keys()
 
 
@@ -360,7 +367,7 @@ def test_the_rules_of_c4() -> None:
     """All rows of the paper's rules; what is not there belongs to other recipes."""
     others = {"metadata_line", "empty", "domain_not_listed", "url_not_listed", "few_long_lines", "near_duplicate"}
     others |= {"javascript_page", "bad_token"}  # Dolma's
-    others |= {rule.name for rule in (*GOPHER_RULES, *REPETITION_RULES, *FINEWEB_RULES, *USER_LISTS)}
+    others |= {rule.name for rule in (*GOPHER_RULES, *REPETITION_RULES, *FINEWEB_RULES, *REFINEDWEB_RULES, *USER_LISTS)}
     others |= {EmailAddress.name, PublicIpAddress.name}
     assert {each.name for _, each in C4.rules()} == RULES.keys() - others
 

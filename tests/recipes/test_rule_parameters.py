@@ -10,6 +10,7 @@ import pytest
 
 from c4pipe import Cleaner
 from c4pipe.errors import UsageError
+from c4pipe.filters.classifier_rule import ClassifierScore
 from c4pipe.filters.column_rules import ColumnBelow
 from c4pipe.filters.lines import FewWords
 from c4pipe.filters.listed_words import BadWords
@@ -20,7 +21,10 @@ from c4pipe.recipes.presets import C4, RECIPES
 PARAMETERS = [(rule, name) for rule in RULES for name in parameter_names(RULES[rule])]
 NO_NUMBERS: list[Any] = [math.nan, math.inf, -math.inf, -1, 2**31, 10**400, 1j, "3", b"3", [3], np.array([1, 2])]
 NO_TEXTS: list[Any] = [None, "boats", "", {"boats": 1}, {"boats"}, [None], ["boats", ""], ["\ud800"], [["a"]]]
-ALLOWED = {"column": ["'3'", "'boats'"], "minimum": ["-1"]}
+ALLOWED = {
+    ColumnBelow.name: {"column": ["'3'", "'boats'"], "minimum": ["-1"]},
+    ClassifierScore.name: {"name": ["'3'", "'boats'"], "model": ["'3'", "'boats'"], "label": ["'3'", "'boats'"]},
+}
 OTHERS: list[Any] = [object(), math, type]
 
 
@@ -29,7 +33,7 @@ def test_a_wrong_value_is_refused_in_one_sentence(rule: str, name: str) -> None:
     in_recipe = next((recipe for recipe in RECIPES.values() if recipe.has(rule)), None)
     is_bool = isinstance(RULES[rule]().parameters[name], bool)
     for value in [*NO_NUMBERS, *NO_TEXTS, *OTHERS, *((0, 1) if is_bool else (True, False))]:
-        if rule == ColumnBelow.name and repr(value) in ALLOWED[name]:
+        if repr(value) in ALLOWED.get(rule, {}).get(name, ()):
             continue
         makes: list[Callable[..., Any]] = [RULES[rule]]
         makes += [lambda recipe=in_recipe, **given: recipe.change(rule, **given)] if in_recipe else []

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -220,6 +221,36 @@ def test_a_session_builds_the_same_bytes(run: Callable[..., None], tmp_path: Pat
 
 def _corpus(folder: Path) -> dict[str, bytes]:
     return {name: data for name, data in contents(folder).items() if not name.startswith("_work/.")}
+
+
+class Sleep(Step):
+    """Says that it has begun, and sleeps."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def process(self, element: int) -> Iterable[tuple[str, Any]]:
+        (self._folder / str(element)).touch()
+        time.sleep(600)
+        return ()
+
+
+def test_ctrl_c_cancels_the_tasks(run: Callable[..., None], tmp_path: Path) -> None:
+    """In a notebook, whose process goes on: the cores are free for the next job."""
+
+    def press() -> None:
+        while not list(tmp_path.glob("?")):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press).start()
+    with pytest.raises(KeyboardInterrupt):
+        run(lambda flow: flow.map("Sleep", flow.create("Numbers", range(4)), Sleep(tmp_path)))
+    (tmp_path / "next").mkdir()
+    started = time.monotonic()
+    run(words(["a"], tmp_path / "next"))
+    assert time.monotonic() - started < 120
+    assert not (tmp_path / "3").exists()
 
 
 def test_ctrl_c_ends_the_command(cluster: Any, tmp_path: Path) -> None:

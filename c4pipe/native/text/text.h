@@ -55,7 +55,7 @@ typedef struct {
 /* The functions and types of each file, which module.c adds to the module. */
 extern PyMethodDef english_functions[], line_rule_functions[], lower_functions[], record_functions[],
     minhash_functions[], sentence_functions[], span_functions[], word_statistics_functions[];
-extern PyType_Spec lines_type, words_type;
+extern PyType_Spec classifier_type, lines_type, words_type;
 
 extern const byte may_break[256]; /* whether a byte may begin a line end of str.splitlines */
 

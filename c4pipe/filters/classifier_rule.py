@@ -1,0 +1,116 @@
+"""The rule on the score of a classifier: a fastText model that the user names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from c4pipe.errors import UsageError
+from c4pipe.filters.classifier import ClassifierModel
+from c4pipe.filters.rule import Others, PageRule, Share
+from c4pipe.io.words import error_reason, short, suggestion
+
+if TYPE_CHECKING:
+    from c4pipe.filters.checked_page import CheckedPage
+    from c4pipe.filters.lists import ListFolder
+
+CLASSIFIERS_FOLDER = "classifiers"
+"""The folder, in a lists folder, of the user's classifiers."""
+
+RULE_NAME = "[a-z][a-z0-9_]{0,63}"
+
+_NEWLINES: Mapping[str, Callable[[str], str]] = {
+    "blanks": lambda text: text.replace("\n", " "),
+    "line separators are blanks": lambda text: " ".join(text.splitlines()),
+    "removed": lambda text: text.replace("\n", ""),
+}
+
+
+@dataclass(frozen=True)
+class ClassifierScore(PageRule):
+    """Drops a page by the probability that a fastText classifier gives to a label. A recipe can have several.
+
+    The classifier gets the text as one line, without white space at its ends. With `keep` = `score`, no page is
+    dropped, and the probability is a column of the corpus with the name of the rule.
+    """
+
+    name: str = "classifier_score"  # type: ignore[misc] # a class variable of other rules
+    does = (
+        "drops a page to which the classifier {model} gives the label {label} with a probability below {min_score} or "
+        "above {max_score}; newlines: {newlines}; keeps: {keep}"
+    )
+    source = (
+        "as DCLM-Baseline is chosen (Li et al. 2024, 4.4); probabilities as in datatrove 0.10.1, fasttext_filter.py"
+    )
+    stage = "cleaned"
+    counts = "float"
+    needs = ("classifiers",)
+    names_itself = True
+    file_parameters = ("model",)
+    model: str = "classifier.bin"
+    label: str = "hq"
+    min_score: Share = 0.0
+    max_score: Share = 1.0
+    newlines: Literal["blanks", "line separators are blanks", "removed"] = "blanks"
+    keep: Literal["pages", "score"] = "pages"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not re.fullmatch(RULE_NAME, self.name):
+            raise UsageError(f"the rule {type(self).name} has the name {self.name!r}: use small letters, digits and _")
+
+    @property
+    def made_columns(self) -> tuple[str, ...]:
+        """The column of the probability."""
+        return (f"{self.name}:float",) if self.keep == "score" else ()
+
+    def contradiction(self, others: Others, stage: str) -> str | None:
+        """Job 2 takes the columns of pages as they are."""
+        if self.keep == "score" and stage == "final":
+            return f"{self.name} has keep = 'score' and can't stand in the stage final: put it into cleaned"
+        return None
+
+    def value(self, page: CheckedPage) -> float:
+        """Returns the probability of the label; 0 where the classifier knows no word of the page."""
+        value = self._probability(page)
+        if self.keep == "score":
+            page.page.extra = {**page.page.extra, self.name: value}
+        return value
+
+    def _probability(self, page: CheckedPage) -> float:
+        classifier = page.tools.lists.classifiers[self.name].classifier()
+        ends = page.encoded[:1] + page.encoded[-1:]
+        if self.newlines == "blanks" and ends.isascii() and ends.isalnum():  # as below, without a copy
+            return classifier.scores(page.encoded).get(self.label, 0.0)
+        line = _NEWLINES[self.newlines](page.text.strip())
+        return classifier.scores(line.encode(errors="replace")).get(self.label, 0.0)
+
+    def drops(self, value: float) -> bool:
+        """Tells whether it is too small or too large."""
+        return self.keep == "pages" and not self.min_score <= value <= self.max_score
+
+    def says(self, value: float, dropped: bool, page: CheckedPage) -> str:
+        """Returns the probability and the limits."""
+        limits = f"{self.min_score} to {self.max_score}" if self.keep == "pages" else "a column of the corpus"
+        return f"the label {self.label} with a probability of {value:.6f}; {limits}"
+
+    def load_lists(self, lists: ListFolder) -> Mapping[str, Mapping[str, ClassifierModel]]:
+        """Returns the model: a file in the folder `classifiers` of the lists folder, or else at its path."""
+        listed = lists.path / CLASSIFIERS_FOLDER / self.model
+        path = str(listed) if "://" not in self.model and listed.exists() else self.model
+        try:
+            model, labels = ClassifierModel(path, "").with_labels()
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"recipe {lists.recipe} has the rule {self.name}, whose model {self.model} can't be used: "
+                f"{error_reason(error)}; give the file of a fastText classifier with model = 'FILE', or put it into "
+                f"{listed.parent}"
+            ) from None
+        if self.label not in labels:
+            raise UsageError(
+                f"recipe {lists.recipe} has the rule {self.name}, whose model {self.model} has no label "
+                f"{self.label!r}; it has {short(', '.join(labels), 200)}" + suggestion(self.label, labels)
+            )
+        return {"classifiers": {self.name: model}}

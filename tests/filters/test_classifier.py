@@ -1,0 +1,104 @@
+"""What a fastText classifier says: as the package says it, in C as in Python, and files that are no classifier."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fasttext.FastText import _FastText
+
+from c4pipe.errors import UsageError
+from c4pipe.filters import classifier
+from c4pipe.filters.classifier import ClassifierModel, FastTextClassifier
+from c4pipe.native import text_kernel
+from tests.helpers.classifiers import random_classifier, small_classifier
+from tests.helpers.crawls import sample_pages
+from tests.helpers.language_models import lid176, model_bytes
+
+TEXTS = [page.body.replace("\n", " ") for page in sample_pages()[::3]] + [
+    *("", "  ", "\0x\0y\r\tz\v\f", "a </s> behind the end", "</s>", "__label__hq x", "__label__zz the"),
+    *("ünï çödé 日本語 テキスト 😀", "a" * 400, "é " * 300, "the \x85 and\u2028of", "\u00a0the", "İ ß"),
+]
+WORDS = [
+    *{word: None for text in TEXTS for word in text.split()[:30] if word[:2] != "__" and word.isprintable()},
+    "</s>",
+]
+LABELS = ("__label__hq", "__label__cc", "__label__ad")
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "words": {},
+    "word n-grams": {"buckets": 997, "word_ngrams": 3},
+    "characters": {"buckets": 997, "characters": (2, 4)},
+    "single characters": {"buckets": 64, "characters": (1, 2), "word_ngrams": 2},
+    "one versus all": {"buckets": 100, "word_ngrams": 2, "loss": 4},
+    "negative sampling": {"loss": 2},
+    "quantised": {"buckets": 500, "word_ngrams": 2, "quantised": True},
+    "pruned": {"buckets": 500, "word_ngrams": 2, "characters": (3, 3), "quantised": True, "pruned": 90},
+    "pruned to nothing": {"buckets": 500, "word_ngrams": 2, "quantised": True, "pruned": 0},
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_probabilities_are_those_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: str) -> None:
+    path = tmp_path / "model.bin"
+    path.write_bytes(random_classifier(WORDS, LABELS, **SHAPES[shape]))
+    package = _FastText(str(path)).f
+    ours = FastTextClassifier(path)
+    monkeypatch.setattr(classifier, "text_kernel", None)
+    python = FastTextClassifier(path)
+    spread = set()
+    for text in TEXTS:
+        theirs = {label.removeprefix("__label__"): score for score, label in package.predict(f"{text}\n", -1, 0.0, "")}
+        scores = ours.scores(text.encode())
+        assert scores == python.scores(text.encode()), "in C as in Python"
+        assert scores.keys() == theirs.keys()
+        for label, score in scores.items():
+            assert score == pytest.approx(min(1.0, theirs[label]), abs=1e-5), (label, text[:80])
+            spread.add(round(score, 1))
+    assert len(spread) > 3
+
+
+def test_a_text_of_which_nothing_is_known_has_no_scores(tmp_path: Path) -> None:
+    made = small_classifier(tmp_path).classifier()
+    assert made.scores(b"nothing known") == {}
+    assert made.scores(b"the sea\nand the sky")["hq"] > 0.9 > 0.1 > made.scores(b"click here")["hq"]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (lid176().read_bytes(), "its loss is hierarchical softmax: train it with -loss softmax or -loss ova"),
+        (model_bytes({"a": 0}, ("hq", "cc")), "its label 'hq' is not __label__ and a name"),
+        (model_bytes({"a": 0}, ("__label__hq", "__label__hq")), "it has a label twice"),
+        (random_classifier(WORDS, LABELS)[:-1], "it is cut off, or its sizes are false"),
+        (b"x" * 100, "it is no fastText model"),
+    ],
+)
+def test_a_file_that_is_no_classifier(tmp_path: Path, data: bytes, reason: str) -> None:
+    path = tmp_path / "model.bin"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        ClassifierModel(str(path), "").with_labels()
+
+
+def test_a_worker_without_the_model_says_so(tmp_path: Path) -> None:
+    model = small_classifier(tmp_path)
+    Path(model.path).write_bytes(b"another")
+    with pytest.raises(
+        UsageError, match=r"the classifier .*quality.bin can't be used: its content was changed; each wor"
+    ):
+        model.classifier()
+
+
+def test_c_refuses_parts_that_contradict_each_other() -> None:
+    if text_kernel is None:
+        pytest.skip("the extension is not compiled")
+    table = np.zeros((2, 2), dtype=np.int32)
+    none = np.empty(0, dtype=np.int32)
+    entry = b"a\0" + bytes(9)
+    assert text_kernel.Classifier(entry, 1, table, 2, (1, 2, 0, 0), none).sums(b"a")[0] == 2
+    for changed in ((b"a\0", 1, 2, 1), (entry, 2, 2, 1), (entry, 1, 2, 2), (entry, 1, 3, 1), (entry, 1, 0, 1)):
+        words, count, labels, buckets = changed
+        with pytest.raises(ValueError, match=r"contradict|cut off"):
+            text_kernel.Classifier(words, count, table, labels, (buckets, 2, 0, 0), none)
