@@ -82,7 +82,11 @@ NOT_RUN = (
     ("docs/spark.md", "import c4pipe*spark*", SPARK),
     ("docs/spark.md", "from c4pipe.cli.main import run*", SPARK),
     ("docs/tasks.md", "from datasets import load_dataset*", NETWORK),
-    ("docs/thresholds.md", "duckdb *", "DuckDB is not installed for tests; the Python of the page asks Arrow the same"),
+    (
+        "docs/thresholds.md",
+        "duckdb *",
+        "DuckDB's own program is not installed for tests; the Python of the page asks Arrow the same",
+    ),
     (
         "docs/training.md",
         "c4pipe tokens *2^29",

@@ -12,8 +12,8 @@ from tests.helpers.doc_examples import expected_lines, python_blocks
 from tests.helpers.documents import ROOT, page
 
 BLOCKS = python_blocks(ROOT / "docs" / "consumers.md")
-MARKS = {"pyspark": "spark", "duckdb": "optional", "polars": "optional"}
-OPTIONAL = {"webdataset", "streaming", "litdata"}  # the page says with which version they were tried
+MARKS = {"pyspark": "spark"}
+OPTIONAL = {"streaming", "litdata"}  # they need PyTorch; the page says with which version they were tried
 
 
 def libraries(block: str) -> list[str]:
