@@ -6,7 +6,7 @@ UNIT = not (tensorflow or consumers or examples or optional or torch or slurm or
 
 SPARK = spark-local,spark,spark-submit,spark-killed,spark-speculation,spark-connect,spark-connect-killed,spark-3.5-local,spark-3.5,beam-spark-local,beam-spark,beam-spark-submit,beam-spark-killed
 
-.PHONY: help setup demo site check test tests beside-tests torch slurm parity engines engines-short spark flink prism dataflow bench fuzz lint clean
+.PHONY: help setup demo site check test tests beside-tests torch slurm parity engines engines-short spark ray flink prism dataflow bench fuzz lint clean
 
 help:
 	@echo "make setup     install c4pipe into .venv: .venv/bin/c4pipe"
@@ -15,7 +15,7 @@ help:
 	@echo "make check     lint, types, imports, and the unit tests, without TensorFlow: a few minutes"
 	@echo "make test      lint, types, imports, all tests, parity, and the short test of the engines"
 	@echo "make parity    compare c4pipe with TensorFlow Datasets, datatrove and Dolma, page by page"
-	@echo "make engines   build the same corpus on Spark, Flink and Prism, on this machine (or make spark, flink, prism)"
+	@echo "make engines   build the same corpus on Slurm, Ray, Spark, Flink and Prism, on this machine (or make spark, ray, flink, prism)"
 	@echo "make dataflow  test the jobs that Beam would send to Dataflow, and the package for its workers"
 	@echo "make bench     measure throughput beside TensorFlow Datasets, datatrove, Dolma, seqio and others: 25 minutes; fails where a goal is not met"
 	@echo "make fuzz      give damaged bytes to the reader and the rules, for FUZZ_SECONDS (60)"
@@ -90,6 +90,9 @@ engines: .venv/spark.stamp
 
 spark: .venv/spark.stamp
 	.venv/bin/python engines/matrix.py --only local-1,$(SPARK)
+
+ray: .venv/spark.stamp
+	.venv/bin/python engines/matrix.py --only local-1,ray,ray-killed,ray-lost-node
 
 flink: .venv/spark.stamp
 	.venv/bin/python engines/matrix.py --only local-1,flink

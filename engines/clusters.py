@@ -70,6 +70,23 @@ def slurm(folder: Path) -> Iterator[list[str]]:
 
 
 @contextmanager
+def ray(folder: Path) -> Iterator[list[str]]:
+    """A Ray cluster of a head, which has no work, and two nodes of a core each."""
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_health_check_period_ms": "500"}  # a lost node is found sooner
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": 200 << 20})
+    try:
+        for _ in range(2):
+            cluster.add_node(num_cpus=1, object_store_memory=200 << 20)
+        os.environ["RAY_ADDRESS"] = cluster.address
+        yield ["--runner=ray"]
+    finally:
+        os.environ.pop("RAY_ADDRESS", None)
+        cluster.shutdown()
+
+
+@contextmanager
 def prism(engines: Engines, folder: Path) -> Iterator[list[str]]:
     """Beam's own portable engine."""
     yield ["--runner=PrismRunner", f"--prism_location={engines.prism}", "--environment_type=LOOPBACK"]

@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -97,7 +98,8 @@ class Engine:
         short: whether the row is part of `--short`.
         stores: stores in which the row also puts work files and corpus, as `NAME:s3`.
         commands: yields the commands that build the corpus, one after the other.
-        killed: a word of the command line of the engine's worker processes: one is killed while it cleans a file.
+        killed: a regular expression for a word of the command line of the engine's worker processes: one of them is
+            killed while it cleans a file.
         logged: words that must be in the log of c4pipe.
         limit: the seconds that all commands may take together.
     """
@@ -115,7 +117,7 @@ class Engine:
 def engines_of(tools: Engines) -> dict[str, Engine]:
     """Returns the rows by name, in their order. A new engine needs a line here, and what starts it in `clusters.py`."""
     spark_4 = Path(pyspark.__file__).parent  # pip installs all of Spark
-    executor, beam_worker = "org.apache.spark.executor.CoarseGrainedExecutorBackend", "c4pipe.runners.beam_boot"
+    executor, beam_worker = r"org\.apache\.spark\.executor\.CoarseGrainedExecutorBackend", r"c4pipe\.runners\.beam_boot"
     return {
         "local-1": Engine(lambda folder: clusters.local(1), short=True),
         "local-2": Engine(lambda folder: clusters.local(2), short=True, stores=("s3", "gs")),
@@ -139,6 +141,9 @@ def engines_of(tools: Engines) -> dict[str, Engine]:
         "spark-3.5-local": Engine(lambda folder: clusters.spark_local(tools.spark), vocabulary=False, short=True),
         "spark-3.5": Engine(lambda folder: clusters.spark_cluster(tools.spark, folder)),
         "slurm": Engine(clusters.slurm, vocabulary=False),
+        "ray": Engine(clusters.ray),
+        "ray-killed": Engine(clusters.ray, vocabulary=False, killed="ray::.+"),
+        "ray-lost-node": Engine(clusters.ray, vocabulary=False, killed=".+/raylet"),
         "prism": Engine(lambda folder: clusters.prism(tools, folder), short=True),
         "beam-spark-local": Engine(lambda folder: clusters.beam_spark_local(tools, folder), short=True),
         "beam-spark": Engine(lambda folder: clusters.beam_spark_cluster(tools, folder)),
@@ -174,7 +179,7 @@ class Commander:
     Attributes:
         log: the file to which all commands write.
         limit: the seconds that all commands may take together.
-        killed: a word of the command line of the process to kill, or nothing.
+        killed: a regular expression for a word of the command line of the process to kill, or nothing.
         files: files and folders; a worker that has one of their files open is at work.
         memory: the most bytes that all processes took at a time.
         kills: the number of killed workers.
@@ -219,14 +224,17 @@ def kill_a_busy_worker(word: str, files: Sequence[Path]) -> bool:
     """Kills one worker that is at work: it, or a process that it started, has one of the files open.
 
     Args:
-        word: a whole word of the command line of the workers. Only what this process started is looked at.
+        word: a regular expression for a whole word of the command line of the workers. Only what this process started
+            is looked at.
         files: files, and folders with files.
 
     Returns:
         whether a worker was killed.
     """
     for worker in descendants(os.getpid()):
-        if word in _words(worker) and any(_has_open(process, files) for process in descendants(worker)):
+        if any(re.fullmatch(word, each) for each in _words(worker)) and any(
+            _has_open(process, files) for process in descendants(worker)
+        ):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(worker, signal.SIGKILL)
                 return True
