@@ -17,7 +17,6 @@ from typing import Any, TypedDict
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 from isal import isal_zlib
 
 from c4pipe.corpus.reader import UNREADABLE, Shard, read_tables
@@ -214,7 +213,7 @@ class WriteParts(ScanStep[Shard, PartFigures]):
         ):
             for turn in range(int(times.max(initial=0))):
                 start = 0
-                with pq.ParquetFile(documents) as once:
+                with open_parquet(documents)[0] as once:
                     for batch in once.iter_batches():
                         is_read, lengths = times[batch["row"].to_numpy()] > turn, batch["tokens"].to_numpy()
                         for first in range(0, len(batch), _AT_ONCE):

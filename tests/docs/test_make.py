@@ -13,7 +13,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def make(folder: Path, target: str) -> subprocess.CompletedProcess[str]:
     command = ["make", "--no-print-directory", target, f"PYTHON={sys.executable}"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("MAKE")
+    }  # no jobs of `make test`
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from c4pipe.io import text as text_reader
 from c4pipe.io.file_kinds import no_document
 from c4pipe.io.text import parse_row
 from c4pipe.objectives.task_source import open_files
+from c4pipe.runners.runner import run_job
 from c4pipe.vocab.model import NAME, read_description, sentinels_of
 from c4pipe.vocab.sources import Reading, find_pages, parse_source
 from c4pipe.vocab.sources import read as read_pages
@@ -282,15 +283,17 @@ def test_a_compressed_text_has_its_lines(tmp_path: Path) -> None:
     assert [document["text"] for document in read.documents(tmp_path / "a.txt")] == ["One.", "Two."]
 
 
-def test_a_parquet_file_that_changes_is_named_with_its_folder(tmp_path: Path) -> None:
+def test_a_parquet_file_that_changes_is_named_with_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"text": ["A text of some words."] * 20}), path)
 
-    def overwrite(_: object) -> None:  # the files were checked, and no worker has begun
+    def overwrite(*arguments: Any, **options: Any) -> None:  # the files were checked, and no worker has begun
         path.write_bytes(b"x" * path.stat().st_size)
+        run_job(*arguments, **options)
 
+    monkeypatch.setattr("c4pipe.jobs.clean.run_job", overwrite)
     with pytest.raises(C4pipeError, match=rf"^{path} can't be read: it is no Parquet file, but plain text"):
-        c4pipe.import_text(path, output=tmp_path / "corpus", workers=1, progress=overwrite)
+        c4pipe.import_text(path, output=tmp_path / "corpus", workers=1)
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.txt", "a.parquet"])

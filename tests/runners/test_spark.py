@@ -41,6 +41,8 @@ def run() -> Iterator[Run]:
     options = RunnerOptions(runner="Spark", spark_master=MASTER)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))  # for the steps of these tests: Spark's workers start with it
+        if left := SparkSession.getActiveSession():  # of another module's tests
+            left.stop()
         yield lambda graph, tasks=2: run_job(graph, options, tasks)
         session = SparkSession.getActiveSession()
         assert session is not None, "a job leaves the session to the next one"
