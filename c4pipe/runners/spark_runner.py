@@ -206,7 +206,6 @@ def _new_session(options: RunnerOptions) -> SparkSession:
     """Starts Spark, or connects to the Spark that `spark-submit` has started. Raises C4pipeError if that fails."""
     # Deferred: they are not in the package that has only Spark Connect (pyspark-client).
     from pyspark import SparkConf, SparkContext
-    from pyspark.java_gateway import launch_gateway
 
     given = SparkConf(loadDefaults=False).set("spark.ui.showConsoleProgress", "false")
     if options.spark_master:
@@ -218,6 +217,28 @@ def _new_session(options: RunnerOptions) -> SparkSession:
     for setting in options.spark_settings:
         name, _, value = setting.partition("=")
         given.set(name, value)
+    started = SparkContext._gateway  # by a session that was stopped since: a process has one Java
+    gateway = started or _start_java(given)
+    conf = SparkConf(_jvm=gateway.jvm)  # with the settings of Spark's files and of spark-submit
+    for name, value in given.getAll() if started else ():
+        conf.set(name, value)
+    for name, value in _DEFAULTS.items():
+        conf.setIfMissing(name, value)
+    if conf.get("spark.app.name", "pyspark-shell") == "pyspark-shell":
+        conf.setAppName("c4pipe")
+    # Without it, workers run the first python3 of their PATH.
+    os.environ.setdefault("PYSPARK_PYTHON", conf.get("spark.pyspark.python") or sys.executable)
+    SparkContext(conf=conf, gateway=gateway)
+    return SparkSession.builder.getOrCreate()
+
+
+def _start_java(given: Any) -> Any:
+    """Starts Java with the settings `given`, a `SparkConf`, and returns the gateway to it.
+
+    Raises C4pipeError if that fails.
+    """
+    from pyspark.java_gateway import launch_gateway
+
     reading, writing = os.pipe()
     last_lines = deque[str](maxlen=5)
     logging_thread = threading.Thread(target=_log_lines, args=(reading, last_lines), name="Spark's log", daemon=True)
@@ -230,15 +251,7 @@ def _new_session(options: RunnerOptions) -> SparkSession:
         why = next((line for line in reversed(last_lines) if line), str(error))
         raise C4pipeError(f"Spark can't start: {why} (Spark 4 needs Java 17 or newer)") from error
     os.close(writing)
-    conf = SparkConf(_jvm=gateway.jvm)  # with the settings of Spark's files and of spark-submit
-    for name, value in _DEFAULTS.items():
-        conf.setIfMissing(name, value)
-    if conf.get("spark.app.name", "pyspark-shell") == "pyspark-shell":
-        conf.setAppName("c4pipe")
-    # Without it, workers run the first python3 of their PATH.
-    os.environ.setdefault("PYSPARK_PYTHON", conf.get("spark.pyspark.python") or sys.executable)
-    SparkContext(conf=conf, gateway=gateway)
-    return SparkSession.builder.getOrCreate()
+    return gateway
 
 
 def _log_lines(file: int, last_lines: deque[str]) -> None:

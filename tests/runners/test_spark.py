@@ -49,6 +49,19 @@ def run() -> Iterator[Run]:
         session.stop()
 
 
+def test_a_job_after_a_session_was_stopped_starts_another(run: Run, tmp_path: Path) -> None:
+    from pyspark.sql import SparkSession
+
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        texts = ["a b", "b"]
+        run(words(texts, tmp_path / name))
+        assert [file.read_text() for file in (tmp_path / name).iterdir()] == [oracle(texts)]
+        session = SparkSession.getActiveSession()
+        assert session is not None
+        session.stop()
+
+
 @pytest.mark.parametrize("tasks", [1, 7])
 def test_spark_does_what_the_graph_says(run: Run, tmp_path: Path, tasks: int) -> None:
     texts = ["a b a", "", "b c", "dd a"]
