@@ -181,6 +181,8 @@ def hub_of(
         template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, hub.url)
         monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)  # made of the environment at import
         monkeypatch.setattr(constants, "ENDPOINT", hub.url)
+        monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)  # another test may have imported the library offline
         HfFileSystem.clear_instance_cache()
         yield hub
         HfFileSystem.clear_instance_cache()
