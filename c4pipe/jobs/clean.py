@@ -117,7 +117,7 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
     if not isinstance(options, ImportOptions):
         check_input_kind(options.input_kind)
     check_annotate_folder(options)
-    recipe = choose_recipe(options.recipe, options.language_codes, options.language_model)
+    recipe = choose_recipe(options.recipe, options.language_codes, options.language_model, options.score)
     if isinstance(options, ImportOptions):
         made = options.layout.extraction
     else:
