@@ -325,7 +325,7 @@ def clean_files(plan: CleanPlan, files: list[InputFile], progress: Progress, wor
         flow.map("Clean file", flow.create("Files", tasks), step)
 
     with watch_clean(progress, plan.work, plan.loads):
-        run_job(graph, options, len(tasks), progress.runs_as, workers)
+        run_job(graph, options, len(tasks), progress, workers)
 
 
 def network_of_worker(options: CleanOptions | BuildOptions | ImportOptions, tasks: int) -> NetworkOptions:
