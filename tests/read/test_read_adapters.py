@@ -1,5 +1,6 @@
 """A corpus in the libraries that train on it: each document once, and on from where a run stopped."""
 
+import json
 import pickle
 import re
 import shutil
@@ -45,9 +46,11 @@ def documented(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     """A folder with `corpus`, and the token-budget subset that the page names: all of its documents; and `scored`."""
     folder = tmp_path_factory.mktemp("documented")
     small_classifier(folder)
-    (folder / "texts.txt").write_text("the sea and the land\n\nbuy here, click here\n")
+    texts = {"1": "the sea and the land", "2": "buy here, click here"}
+    rows = [json.dumps({"url": f"https://example.com/{path}", "text": text}) for path, text in texts.items()]
+    (folder / "texts.jsonl").write_text("\n".join(rows))
     score = [f"high_quality={folder}/quality.bin"]
-    c4pipe.import_text(folder / "texts.txt", split="blank-lines", output=folder / "scored", score=score, workers=1)
+    c4pipe.import_text(folder / "texts.jsonl", output=folder / "scored", score=score, workers=1)
     corpus = subset.open_one_language(Path(shutil.copytree(small_corpus, folder / "corpus")) / "en")
     shards: list[dict[str, Any]] = [{"path": shard.path, "tokens": 0} for shard in corpus.shards("train")]
     shards[-1]["tokens"] = 2**29
