@@ -32,6 +32,7 @@ from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import suggestion
 from c4pipe.jobs.clean import note_unaudited
+from c4pipe.jobs.index import write_index
 from c4pipe.jobs.logs import LOG, key_values, log_cost
 from c4pipe.jobs.options import BuildOptions, DedupOptions, ImportOptions
 from c4pipe.recipes.choose import check_installed
@@ -253,7 +254,9 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) 
         LOG.info("dedup: %s", key_values(manifest["counts"]))
         if warning := empty_warning(plan.recipe, manifest["counts"]):
             LOG.warning(warning)
-        return manifest
+    if plan.options.index:
+        write_index(plan.options.folder, plan.options, progress, workers)
+    return manifest
 
 
 def _note_dropped(plan: CorpusPlan, done: bool, progress: Progress) -> None:

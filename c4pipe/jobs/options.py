@@ -245,6 +245,15 @@ class ShardOptions(FormatOptions, OutputOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class IndexOptions:
+    """Whether a corpus gets an index."""
+
+    index: Annotated[
+        bool, Option("also write an index of the corpus, by which later corpora leave out what it has")
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class CorpusOptions(ShardOptions):
     """A corpus, and the work folder on the way to it."""
 
@@ -365,6 +374,7 @@ class BuildOptions(
     AnnotateOptions,
     DroppedOptions,
     RecipeOptions,
+    IndexOptions,
     CorpusOptions,
     MissingOptions,
     ProvenanceOptions,
@@ -480,7 +490,14 @@ class TextOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions(
-    SubmittedJobOptions, DroppedOptions, RecipeOptions, CorpusOptions, MissingOptions, ProvenanceOptions, TextOptions
+    SubmittedJobOptions,
+    DroppedOptions,
+    RecipeOptions,
+    IndexOptions,
+    CorpusOptions,
+    MissingOptions,
+    ProvenanceOptions,
+    TextOptions,
 ):
     """Both jobs: other text to a corpus."""
 
@@ -501,7 +518,7 @@ class _WorkFolders:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DedupOptions(JobOptions, DroppedOptions, ShardOptions, _WorkFolders):
+class DedupOptions(JobOptions, DroppedOptions, IndexOptions, ShardOptions, _WorkFolders):
     """Job 2: work folders to a corpus."""
 
 

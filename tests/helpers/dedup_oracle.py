@@ -453,7 +453,7 @@ def corpus_of(
 def read(folder: Path, manifest: Row, recipe: Recipe = RECIPE) -> Corpus:
     """Reads the corpus, and checks that every row is in the shard where it belongs."""
     corpus: Corpus = {(language, split): [] for language in recipe.languages for split in ("train", "validation")}
-    assert sorted(path.relative_to(folder).as_posix() for path in folder.glob("*/*")) == [
+    assert sorted(path.relative_to(folder).as_posix() for path in folder.glob("[!_]*/*")) == [
         file["path"] for file in manifest["shards"]
     ]
     for file in manifest["shards"]:
