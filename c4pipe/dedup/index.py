@@ -1,7 +1,7 @@
 """The graph that makes the index of a finished corpus: shards to buckets of sorted hashes (see `dedup.known`)."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -122,7 +122,7 @@ class HashPages(RowStep):
         recipe = self._plan.rules
         self._tools, self._keeper = RuleTools(list(recipe.rules()), Lists()), PageKeeper(recipe)
 
-    def run(self, received: Received) -> Iterable[Made]:
+    def run(self, received: Received) -> Iterator[Made]:
         """Reads a shard."""
         (shard,) = received.given(_SHARD)
         hashes: dict[str, list[Any]] = {URLS: [np.empty(0, np.uint64)], SPANS: [np.empty(0, np.uint64)]}
@@ -144,7 +144,7 @@ class WriteBucket(RowStep):
         super().__init__(plan.spill)
         self._plan, self._kind = plan, kind
 
-    def run(self, received: Received) -> Iterable[Made]:
+    def run(self, received: Received) -> Iterator[Made]:
         """Writes the hashes in their order, each once."""
         hashes = np.unique(received.rows(_SHUFFLES[self._kind])["hash"])
         path = bucket_path(self._plan.folder, self._kind, received.key, 1 << self._plan.bits[self._kind])

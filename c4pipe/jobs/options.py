@@ -245,12 +245,26 @@ class ShardOptions(FormatOptions, OutputOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class IndexOptions:
-    """Whether a corpus gets an index."""
+class KnownOptions:
+    """What is left out since finished corpora have it, and whether the corpus gets an index for later corpora."""
 
+    known: Annotated[
+        Sequence[PathArgument],
+        Option(
+            "leave out pages and repeated spans that this finished corpus has, by its index (c4pipe index); can be "
+            "repeated",
+            "CORPUS",
+            repeated=True,
+        ),
+    ] = ()
     index: Annotated[
-        bool, Option("also write an index of the corpus, by which later corpora leave out what it has")
+        bool, Option("also write the index of the corpus, by which later corpora leave out what it has")
     ] = False
+
+    @property
+    def known_corpora(self) -> "tuple[StoragePath, ...]":
+        """The folders of the known corpora."""
+        return tuple(map(_storage_path, as_strings(self.known)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -374,7 +388,7 @@ class BuildOptions(
     AnnotateOptions,
     DroppedOptions,
     RecipeOptions,
-    IndexOptions,
+    KnownOptions,
     CorpusOptions,
     MissingOptions,
     ProvenanceOptions,
@@ -493,7 +507,7 @@ class ImportOptions(
     SubmittedJobOptions,
     DroppedOptions,
     RecipeOptions,
-    IndexOptions,
+    KnownOptions,
     CorpusOptions,
     MissingOptions,
     ProvenanceOptions,
@@ -518,7 +532,7 @@ class _WorkFolders:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DedupOptions(JobOptions, DroppedOptions, IndexOptions, ShardOptions, _WorkFolders):
+class DedupOptions(JobOptions, DroppedOptions, KnownOptions, ShardOptions, _WorkFolders):
     """Job 2: work folders to a corpus."""
 
 

@@ -10,6 +10,7 @@ from c4pipe.dedup import shuffle
 from c4pipe.dedup.known import SPANS, URLS, KnownHashes, find_known, read_index
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters.hashes import normalise_url, url_key
+from c4pipe.io.json_files import write_json
 from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.index import write_index
 from c4pipe.jobs.options import DedupOptions
@@ -43,7 +44,7 @@ def corpus(work: Path) -> Path:
 
 
 def test_it_has_the_urls_and_the_spans_of_the_final_texts(corpus: Path) -> None:
-    rows = [row for some in read(corpus, open_corpus(corpus).manifest).values() for row in some]
+    rows = [row for some in read(corpus, {**open_corpus(corpus).manifest}).values() for row in some]
     assert hashes_of(corpus, URLS) == {url_key(normalise_url(row["url"])) for row in rows}
     spans = known_spans(rows)
     assert len(spans) > 50
@@ -52,7 +53,9 @@ def test_it_has_the_urls_and_the_spans_of_the_final_texts(corpus: Path) -> None:
 
 def test_a_recipe_of_lines(tmp_path: Path) -> None:
     work = write_work(tmp_path / "work", random_line_crawl(6), LINE_RECIPE)
-    manifest = dedup(plan_dedup(DedupOptions([work], output=tmp_path / "corpus", workers=1, index=True)), Progress())
+    manifest = {
+        **dedup(plan_dedup(DedupOptions([work], output=tmp_path / "corpus", workers=1, index=True)), Progress())
+    }
     rows = [row for some in read(tmp_path / "corpus", manifest, LINE_RECIPE).values() for row in some]
     lines = known_spans(rows, LINE_RECIPE)
     assert len(lines) > 20
@@ -114,13 +117,12 @@ def test_an_index_that_can_not_be_used(corpus: Path, tmp_path: Path) -> None:
         target.write_text(changed)
         assert words in why(tmp_path)
     target.write_text(content)
-    assert find_known([tmp_path, corpus], RECIPE)[0].digest == (read_index(corpus) or ({}, ""))[1]
+    found = read_index(corpus)
+    assert found and find_known([tmp_path, corpus], RECIPE)[0].digest == found[1]
     assert len(find_known([tmp_path, corpus], RECIPE)) == 1
     (tmp_path / "manifest.json").unlink()
     other = open_corpus(corpus).manifest
     other["shards"][0]["sha256"] = "0" * 64
-    from c4pipe.io.json_files import write_json
-
     write_json(tmp_path / "manifest.json", other)
     assert "its index is of earlier shards: c4pipe index CORPUS" in why(tmp_path)
     with pytest.raises(UsageError, match="the spans of its index are unit sentence, size 3, .* and those of the recipe"):
