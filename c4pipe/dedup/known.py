@@ -1,7 +1,7 @@
 """Known corpora: by the index of a finished corpus, job 2 leaves out of a new corpus what the finished corpus has.
 
-An index has a hash of each URL, and of each span of the final texts. It is cut into buckets: files of sorted hashes with
-the same first bits, 8 bytes each. A reader holds one bucket at a time.
+An index has a hash of each URL, and of each span of the final texts. A bucket is a file of the hashes with the same
+first bits, sorted, 8 bytes each. A reader holds one bucket at a time.
 """
 
 import hashlib

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from c4pipe.clean.work_file import read_kept
 from c4pipe.dedup import shuffle
-from c4pipe.dedup.near_pages import NEAR_DUPLICATES
 from c4pipe.dedup.known import SPANS as SPANS_OF_INDEX
 from c4pipe.dedup.known import Known, KnownHashes
+from c4pipe.dedup.near_pages import NEAR_DUPLICATES
 from c4pipe.dedup.shuffle import (
     HOLDER,
     HOLDERS,

@@ -98,9 +98,7 @@ class Occurrences:
         return np.where(inside, self._row[np.where(inside, self._bases[page] + offset, 0)], -1)
 
     def of_page(self, page: int) -> tuple[set[int], set[int], set[int]]:
-        """Returns the first units of all occurrences in a page, of the survivors there, and of spans that a known corpus
-        has.
-        """
+        """Returns the first units of all occurrences in a page, of its survivors, and of spans of known corpora."""
         number = int(np.searchsorted(self._pages, np.uint64(page)))
         here = slice(*np.r_[self._starts, len(self.rows)][number : number + 2].tolist())
         units = self.rows["unit"][here]

@@ -1,4 +1,4 @@
-"""The index of a finished corpus: the hashes of its URLs and of the spans of its final texts, in the same bytes however made."""
+"""The index of a corpus: hashes of its URLs and of the spans of its final texts; the same bytes however it is made."""
 
 from pathlib import Path
 
@@ -110,20 +110,29 @@ def test_an_index_that_can_not_be_used(corpus: Path, tmp_path: Path) -> None:
     content = (corpus / "_index" / "index.json").read_text()
     target = tmp_path / "_index" / "index.json"
     for changed, words in (
-        (content.replace('"version": 1', '"version": 2'), "has version 2, and this c4pipe reads version 1: c4pipe index"),
-        (content.replace('"start"', '"anywhere"'), "is not what c4pipe wrote: c4pipe index CORPUS writes the index again"),
+        (
+            content.replace('"version": 1', '"version": 2'),
+            "has version 2, and this c4pipe reads version 1: c4pipe index",
+        ),
+        (
+            content.replace('"start"', '"anywhere"'),
+            "is not what c4pipe wrote: c4pipe index CORPUS writes the index again",
+        ),
         ("[]", "is not what c4pipe wrote"),
     ):
         target.write_text(changed)
         assert words in why(tmp_path)
     target.write_text(content)
     found = read_index(corpus)
-    assert found and find_known([tmp_path, corpus], RECIPE)[0].digest == found[1]
+    assert found
+    assert find_known([tmp_path, corpus], RECIPE)[0].digest == found[1]
     assert len(find_known([tmp_path, corpus], RECIPE)) == 1
     (tmp_path / "manifest.json").unlink()
     other = open_corpus(corpus).manifest
     other["shards"][0]["sha256"] = "0" * 64
     write_json(tmp_path / "manifest.json", other)
     assert "its index is of earlier shards: c4pipe index CORPUS" in why(tmp_path)
-    with pytest.raises(UsageError, match="the spans of its index are unit sentence, size 3, .* and those of the recipe"):
+    with pytest.raises(
+        UsageError, match=r"the spans of its index are unit sentence, size 3, .* and those of the recipe"
+    ):
         find_known([corpus], RECIPE.change("repeated_span", size=4))
