@@ -35,7 +35,7 @@ def run(options: IndexOptions) -> None:
     index = write_index(options.corpus, options, make_progress(options))
     if not options.quiet:
         counts = {kind: sum(each["hashes"] for each in buckets) for kind, buckets in index["buckets"].items()}
-        found = " and ".join(format_count(number, kind.removesuffix("s")) for kind, number in counts.items())
+        found = " and ".join(f"{number:,} {kind}" for kind, number in counts.items())
         note(f"the index of {options.corpus} has {found}: {format_count(8 * sum(counts.values()), 'byte')}")
 
 

@@ -172,11 +172,11 @@ def _units(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
 
 
 def _spans(counts: Mapping[str, int]) -> Iterator[FunnelRow]:
-    """Yields the rows of repeated spans, if the recipe keeps exactly one copy of each span: all spans, and the
-    exceptions.
+    """Yields the rows of spans that known corpora have, and of repeated spans, if the recipe keeps exactly one copy of
+    each span: all spans, and the exceptions.
     """
-    if known := counts.get("spans.known"):
-        yield FunnelRow("spans", "dropped", "spans that a known corpus has", known, known)
+    if known := counts.get("spans.known", 0):
+        yield FunnelRow("spans", "read", "spans that a known corpus has (no copy stays)", known, known)
     repeated = counts.get("spans.repeated", 0)
     if not repeated:
         return

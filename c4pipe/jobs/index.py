@@ -42,7 +42,7 @@ def write_index(
         shards = corpus.shards()
         with (
             spill_folder(runner, target) as spill,
-            progress.wait("index", folder, plan.files, lambda: len(list_names(target)) - bool(spill)),
+            progress.wait("index", folder, plan.files, lambda: len(list_names(target) - {CONTENT, "_spill"})),
         ):
 
             def graph(flow: Flow) -> None:

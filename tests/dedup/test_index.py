@@ -1,5 +1,6 @@
 """The index of a corpus: hashes of its URLs and of the spans of its final texts; the same bytes however it is made."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from c4pipe.corpus.opened import open_corpus
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.known import SPANS, URLS, KnownHashes, find_known, read_index
-from c4pipe.errors import DamagedFileError, UsageError
+from c4pipe.errors import DamagedFileError, LostDataError, UsageError
 from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.io.json_files import write_json
 from c4pipe.jobs.dedup import dedup, plan_dedup
@@ -16,6 +17,7 @@ from c4pipe.jobs.index import write_index
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
+from tests.dedup.test_dedup_losses import lose, spoil
 from tests.helpers.dedup_oracle import LINE_RECIPE, RECIPE, random_crawl, random_line_crawl, read, write_work
 from tests.helpers.known_oracle import known_spans
 
@@ -95,6 +97,16 @@ def test_an_intact_index_stays_and_a_damaged_one_is_written_again(corpus: Path) 
         KnownHashes(find_known([corpus], RECIPE)).mask(SPANS, np.arange(8, dtype=np.uint64) << np.uint64(61))
     write_index(corpus, RunnerOptions(workers=1), Progress())
     assert index_bytes(corpus) == before
+
+
+@pytest.mark.parametrize("shuffle", ["index_urls", "index_spans"])
+def test_lost_hashes_are_noticed(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shuffle: str) -> None:
+    shutil.copytree(corpus, tmp_path / "copy", ignore=shutil.ignore_patterns("_index"))
+    spoiled = spoil(monkeypatch, shuffle, lose)
+    with pytest.raises(LostDataError, match=rf"did not deliver the shuffle {shuffle} \("):
+        write_index(tmp_path / "copy", RunnerOptions(workers=1), Progress())
+    assert spoiled
+    assert read_index(tmp_path / "copy") is None
 
 
 def test_an_index_that_can_not_be_used(corpus: Path, tmp_path: Path) -> None:
