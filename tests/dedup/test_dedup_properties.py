@@ -32,7 +32,6 @@ from tests.helpers.dedup_oracle import (
     line_crawls,
     line_oracle,
     oracle,
-    own_counts,
     place_of,
     random_crawl,
     random_line_crawl,
@@ -44,6 +43,7 @@ from tests.helpers.dedup_oracle import (
     untied,
     write_work,
 )
+from tests.helpers.known_oracle import own_counts
 
 
 @runs(18)

@@ -34,7 +34,6 @@ from tests.helpers.dedup_oracle import (
     conflicting_captures,
     crawls,
     oracle,
-    own_counts,
     random_crawl,
     random_line_crawl,
     read,
@@ -43,7 +42,7 @@ from tests.helpers.dedup_oracle import (
     write_work,
 )
 from tests.helpers.falling_pages import CHANCE, FEW, SIZE, Pages, handed_on, made_rows
-from tests.helpers.known_oracle import known_spans
+from tests.helpers.known_oracle import known_spans, own_counts
 from tests.helpers.survivor_oracle import units_at
 from tests.helpers.wet import wet_bytes
 

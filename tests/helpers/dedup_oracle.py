@@ -451,21 +451,6 @@ def run(
     return dedup(plan_dedup(options), Progress())
 
 
-def own_counts(manifest: Row) -> dict[str, int]:
-    """The counts of job 2 that are not zero."""
-    own = (
-        "pages.kept",
-        "pages.edited",
-        "pages.dropped.stale_capture",
-        "pages.dropped.known_url",
-        "pages.dropped.few_sentences_left",
-        "bytes.",
-        "units.",
-        "spans.",
-    )
-    return {name: number for name, number in manifest["counts"].items() if name.startswith(own) and number}
-
-
 @contextmanager
 def corpus_of(
     crawl: Crawl, shards: int = 1, formats: tuple[str, ...] = ("parquet",), recipe: Recipe = RECIPE

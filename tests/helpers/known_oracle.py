@@ -1,4 +1,4 @@
-"""What a known corpus has, in a few lines of plain Python."""
+"""What a known corpus has, in a few lines of plain Python; the counts of job 2 that oracles have."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -29,3 +29,18 @@ def known_spans(rows: Iterable[Mapping[str, Any]], recipe: Recipe = RECIPE) -> S
         for at, value in enumerate(hashes):
             found[tuple(words[at : at + span.size])] = value
     return found
+
+
+def own_counts(manifest: Mapping[str, Any]) -> dict[str, int]:
+    """The counts of job 2 that are not zero."""
+    own = (
+        "pages.kept",
+        "pages.edited",
+        "pages.dropped.stale_capture",
+        "pages.dropped.known_url",
+        "pages.dropped.few_sentences_left",
+        "bytes.",
+        "units.",
+        "spans.",
+    )
+    return {name: number for name, number in manifest["counts"].items() if name.startswith(own) and number}
