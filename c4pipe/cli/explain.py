@@ -98,7 +98,7 @@ def _corpus(text: str) -> "StoragePath | None":
 def _of_corpus(options: ExplainOptions, folder: "StoragePath") -> Iterator[Explained]:
     from c4pipe.inspect.explain import CorpusExplainer
 
-    for name in ("recipe", "languages", "lists", "links", "language_model"):
+    for name in ("recipe", "languages", "lists", "links", "language_model", "score"):
         if getattr(options, name) not in (None, (), ""):
             option = name.replace("_", "-")
             raise UsageError(f"--{option}: the corpus {folder} has a recipe and lists of its own; leave the option out")
@@ -122,7 +122,7 @@ def _of_pages(options: ExplainOptions) -> Iterator[Explained]:
         raise UsageError(f"--record {options.record}: {options.input} is no corpus: name the page with --url")
     if options.work:
         raise UsageError(f"--work {options.work[0]}: {options.input} is no corpus, and only a corpus has work folders")
-    recipe = choose_recipe(options.recipe or "c4", options.language_codes, options.language_model)
+    recipe = choose_recipe(options.recipe or "c4", options.language_codes, options.language_model, options.score)
     check_input_kind(options.input_kind)
     extraction = choose_extraction(options.input_kind, options.extract)
     pages = find_pages(options.input, options.url, recipe.page_keys[0], extraction)

@@ -29,7 +29,7 @@ def run(options: TokensOptions) -> None:
     """Counts the tokens of a corpus, or writes its token files, or finds a page in them; prints the outcome."""
     files, around = ("format", "output", "length", "weights"), ("end_of_document", "begin_of_document")
     if options.find is not None:
-        _refuse(options, "--find", "vocabulary", "budget_subset", *files, *around, "runner")
+        _refuse(options, "--find", "vocabulary", "budget_subset", "best_first", *files, *around, "runner")
         _find(options.corpus, options.find)
         return
     if options.vocabulary is None:
@@ -38,7 +38,7 @@ def run(options: TokensOptions) -> None:
         _refuse(options, "a count of tokens", "output", "length", "weights")
         _count(options, options.vocabulary)
         return
-    _refuse(options, "--format", "budget_subset")
+    _refuse(options, "--format", "budget_subset", "best_first")
     if options.output is None:
         raise UsageError("--format needs a folder for the files: name it with --output")
     _write_files(options, TokenFileOptions(**shared_fields(options, TokenFileOptions)))
@@ -64,11 +64,14 @@ def _count(options: TokensOptions, vocabulary: str) -> None:
     wanted = options.budget_subset
     size = subset.parse_tokens("--budget-subset", wanted) if wanted is not None else None
     training = subset.parse_tokens("--training-tokens", options.training_tokens)
+    if size is None:
+        _refuse(options, "a count of tokens", "best_first")
     train = subset.open_one_language(corpus) if size is not None else None  # checked before the tokens are counted
+    best = subset.open_best(train, options.best_first) if train and options.best_first is not None else None
     check_runner(options)
     tokenizer = open_tokenizer(vocabulary, options.end_of_document, options.begin_of_document)
     counts = count.count(corpus, tokenizer, options, make_progress(options))
-    written = subset.write_subset(train, tokenizer, counts, size) if train and size else None
+    written = subset.write_subset(train, tokenizer, counts, size, best) if train and size else None
     if options.quiet:
         return
     console = printer(sys.stdout)

@@ -105,12 +105,27 @@ class ClassifierScore(PageRule):
         except (OSError, ValueError) as error:
             raise UsageError(
                 f"recipe {lists.recipe} has the rule {self.name}, whose model {self.model} can't be used: "
-                f"{error_reason(error)}; give the file of a fastText classifier with model = 'FILE', or put it into "
-                f"{listed.parent}"
+                f"{error_reason(error)}; give the file of a fastText classifier (model = 'FILE' in a recipe, or "
+                f"--score {self.name}=FILE), or put it into {listed.parent}"
             ) from None
         if self.label not in labels:
             raise UsageError(
                 f"recipe {lists.recipe} has the rule {self.name}, whose model {self.model} has no label "
-                f"{self.label!r}; it has {short(', '.join(labels), 200)}" + suggestion(self.label, labels)
+                f"{self.label!r}; it has {short(', '.join(labels), 200)}; name one (label = 'LABEL' in a recipe, or "
+                f"--score {self.name}={self.model}:LABEL)" + suggestion(self.label, labels)
             )
         return {"classifiers": {self.name: model}}
+
+
+def parse_score(text: str) -> ClassifierScore:
+    """Returns the rule that `NAME=MODEL` or `NAME=MODEL:LABEL` means: it drops nothing and makes the column NAME.
+
+    Raises UsageError for another form, and for a name that no rule can have.
+    """
+    name, _, rest = text.partition("=")
+    model, _, label = rest.rpartition(":")
+    if not model or label.startswith("//"):  # of a URL
+        model, label = rest, ""
+    if not name or not model:
+        raise UsageError("give NAME=MODEL or NAME=MODEL:LABEL, such as high_quality=quality.bin:hq")
+    return ClassifierScore(name, model=model, label=label or ClassifierScore.label, keep="score")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from itertools import zip_longest
+from math import isfinite
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints, is_typeddict
 
 from c4pipe.errors import DamagedFileError, UsageError
@@ -148,6 +149,11 @@ def _share(value: Any, place: str) -> Any:
     return _expect(holds, value, place, "a number from 0 to 1")
 
 
+def _number(value: Any, place: str) -> Any:
+    holds = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    return _expect(holds, value, place, "a number")
+
+
 def _flag(value: Any, place: str) -> Any:
     return _expect(isinstance(value, bool), value, place, "true or false")
 
@@ -174,6 +180,7 @@ class Versioned(TypedDict):
 
 
 Digest = Annotated[str, text("[0-9a-f]{64}", "a SHA-256 in hex")]
+Number = Annotated[float, _number]
 FileName = Annotated[str, text(r"(?!\.\.?$)[^/\x00-\x1f\x7f]{1,255}", "the name of a file")]
 
 

@@ -117,7 +117,7 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
     if not isinstance(options, ImportOptions):
         check_input_kind(options.input_kind)
     check_annotate_folder(options)
-    recipe = choose_recipe(options.recipe, options.language_codes, options.language_model)
+    recipe = choose_recipe(options.recipe, options.language_codes, options.language_model, options.score)
     if isinstance(options, ImportOptions):
         made = options.layout.extraction
     else:
@@ -325,7 +325,7 @@ def clean_files(plan: CleanPlan, files: list[InputFile], progress: Progress, wor
         flow.map("Clean file", flow.create("Files", tasks), step)
 
     with watch_clean(progress, plan.work, plan.loads):
-        run_job(graph, options, len(tasks), progress.runs_as, workers)
+        run_job(graph, options, len(tasks), progress, workers)
 
 
 def network_of_worker(options: CleanOptions | BuildOptions | ImportOptions, tasks: int) -> NetworkOptions:

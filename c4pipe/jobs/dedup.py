@@ -320,7 +320,7 @@ def _run(plan: CorpusPlan, parameters: DedupPlan, progress: Progress, workers: W
             dedup_work_files(flow, groups, replace(parameters, spill=spill))
 
         with watch_dedup(progress, output, plan.shard_files, spill, pages):
-            run_job(graph, runner, len(groups), progress.runs_as, workers)
+            run_job(graph, runner, len(groups), progress, workers)
 
 
 def _verify(plan: CorpusPlan) -> Manifest:

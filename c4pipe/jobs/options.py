@@ -173,6 +173,15 @@ class RecipeOptions:
     languages: Annotated[
         str | Sequence[str], Option("languages to keep", "CODE,...", otherwise="those of the recipe")
     ] = ()
+    score: Annotated[
+        Sequence[str],
+        Option(
+            "also keep in the column NAME the probability that the fastText classifier MODEL gives to LABEL (without "
+            "one: hq), and drop no page by it; can be repeated",
+            "NAME=MODEL[:LABEL]",
+            repeated=True,
+        ),
+    ] = ()
 
     @property
     def language_codes(self) -> tuple[str, ...]:

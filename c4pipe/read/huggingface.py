@@ -8,6 +8,7 @@ import datasets
 from c4pipe.corpus.reader import Document
 from c4pipe.corpus.writer import shard_schema
 from c4pipe.errors import UsageError
+from c4pipe.read.best import BestFirst
 from c4pipe.read.mixture import AnyReader, Mixture
 
 _SHARDS = 64
@@ -22,14 +23,16 @@ def dataset(documents: AnyReader, num_shards: int | None = None) -> Any:
     Args:
         documents: a reader or mixture at its start. The dataset has a state of its own (`state_dict`).
         num_shards: the number of shards of the dataset, which `datasets` divides among nodes and workers; by default 64
-            for a reader, and 1 for a mixture. A shard of a mixture has no end, so `datasets` never comes to a second
-            one: give the number of nodes times workers.
+            for a reader, and 1 for a mixture and for a reader with `best_first`, because shards follow one another. A
+            shard of a mixture has no end, so `datasets` never comes to a second one: give the number of nodes times
+            workers.
 
     Raises UsageError for a reader or mixture that has returned documents.
     """
     if documents.position:
         raise UsageError(f"{documents.position:,} documents were read: give a new reader, and load the dataset's state")
-    count = num_shards or (1 if isinstance(documents, Mixture) else _SHARDS)
+    is_one = isinstance(documents, Mixture) or isinstance(documents.source, BestFirst)
+    count = num_shards or (1 if is_one else _SHARDS)
     features = datasets.Features.from_arrow_schema(shard_schema(documents.columns))
     arguments = {"readers": [documents.split(index, count) for index in range(count)]}
     return datasets.IterableDataset.from_generator(_documents, features=features, gen_kwargs=arguments)

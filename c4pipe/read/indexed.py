@@ -60,7 +60,7 @@ class RandomAccess:
         row = index - (self._ends[shard - 1] if shard else 0)
         try:
             with self._lock:  # otherwise several threads would read the same row group
-                group, row = self._group(shard, row)
+                group, row = self._group(shard, self._source.place(shard, row))
         except UNREADABLE as error:
             raise unreadable(self._source.shards[shard], error) from error
         documents: list[Document] = group.slice(row, 1).to_pylist()

@@ -16,13 +16,16 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.json_files import check_of
 from c4pipe.io.options import Option, shared_fields, takes_options
 from c4pipe.io.words import short_repr
-from c4pipe.read.order import WINDOW, Order, after
+from c4pipe.read.best import BestFirst, best_first
+from c4pipe.read.order import WINDOW, Order
 from c4pipe.read.source import Source, find
 from c4pipe.read.weights import weighted
 
 STATE_VERSION = 2
 """The version of the states of readers and mixtures. The order of version 1 was another one for few files."""
 
+
+_STEPS = 100  # in which documents that others have left are read best first
 
 UNCHANGED = "give what the method state returned, unchanged"
 """The next step after a state that is none."""
@@ -69,6 +72,36 @@ def divided(parts: Sequence[Part], index: int, count: int) -> list[Part]:
     """Returns one of `count` shares of parts: together they are all parts, and their sizes differ by 1 at most."""
     total = sum(part.size for part in parts)
     return cut(parts, total * index // count, total * (index + 1) // count)
+
+
+def dealt(parts: Sequence[Part], total: int, index: int, count: int) -> list[Part]:
+    """Returns one of `count` shares of parts, all of one epoch, as `divided`; each share has documents from all places.
+
+    Each hundredth of a process's documents is divided on its own, those that come first at first.
+
+    Args:
+        parts: the parts.
+        total: the number of documents that all processes read in an epoch.
+        index: the number of the share, from 0.
+        count: the number of shares.
+    """
+    steps: list[list[Part]] = [[] for _ in range(_STEPS)]
+    for part in parts:
+        size = total * (part.shard_index + 1) // part.num_shards - total * part.shard_index // part.num_shards
+        for number in range(part.first * _STEPS // max(size, 1), _STEPS):
+            low = max(part.first, size * number // _STEPS)
+            high = min(part.end, size * (number + 1) // _STEPS)
+            if low >= part.end:
+                break
+            steps[number] += [part._replace(first=low, end=high)] * (low < high)
+    found, turn = list[Part](), 0
+    for step in steps:
+        each, more = divmod(sum(part.size for part in step), count)
+        larger = {(turn + place) % count for place in range(more)}  # shares with one document more
+        start = each * index + sum(other < index for other in larger)
+        found += cut(step, start, start + each + (index in larger))
+        turn += more
+    return found
 
 
 class PartReader:
@@ -142,13 +175,8 @@ class PartReader:
                 number, skipped = number + 1, 0
 
     def _rows(self, order: Order, position: int) -> Documents:
-        """Yields the documents in the order before windows are shuffled, from a position on."""
-        for file, first, end in after(order.spans(self.source.rows), position):
-            verify = self.source.verify and file not in self._verified
-            with closing(self.source.read(file, first, end, verify)) as rows:
-                for row in rows:
-                    self._verified.add(file)
-                    yield row
+        """Returns the documents in the order before windows are shuffled, from a position on."""
+        return self.source.rows_of(order.spans(self.source.rows), position, order.window, self._verified)
 
 
 @contextmanager
@@ -290,7 +318,7 @@ class Reader(PartReader):
             raise UsageError(f"{self.position:,} documents were read: divide a new reader")
         reader = Reader(self.source, self.order.split(index, count))
         if self._parts != [whole_part(self.order, sum(self.source.rows))]:
-            reader._read(divided(self._parts, index, count))
+            reader._read(self._divided(self._parts, index, count))
         return reader
 
     def at_epoch(self, epoch: int) -> "Reader":
@@ -362,7 +390,12 @@ class Reader(PartReader):
             names = ("shard_index", "num_shards", "parts", "documents")
             *_, parts, position = checked(state, self.state(), *names)
             left += cut(parts_from(parts, sum(self.source.rows)), position)
-        self._read(divided(left, index, count))
+        self._read(self._divided(left, index, count))
+
+    def _divided(self, parts: Sequence[Part], index: int, count: int) -> list[Part]:
+        if isinstance(self.source, BestFirst):
+            return dealt(parts, sum(self.source.rows), index, count)
+        return divided(parts, index, count)
 
 
 @dataclass(frozen=True)
@@ -407,6 +440,14 @@ class DocumentOptions:
             otherwise="each document once",
         ),
     ] = None
+    best_first: Annotated[
+        str | None,
+        Option(
+            "a column of numbers, such as one of --score: each process reads its documents with the largest numbers "
+            "first; with a seed, the documents of a window are shuffled",
+            otherwise="the order of the corpus, or that of the seed",
+        ),
+    ] = None
 
 
 @takes_options(DocumentOptions)
@@ -426,5 +467,9 @@ def documents(options: DocumentOptions) -> Reader:
     """
     source = find(options.path, options.split, options.languages, options.verify)
     if options.weights is not None:
+        if options.best_first is not None:
+            raise UsageError("weights and best_first don't go together: leave one of them out")
         source = weighted(source, options.weights)
+    if options.best_first is not None:
+        source = best_first(source, options.best_first)
     return Reader(source, Order(**shared_fields(options, Order)))

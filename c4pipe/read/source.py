@@ -1,10 +1,13 @@
 """The source of documents: shards of a corpus, a token-budget subset of them, or a file of plain text."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypedDict, cast
+
+import numpy as np
 
 from c4pipe.corpus import manifest
 from c4pipe.corpus.layout import SPLITS, ShardId
@@ -17,8 +20,13 @@ from c4pipe.io.paths import read_file
 from c4pipe.io.streams import InputPath, input_path
 from c4pipe.io.text import lines_in, open_content
 from c4pipe.io.words import error_reason, format_count, format_languages, short_repr
+from c4pipe.read.chosen import Best, check_column, read_turns
+from c4pipe.read.order import Span, after
 
 SUBSET_FORMAT, SUBSET_VERSION = "c4pipe token-budget subset", 1
+
+BEST_SUBSET_VERSION = 2
+"""The version of the file of a subset that has the best documents."""
 
 
 class _SubsetShard(TypedDict):
@@ -34,6 +42,10 @@ class _Subset(TypedDict):
     shards: Sequence[_SubsetShard]
 
 
+class _BestSubset(_Subset):
+    best_first: Mapping[str, Any]
+
+
 @dataclass(frozen=True)
 class Source:
     """The documents that are read.
@@ -45,7 +57,8 @@ class Source:
         digest: the SHA-256 of the manifest, of the subset's file, or of the text, in hex.
         shards: the files, by language and index.
         verify: whether the SHA-256 of each file is checked before the file is read.
-        documents: the number of documents to read from the start of each shard; None reads all.
+        documents: the number of documents to read of each shard, from its start or of the best; None reads all.
+        best: which documents are the best, for a subset of these.
     """
 
     path: str
@@ -55,6 +68,7 @@ class Source:
     shards: tuple[Shard, ...]
     verify: bool = False
     documents: tuple[int, ...] | None = None
+    best: Best | None = None
 
     def __repr__(self) -> str:
         languages = [format_languages(self.languages)] if self.languages else []
@@ -75,7 +89,31 @@ class Source:
 
         Raises C4pipeError where the file is missing or damaged, or differs from the manifest.
         """
+        if self.best:
+            return read_turns(self.shards[file], self.best.times(file, self.shards[file]), first, end, verify)
         return read_shard(self.shards[file], first, end, verify)
+
+    def place(self, file: int, number: int) -> int:
+        """Returns the row of a file, by its number, that has the file's document `number`, from 0."""
+        return int(np.flatnonzero(self.best.times(file, self.shards[file]))[number]) if self.best else number
+
+    def rows_of(self, spans: Sequence[Span], position: int, window: int, verified: set[int]) -> Documents:
+        """Yields the documents of spans, one span after the other.
+
+        Args:
+            spans: the rows of files.
+            position: the number of documents to leave out at the start.
+            window: the number of documents that may be in memory.
+            verified: the numbers of the files that need not be verified again; more are added.
+
+        Raises C4pipeError as `read`.
+        """
+        for file, first, end in after(spans, position):
+            verify = self.verify and file not in verified
+            with closing(self.read(file, first, end, verify)) as rows:
+                for row in rows:
+                    verified.add(file)
+                    yield row
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -114,9 +152,11 @@ def _subset(file: InputPath, verify: bool) -> Source:
     try:
         data = read_file(file)
         values = from_json(Versioned, parse_json(data))
-        if (values["format"], values["version"]) != (SUBSET_FORMAT, SUBSET_VERSION):
+        if values["format"] != SUBSET_FORMAT or values["version"] not in (SUBSET_VERSION, BEST_SUBSET_VERSION):
             raise ValueError(f"it is a {shown(values['format'])} of version {shown(values['version'])}")
-        subset = unchanged(_Subset, values, _check_subset)
+        kind: Any = _BestSubset if values["version"] == BEST_SUBSET_VERSION else _Subset
+        subset = unchanged(kind, values, _check_subset)
+        best = from_json(Best, subset["best_first"], "best_first") if kind is _BestSubset else None
         documents = {each["path"]: each["documents"] for each in subset["shards"]}
         language, digest = subset["language"], subset["manifest"]
     except (OSError, ValueError) as error:
@@ -132,8 +172,10 @@ def _subset(file: InputPath, verify: bool) -> Source:
             f"{file} is a subset of another corpus than the one in its folder: "
             "make it again with c4pipe tokens --budget-subset"
         )
+    if best:
+        check_column(best.column, str(file), shards[0].columns)
     own_digest = hashlib.sha256(data).hexdigest()
-    return Source(str(file), "train", corpus.languages, own_digest, shards, verify, tuple(documents.values()))
+    return Source(str(file), "train", corpus.languages, own_digest, shards, verify, tuple(documents.values()), best)
 
 
 def _check_subset(subset: _Subset) -> None:

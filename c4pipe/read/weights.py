@@ -6,19 +6,18 @@ https://github.com/huggingface/fineweb-2 has a table of weights.
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from itertools import compress
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.corpus.reader import Documents, Shard, read_shard, read_tables
+from c4pipe.corpus.reader import Documents, Shard
 from c4pipe.errors import UsageError
 from c4pipe.io.words import short
+from c4pipe.read.chosen import column_of, read_turns
 from c4pipe.read.order import random_numbers
 from c4pipe.read.source import Source
 
@@ -33,10 +32,7 @@ _MOST = 1000  # times that a document is read
 
 @dataclass(frozen=True)
 class WeightedSource(Source):
-    """A source whose documents are read several times, or not at all.
-
-    The rows of a file are those of its turns: first all documents that are read at least once, then those that are read
-    at least twice, and so on. So the repetitions of a document are far apart.
+    """A source whose documents are read several times, or not at all. The rows of a file are those of `read_turns`.
 
     Attributes:
         weights: the table.
@@ -45,18 +41,8 @@ class WeightedSource(Source):
     weights: Weights = ()
 
     def read(self, file: int, first: int, end: int, verify: bool) -> Documents:
-        """Yields the documents of a file as `Source.read`, given rows of its turns."""
-        times = times_read(self.shards[file], self.weights)
-        for turn in range(int(times.max(initial=0))):
-            is_read = times > turn
-            rows = np.flatnonzero(is_read)
-            chosen = rows[max(first, 0) : max(end, 0)]
-            first, end = first - len(rows), end - len(rows)
-            if len(chosen):
-                low, high = int(chosen[0]), int(chosen[-1]) + 1
-                with closing(read_shard(self.shards[file], low, high, verify)) as documents:
-                    yield from compress(documents, is_read[low:high])
-                verify = False
+        """Returns the documents of a file as `Source.read`, given rows of its turns."""
+        return read_turns(self.shards[file], times_read(self.shards[file], self.weights), first, end, verify)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -106,8 +92,7 @@ def weight_table(weights: Mapping[int, float], path: str, columns: Sequence[str]
 @lru_cache(maxsize=8)
 def times_read(shard: Shard, weights: Weights) -> npt.NDArray[np.int16]:
     """Returns how often each document of a shard is read: an array of shape [rows]."""
-    found = [table[COPIES].to_numpy() for table in read_tables(shard, [COPIES])]
-    copies = np.concatenate(found) if found else np.zeros(0, np.int64)
+    copies = column_of(shard, COPIES)[1]
     sizes, values = np.array([0, *(size for size, _ in weights)]), np.array([1.0, *(weight for _, weight in weights)])
     weight = values[np.searchsorted(sizes, copies, "right") - 1]
     is_train = shard.id.split == "train"

@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 from c4pipe.errors import UsageError
 from c4pipe.filters import pinned_lists
+from c4pipe.filters.classifier_rule import parse_score
 from c4pipe.filters.language import Language, check_detector
 from c4pipe.filters.language_model import find_model
 from c4pipe.filters.lists import ListFolder, Lists, link_keys
@@ -21,6 +22,7 @@ def choose_recipe(
     recipe: str | os.PathLike[str] | Recipe,
     languages: Sequence[str] = (),
     language_model: str | os.PathLike[str] | None = None,
+    scores: Sequence[str] = (),
 ) -> Recipe:
     """Returns the recipe that a user means.
 
@@ -28,9 +30,10 @@ def choose_recipe(
         recipe: a recipe's name, the path of a TOML file, or a recipe.
         languages: the languages to keep; () for the recipe's own.
         language_model: a fastText model that replaces the recipe's language detector; None to keep the detector.
+        scores: classifiers whose probabilities become columns of the corpus, each as `NAME=MODEL:LABEL`.
 
-    Raises UsageError if there is no such recipe, if it can't have these languages or a model, or if its language
-    detector is not installed.
+    Raises UsageError if there is no such recipe, if it can't have these languages, a model or a score, or if its
+    language detector is not installed.
     """
     chosen = recipe if isinstance(recipe, Recipe) else find_recipe(recipe)
     if language_model is not None:
@@ -47,6 +50,11 @@ def choose_recipe(
         except UsageError as error:
             named = ",".join(map(str, codes)) if isinstance(codes, Sequence) else codes
             raise UsageError(f"--languages {named}: {error}") from None
+    for score in scores:
+        try:
+            chosen = chosen.with_rule(parse_score(score))
+        except UsageError as error:
+            raise UsageError(f"--score {score}: {error}") from None
     check_installed(chosen)
     return chosen
 

@@ -15,7 +15,7 @@ from c4pipe.filters.rule import AnyRule, Rule
 from c4pipe.filters.rules import RULES
 from c4pipe.io.words import CONTROL, format_languages, html_table, short_repr, suggestion
 from c4pipe.recipes.own_rules import check_place, is_own, load_rule, origin_of
-from c4pipe.wet.columns import parse_columns
+from c4pipe.wet.columns import RESERVED, parse_columns
 from c4pipe.wet.extraction import is_text
 
 STAGES = {
@@ -70,20 +70,26 @@ class Recipe:
             if not isinstance(given, (list, tuple)) or not all(isinstance(each, Rule) for each in given):
                 raise UsageError(f"recipe {self.name}: {stage} = {given!r}: give rules, such as (c4pipe.Language(),)")
             object.__setattr__(self, stage, tuple(given))
-            rules = [each.name for each in given]
-            twice = next((each for each in rules if rules.count(each) > 1), None)
-            if twice:  # counts and parameters could not tell the two rules apart
-                where = f"stands twice in the stage {stage}"
-                raise UsageError(f"recipe {self.name}: the rule {twice} {where}: name it once")
         first: dict[str, Rule] = {}
+        places: set[tuple[str, str]] = set()
         for stage, rule in self.rules():
             same = first.setdefault(rule.name, rule)
-            if type(same) is not type(rule) or (rule.names_itself and same != rule):
+            named = RULES.get(rule.name, type(rule)) if rule.names_itself else type(rule)
+            if not type(same) is type(rule) is named or (rule.names_itself and same != rule):
                 raise UsageError(f"recipe {self.name}: two rules have the name {rule.name}: rename one of them")
+            if (stage, rule.name) in places:  # counts and parameters could not tell the two rules apart
+                where = f"stands twice in the stage {stage}"
+                raise UsageError(f"recipe {self.name}: the rule {rule.name} {where}: name it once")
+            places.add((stage, rule.name))
             if why := check_place(rule, stage) or rule.contradiction(self, stage):
                 raise UsageError(f"recipe {self.name}: {why}")
 
         made = self._made_columns
+        if taken := [each.name for each in parse_columns(made) if each.name in RESERVED]:
+            raise UsageError(
+                f"recipe {self.name}: the rule {taken[0]} makes a column, and {taken[0]} is the name of a "
+                "column of c4pipe: rename the rule"
+            )
         object.__setattr__(self, "columns", (*(each for each in self.columns if each not in made), *made))
         parse_columns(self.columns)
 
@@ -192,7 +198,8 @@ class Recipe:
         """Returns the recipe for pages that carry other columns, such as `score:float`. Raises UsageError where a rule
         makes a column of this name.
         """
-        if taken := [each.rpartition(":")[0] for each in columns if each in self._made_columns]:
+        made = {each.name for each in parse_columns(self._made_columns)}
+        if taken := [each.name for each in parse_columns(columns) if each.name in made]:
             raise UsageError(f"the rule {taken[0]} makes the column {taken[0]}: rename one of the two")
         return replace(self, columns=tuple(columns))
 

@@ -59,7 +59,7 @@ def rebuild_data(corpus: Corpus, folder: StoragePath, runner: RunnerOptions, pro
         return Status(float(REPORT_DATA in list_names(folder)), words)
 
     with progress.show("report", folder, look):
-        run_job(graph, runner, len(shards), progress.runs_as)
+        run_job(graph, runner, len(shards), progress)
 
 
 def _work_files(work: StoragePath) -> list[str]:

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from c4pipe.errors import UsageError
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.table import Runner, runner_names
@@ -242,10 +243,10 @@ def _check(options: RunnerOptions) -> None:
     find_beam_runner(options)
 
 
-def _run(graph: Callable[[Flow], None], options: RunnerOptions, tasks: int, runs_as: Callable[[str], None]) -> None:
+def _run(graph: Callable[[Flow], None], options: RunnerOptions, tasks: int, progress: Progress) -> None:
     from c4pipe.runners.beam_runner import run_on_beam
 
-    run_on_beam(graph, options, runs_as)
+    run_on_beam(graph, options, progress)
 
 
 BEAM = Runner(

@@ -11,7 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, PortableOption
 
 from c4pipe.errors import C4pipeError, JobWritten
 from c4pipe.runners.beam_options import find_beam_runner
-from c4pipe.runners.events import LOG
+from c4pipe.runners.events import LOG, Progress
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.runner_options import RunnerOptions
 
@@ -120,13 +120,13 @@ DOWNLOAD_SECONDS = 60.0
 """How long Beam's client waits for a server that does not answer."""
 
 
-def run_on_beam(graph: Callable[[Flow], None], options: RunnerOptions, runs_as: Callable[[str], None]) -> None:
+def run_on_beam(graph: Callable[[Flow], None], options: RunnerOptions, progress: Progress) -> None:
     """Runs a job to its end on a Beam runner.
 
     Args:
         graph: puts the steps together.
         options: what runs the job: a runner of Beam, and its options.
-        runs_as: called with the runner's id of the job, if it has one.
+        progress: gets the runner's id of the job, if it has one.
 
     Raises UsageError as `find_beam_runner`, JobWritten if the job is written to a file instead, and the errors of Beam.
     """
@@ -139,7 +139,7 @@ def run_on_beam(graph: Callable[[Flow], None], options: RunnerOptions, runs_as: 
         with _limited_downloads(runner.has_job_server):
             result = pipeline.run()
         if job := _job_id(result):
-            runs_as(job)
+            progress.runs_as(job)
         result.wait_until_finish()
     if file := beam_options.view_as(PortableOptions).output_executable_path:
         raise JobWritten(f"the job is in {file}: submit it, then give the same command without that option")

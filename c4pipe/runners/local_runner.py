@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.runners.events import LOG
+from c4pipe.runners.events import LOG, Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import LocalFlow, Workers
 from c4pipe.runners.machine_limits import Limit, allowed_workers
@@ -27,7 +27,7 @@ def run_here(
     graph: Callable[[Flow], None],
     options: RunnerOptions,
     tasks: int,
-    runs_as: Callable[[str], None],
+    progress: Progress,
     workers: Workers | None = None,
 ) -> None:
     """Runs a job to its end in processes of this machine, those of `workers` if they are given.

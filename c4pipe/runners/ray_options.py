@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from c4pipe.errors import UsageError
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.table import Runner
@@ -22,10 +23,10 @@ def _refuse(given: Sequence[str]) -> tuple[str, ...]:
     raise UsageError(f"{given[0]}: --runner ray takes no options after --; RAY_ADDRESS names the cluster")
 
 
-def _run(graph: Callable[[Flow], None], options: RunnerOptions, tasks: int, runs_as: Callable[[str], None]) -> None:
+def _run(graph: Callable[[Flow], None], options: RunnerOptions, tasks: int, progress: Progress) -> None:
     from c4pipe.runners.ray_runner import run_on_ray
 
-    run_on_ray(graph, tasks, runs_as)
+    run_on_ray(graph, tasks, progress)
 
 
 RAY = Runner(

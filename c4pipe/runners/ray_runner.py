@@ -17,7 +17,7 @@ import ray
 from ray import exceptions
 
 from c4pipe.errors import C4pipeError
-from c4pipe.runners.events import LOG
+from c4pipe.runners.events import LOG, Progress
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.machine_limits import allowed_cores
 from c4pipe.runners.partitions import SUMS, Created, Joined, Output, PartitionedFlow, groups, placed, work
@@ -36,6 +36,9 @@ _IN_FLIGHT = 4
 """Tasks for each core that Ray has at a time: enough to keep it busy, and for its autoscaler to see what waits."""
 
 _CONNECT_SECONDS = 10.0
+
+_QUIET_MINUTES = 10.0
+"""After so many minutes without the end of a task, the user is told: a Ray without space waits without an error."""
 
 Row: TypeAlias = "list[ray.ObjectRef[Any]]"
 """The results of one task: first pairs (label, element) of what is only added up, then a block for each partition."""
@@ -56,9 +59,10 @@ class Block(NamedTuple):
 class RayFlow(PartitionedFlow):
     """Runs each step to its end when it is added, as tasks of Ray. See `flow.Flow`."""
 
-    def __init__(self, tasks: int) -> None:
-        """Takes the number of independent tasks of the job."""
+    def __init__(self, tasks: int, on_note: Callable[[str], None]) -> None:
+        """Takes the number of independent tasks of the job, and what gets a sentence about a step that waits."""
         self._count = _tasks(tasks)
+        self._on_note = on_note
 
     def map(self, name: str, elements: Created | Joined, step: Step) -> Mapping[str, list[Output]]:
         """Runs a step to its end, and returns its outputs, by name."""
@@ -78,8 +82,14 @@ class RayFlow(PartitionedFlow):
                 partial(task, elements.names, elements.element, *(row[number] for row in rows))
                 for number in range(1, 1 + self._count)
             )
-        made = _run_all(calls)
+        made = _run_all(calls, partial(self._note_wait, name))
         return {output: [Output(made, label)] for output, label in labels.items()}
+
+    def _note_wait(self, name: str, minutes: float) -> None:
+        self._on_note(
+            f'Ray: no task of the step "{name}" has ended for {minutes:g} minutes: the tasks may be long, or Ray waits '
+            "for nodes, memory, or space on the disk to which it spills; ray status and df say which"
+        )
 
     def combine(self, name: str, elements: list[Output], add: Callable[[Iterable[Any]], Any]) -> Created:
         """Returns one element: the sum of all."""
@@ -101,19 +111,26 @@ def _cores() -> int:
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
-def _run_all(calls: Iterable[Callable[[], Any]]) -> list[Row]:
+def _run_all(calls: Iterable[Callable[[], Any]], on_wait: Callable[[float], None]) -> list[Row]:
     """Starts tasks, a bounded number at a time, waits for all, and returns their results. Raises the first error.
 
-    If one fails, or at Ctrl-C, those that run are cancelled.
+    If one fails, or at Ctrl-C, those that run are cancelled. `on_wait` gets the minutes in which no task has ended, at
+    longer and longer intervals.
     """
     rows: list[Row] = []
     running: list[ray.ObjectRef[Any]] = []
 
     def wait(left: int) -> None:
         nonlocal running
+        minutes = _QUIET_MINUTES
         while len(running) > left:
-            done, running = ray.wait(running)
+            done, running = ray.wait(running, timeout=60 * minutes)
             ray.get(done)
+            if done:
+                minutes = _QUIET_MINUTES
+            else:
+                on_wait(minutes)
+                minutes *= 2
 
     try:
         for call in calls:
@@ -189,7 +206,7 @@ def _value(values: npt.NDArray[np.uint8], start: int, end: int, is_bytes: bool) 
     return data if is_bytes else pickle.loads(data)
 
 
-def run_on_ray(graph: Callable[[Flow], None], tasks: int, runs_as: Callable[[str], None]) -> None:
+def run_on_ray(graph: Callable[[Flow], None], tasks: int, progress: Progress) -> None:
     """Runs a job to its end on Ray.
 
     If Ray is initialised, as in a notebook, it is used as it is. Otherwise this process joins the cluster that
@@ -199,7 +216,7 @@ def run_on_ray(graph: Callable[[Flow], None], tasks: int, runs_as: Callable[[str
     Args:
         graph: connects the steps of the job.
         tasks: the number of independent tasks.
-        runs_as: called with Ray's id of the job.
+        progress: gets Ray's id of the job, and a sentence if no task ends for a long time.
 
     Raises C4pipeError if there is no such cluster, if a worker is killed or a node lost again and again, if the disk
     where Ray spills is full, or if a worker has other versions; and the errors of the steps.
@@ -207,11 +224,11 @@ def run_on_ray(graph: Callable[[Flow], None], tasks: int, runs_as: Callable[[str
     if not ray.is_initialized():
         _connect()
     context = ray.get_runtime_context()
-    runs_as(f"ray-{context.get_job_id()}")
+    progress.runs_as(f"ray-{context.get_job_id()}")
     nodes = sum(node["Alive"] for node in ray.nodes())
     LOG.info("runner: ray, Ray %s at %s, nodes %d, cores %d", ray.__version__, context.gcs_address, nodes, _cores())
     try:
-        graph(RayFlow(tasks))
+        graph(RayFlow(tasks, progress.note))
     except exceptions.RayError as error:
         _raise_cause(error)
 

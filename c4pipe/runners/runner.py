@@ -10,6 +10,7 @@ from pathlib import Path
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io.paths import StoragePath, remove_tree
 from c4pipe.io.words import plain_reason
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
 from c4pipe.runners.local_runner import LOCAL, run_here
@@ -52,7 +53,7 @@ def run_job(
     graph: Callable[[Flow], None],
     options: RunnerOptions,
     tasks: int,
-    runs_as: Callable[[str], None] = lambda job: None,
+    progress: Progress | None = None,
     workers: Workers | None = None,
 ) -> None:
     """Runs a job to its end.
@@ -61,7 +62,7 @@ def run_job(
         graph: connects the steps of the job.
         options: the runner and its options.
         tasks: the number of independent tasks; on this machine it limits the number of processes.
-        runs_as: called with another runner's id of the job, if it has one.
+        progress: gets another runner's id of the job, if it has one, and what the user should know.
         workers: the processes of this machine that work for several jobs, one after the other; None to start them for
             this job alone.
 
@@ -71,7 +72,7 @@ def run_job(
     try:
         runner = find_runner(options.runner)
         run = partial(run_here, workers=workers) if workers and runner is LOCAL else runner.run
-        run(graph, options, tasks, runs_as)
+        run(graph, options, tasks, progress or Progress())
     except Exception as error:
         if was_stopped(error):
             raise KeyboardInterrupt from error

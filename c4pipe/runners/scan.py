@@ -113,7 +113,7 @@ class Scan(Generic[Item, Content]):
         if tasks:
             watched = progress.wait(job, self.folder, len(self.items), self.written) if job else nullcontext()
             with watched:
-                run_job(graph, runner, len(tasks), progress.runs_as)
+                run_job(graph, runner, len(tasks), progress)
         written = self.written()
         if written < len(self.items):
             raise LostDataError(self.lost(written, len(self.items)))

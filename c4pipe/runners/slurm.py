@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.words import CONTROL, visible
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.table import Runner
@@ -209,7 +210,7 @@ def _check(options: RunnerOptions) -> None:
         raise UsageError("--runner slurm: this machine has no sbatch; give the command on a login node of the cluster")
 
 
-def _run(graph: Callable[[Flow], None], options: RunnerOptions, tasks: int, runs_as: Callable[[str], None]) -> None:
+def _run(graph: Callable[[Flow], None], options: RunnerOptions, tasks: int, progress: Progress) -> None:
     _check(options)
     raise UsageError("--runner slurm can't run this job: leave out --runner")
 

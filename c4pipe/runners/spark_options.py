@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from c4pipe.errors import UsageError
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.table import Runner
@@ -35,10 +36,10 @@ def _read(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(settings)
 
 
-def _run(graph: Callable[[Flow], None], options: RunnerOptions, tasks: int, runs_as: Callable[[str], None]) -> None:
+def _run(graph: Callable[[Flow], None], options: RunnerOptions, tasks: int, progress: Progress) -> None:
     from c4pipe.runners.spark_runner import run_on_spark
 
-    run_on_spark(graph, options, tasks, runs_as)
+    run_on_spark(graph, options, tasks, progress)
 
 
 SPARK = Runner(

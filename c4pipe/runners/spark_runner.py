@@ -5,7 +5,6 @@ steps send waits in files that all workers see (see `Spill`).
 """
 
 import contextlib
-import logging
 import os
 import pickle
 import socket
@@ -23,6 +22,7 @@ from pyspark.sql.utils import is_remote
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.words import error_reason
+from c4pipe.runners.events import LOG, Progress
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import Collection, LocalFlow, Sum, by_name
 from c4pipe.runners.partitions import apply_step
@@ -80,8 +80,6 @@ def _described(session: SparkSession, name: str) -> Iterator[None]:
             session.sparkContext.setLocalProperty("spark.job.description", None)
 
 
-LOG = logging.getLogger("c4pipe")
-
 _DEFAULTS = {
     "spark.log.level": "ERROR",
     "spark.sql.adaptive.enabled": "false",  # a plan has nothing to adapt: it only takes time
@@ -110,9 +108,7 @@ _SENTENCES = {
 """What is in the message of Spark's error, and the sentence for the user."""
 
 
-def run_on_spark(
-    graph: Callable[[Flow], None], options: RunnerOptions, tasks: int, runs_as: Callable[[str], None]
-) -> None:
+def run_on_spark(graph: Callable[[Flow], None], options: RunnerOptions, tasks: int, progress: Progress) -> None:
     """Runs a job to its end on Spark.
 
     An active session, as in a notebook, is used. Otherwise a session is started. It lives as long as this process, so
@@ -122,7 +118,7 @@ def run_on_spark(
         graph: connects the steps of the job.
         options: the options of the runner; `spark_master` and `spark_conf` are for a new session.
         tasks: the number of independent tasks.
-        runs_as: called with Spark's application id, or with the id of a session of Spark Connect.
+        progress: gets Spark's application id, or the id of a session of Spark Connect.
 
     Raises UsageError if the active session has another master; C4pipeError if Spark can't start or be reached, if a
     worker process is killed, or if the workers' Python can't work for this one; and the errors of Spark.
@@ -132,11 +128,11 @@ def run_on_spark(
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         session = _session(options)
         if is_remote():
-            runs_as(session.client._session_id)
+            progress.runs_as(session.client._session_id)
             LOG.info("runner: spark, Spark %s, Spark Connect at %s", session.version, session.client.host)
         else:
             spark = session.sparkContext
-            runs_as(spark.applicationId)
+            progress.runs_as(spark.applicationId)
             LOG.info("runner: spark, Spark %s, master %s, web page %s", spark.version, spark.master, spark.uiWebUrl)
         try:
             with SparkFlow(session, tasks) as flow:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from c4pipe.errors import UsageError
 
 if TYPE_CHECKING:
+    from c4pipe.runners.events import Progress
     from c4pipe.runners.flow import Flow
     from c4pipe.runners.runner_options import RunnerOptions
 
@@ -34,7 +35,7 @@ class Runner:
     Attributes:
         title: its name in sentences, such as `Spark itself`.
         run: runs a job to its end, given the function that connects the steps of the job, the options, the number of
-            independent tasks, and a function to call with the runner's own id of the job, if it has one.
+            independent tasks, and the progress of the job, which gets the runner's own id of the job, if it has one.
         check: raises UsageError for options that the runner can't use. It starts nothing.
         read_options: returns the options after `--` as the field of `RunnerOptions` has them. Raises UsageError.
         options: the field of `RunnerOptions` for the options after `--`; "" if there are none.
@@ -48,7 +49,7 @@ class Runner:
     """
 
     title: str
-    run: "Callable[[Callable[[Flow], None], RunnerOptions, int, Callable[[str], None]], None]"
+    run: "Callable[[Callable[[Flow], None], RunnerOptions, int, Progress], None]"
     check: "Callable[[RunnerOptions], None]" = lambda options: None
     read_options: Callable[[Sequence[str]], tuple[str, ...]] = tuple
     options: str = "runner_options"

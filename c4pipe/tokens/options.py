@@ -75,6 +75,14 @@ class TokenOptions:
         str | None,
         Option("also write a list of the first documents that have this many tokens together, such as 2^29", "TOKENS"),
     ] = None
+    best_first: Annotated[
+        str | None,
+        Option(
+            "for --budget-subset: take the documents with the largest numbers of a column, such as one of --score",
+            "COLUMN",
+            otherwise="the first ones of the corpus",
+        ),
+    ] = None
     training_tokens: Annotated[
         str,
         Option("tokens of the planned training; the command says how often it reads the subset", "TOKENS"),

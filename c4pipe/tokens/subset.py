@@ -5,21 +5,25 @@ number of documents of each; `read.documents` reads it as a corpus.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from c4pipe.corpus.opened import Corpus, open_language
-from c4pipe.corpus.reader import Shard, read_shard
+from c4pipe.corpus.reader import Document, read_shard
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import write_json
 from c4pipe.io.paths import StoragePath
-from c4pipe.read.source import SUBSET_FORMAT, SUBSET_VERSION
+from c4pipe.read.best import BestFirst, best_first
+from c4pipe.read.order import Order
+from c4pipe.read.reader import Reader
+from c4pipe.read.source import BEST_SUBSET_VERSION, SUBSET_FORMAT, SUBSET_VERSION, find
 from c4pipe.tokens.count import folder_of, sizes
 from c4pipe.tokens.tokenizer import TokenizerFile
 
+_WINDOW = 50_000  # best documents that are read together
 _NUMBER = re.compile(r"([1-9]\d{0,17})(?:\^(\d{1,2}))?")
 
 
@@ -65,8 +69,21 @@ def open_one_language(path: StoragePath) -> Corpus:
     return corpus
 
 
-def write_subset(corpus: Corpus, tokenizer: TokenizerFile, counted: Mapping[str, Any], size: int) -> Subset:
+def open_best(corpus: Corpus, column: str) -> BestFirst:
+    """Returns the train split of a corpus with one language, with the largest numbers of a column first.
+
+    Raises UsageError for a column that is not there or has no numbers, and for a corpus without Parquet.
+    """
+    return best_first(find(str(corpus.path), languages=corpus.languages), column)
+
+
+def write_subset(
+    corpus: Corpus, tokenizer: TokenizerFile, counted: Mapping[str, Any], size: int, best: BestFirst | None = None
+) -> Subset:
     """Writes `subset-<language>-<size>.json`: the first documents of the train split with `size` tokens together.
+
+    With `best`, they are the documents with the largest numbers of a column, and the file is
+    `subset-<language>-<column>-<size>.json`.
 
     The last document is complete. So the subset can have a few tokens more.
 
@@ -75,6 +92,7 @@ def write_subset(corpus: Corpus, tokenizer: TokenizerFile, counted: Mapping[str,
         tokenizer: the tokenizer.
         counted: the content of `tokens.json` for this corpus and vocabulary.
         size: the number of tokens.
+        best: what `open_best` returns.
 
     Raises UsageError if the train split has fewer tokens, C4pipeError if a shard can't be read.
     """
@@ -85,22 +103,30 @@ def write_subset(corpus: Corpus, tokenizer: TokenizerFile, counted: Mapping[str,
         raise UsageError(f"--budget-subset {size}: the train split of {corpus.path} has only {total:,} tokens")
     tokens = 0
     documents_of: dict[str, int] = {}
-    for shard in shards:
+    chosen: dict[str, Any] = {"version": SUBSET_VERSION}
+    (name,) = corpus.languages
+    if best:
+        documents, tokens = _first_documents(Reader(best, Order(window=_WINDOW)), size, tokenizer, best.path)
+        source = best.first(documents)
+        documents_of = {shard.path: rows for shard, rows in zip(shards, source.rows, strict=True)}
+        chosen = {"version": BEST_SUBSET_VERSION, "best_first": vars(source.best)}
+        name += f"-{best.column}"
+    for shard in () if best else shards:
         documents, more = shard.rows, tokens_of[shard.path]
         if tokens + more > size:
-            documents, more = _first_documents(shard, size - tokens, tokenizer)
+            rows = read_shard(shard, 0, shard.rows)
+            documents, more = _first_documents(rows, size - tokens, tokenizer, str(shard.file))
         documents_of[shard.path] = documents
         tokens += more
         if tokens >= size:
             break
-    (language,) = corpus.languages
-    subset = Subset(folder_of(corpus) / f"subset-{language}-{size}.json", sum(documents_of.values()), tokens)
+    subset = Subset(folder_of(corpus) / f"subset-{name}-{size}.json", sum(documents_of.values()), tokens)
     content = {
         "format": SUBSET_FORMAT,
-        "version": SUBSET_VERSION,
+        **chosen,
         "manifest": counted["manifest"],
         "vocabulary": counted["vocabulary"],
-        "language": language,
+        "language": corpus.languages[0],
         "documents": subset.documents,
         "tokens": tokens,
         "shards": [{"path": path, "documents": documents} for path, documents in documents_of.items()],
@@ -109,13 +135,13 @@ def write_subset(corpus: Corpus, tokenizer: TokenizerFile, counted: Mapping[str,
     return subset
 
 
-def _first_documents(shard: Shard, size: int, tokenizer: TokenizerFile) -> tuple[int, int]:
-    """Returns the number of first documents of a shard that have `size` tokens together, and their number of tokens."""
+def _first_documents(given: Iterable[Document], size: int, tokenizer: TokenizerFile, where: str) -> tuple[int, int]:
+    """Returns the number of first documents that have `size` tokens together, and their number of tokens."""
     documents = tokens = 0
-    for some in sizes(read_shard(shard, 0, shard.rows), tokenizer.load()):
+    for some in sizes(given, tokenizer.load()):
         ends = tokens + np.cumsum(some)
         if ends[-1] >= size:
             last = int(np.searchsorted(ends, size))
             return documents + last + 1, int(ends[last])
         documents, tokens = documents + len(some), int(ends[-1])
-    raise UsageError(f"{shard.file} has fewer tokens than tokens.json says: remove that file and count again")
+    raise UsageError(f"{where} has fewer tokens than tokens.json says: remove that file and count again")

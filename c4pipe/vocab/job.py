@@ -318,7 +318,7 @@ def _write_parts(
         return sum(name.startswith("part-") for name in list_names(folder))
 
     with spill_folder(plan.options, folder) as spill, progress.wait("sample", folder, total, written):
-        run_job(graph, plan.options, len(tasks), progress.runs_as)
+        run_job(graph, plan.options, len(tasks), progress)
 
 
 def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> VocabDescription:

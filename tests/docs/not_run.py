@@ -94,6 +94,11 @@ NOT_RUN = (
     ),
     (
         "docs/training.md",
+        "c4pipe tokens scored *",
+        "it needs a corpus with --score; tests/read/test_best_first.py runs it with these options",
+    ),
+    (
+        "docs/training.md",
         "python examples/pretrain.py *",
         "tests/docs/test_examples.py runs it, killed and on two hosts, too",
     ),

@@ -137,5 +137,5 @@ def test_each_field_of_a_vocabulary_and_of_token_counts_is_described(small_corpu
 
     for heading, values in (("tokens.json", tokens), ("subset-&lt;language&gt;-&lt;tokens&gt;.json", subset)):
         text = section(PAGE, heading)
-        assert first_quotes(text) - {"bos"} == set(values)  # only with --begin-of-document
+        assert first_quotes(text) - {"bos", "best_first"} == set(values)  # only with --begin-of-document, --best-first
         assert f"| `format`, `version` | `{values['format']}`, {values['version']} |" in text

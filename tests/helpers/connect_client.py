@@ -10,6 +10,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from c4pipe.errors import C4pipeError, LostDataError
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
@@ -24,10 +25,14 @@ def main() -> None:
     said: dict[str, str] = {}
     ids: list[str] = []
 
+    class Ids(Progress):
+        def runs_as(self, runner_job_id: str) -> None:
+            ids.append(runner_job_id)
+
     def run(name: str, graph: Callable[[Flow], None], master: str | None = None, **settings: str) -> None:
         options = RunnerOptions(runner="spark", spark_master=master, spark_conf=settings)
         try:
-            run_job(graph, options, 2, ids.append)
+            run_job(graph, options, 2, Ids())
             said[name] = ""
         except C4pipeError as error:
             said[name] = f"{type(error).__name__}: {error}"

@@ -1,5 +1,6 @@
 """A corpus in the libraries that train on it: each document once, and on from where a run stopped."""
 
+import json
 import pickle
 import re
 import shutil
@@ -12,10 +13,12 @@ from typing import Any
 
 import pytest
 
+import c4pipe
 from c4pipe import read
 from c4pipe.errors import UsageError
 from c4pipe.tokens import subset
 from c4pipe.tokens.tokenizer import TokenizerFile
+from tests.helpers.classifiers import small_classifier
 from tests.helpers.corpora import urls
 from tests.helpers.pytorch import without_torch
 
@@ -40,8 +43,14 @@ def every_url(small_corpus: Path) -> Urls:
 
 @pytest.fixture(scope="module")
 def documented(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `corpus`, and the token-budget subset that the page names: all of its documents."""
+    """A folder with `corpus`, and the token-budget subset that the page names: all of its documents; and `scored`."""
     folder = tmp_path_factory.mktemp("documented")
+    small_classifier(folder)
+    texts = {"1": "the sea and the land", "2": "buy here, click here"}
+    rows = [json.dumps({"url": f"https://example.com/{path}", "text": text}) for path, text in texts.items()]
+    (folder / "texts.jsonl").write_text("\n".join(rows))
+    score = [f"high_quality={folder}/quality.bin"]
+    c4pipe.import_text(folder / "texts.jsonl", output=folder / "scored", score=score, workers=1)
     corpus = subset.open_one_language(Path(shutil.copytree(small_corpus, folder / "corpus")) / "en")
     shards: list[dict[str, Any]] = [{"path": shard.path, "tokens": 0} for shard in corpus.shards("train")]
     shards[-1]["tokens"] = 2**29

@@ -13,7 +13,7 @@ import c4pipe
 from c4pipe import read
 from c4pipe.cli.main import main
 from c4pipe.errors import UsageError
-from c4pipe.filters.classifier_rule import ClassifierScore
+from c4pipe.filters.classifier_rule import ClassifierScore, parse_score
 from c4pipe.filters.lists import load_lists
 from c4pipe.recipes.choose import ListedRecipe
 from c4pipe.recipes.presets import C4, RECIPES
@@ -181,7 +181,7 @@ def test_a_text_keeps_its_columns_beside_a_score(recipe: Path, tmp_path: Path) -
     assert as_is.with_columns(("points:int",)).input_columns == ("points:int",)
     with pytest.raises(UsageError, match="can't stand in the stage final"):
         C4.with_rule(ClassifierScore("hq", keep="score"), stage="final")
-    with pytest.raises(UsageError, match="column hq is named twice"):
+    with pytest.raises(UsageError, match="the rule hq makes the column hq: rename one of the two"):
         as_is.with_columns(("hq:string",))
     with pytest.raises(UsageError, match="the rule hq makes the column hq: rename one of the two"):
         as_is.with_columns(("hq:float",))
@@ -190,7 +190,7 @@ def test_a_text_keeps_its_columns_beside_a_score(recipe: Path, tmp_path: Path) -
 MISTAKES: Sequence[tuple[str, str]] = [
     (RECIPE.replace("quality.bin", "no.bin"), "whose model no.bin can't be used: no such file or directory; give the"),
     (RECIPE.replace("quality.bin", "scored.toml"), "whose model scored.toml can't be used: it is no fastText model; "),
-    (RECIPE.replace('"cc"', '"ccc"'), "has no label 'ccc'; it has hq, cc; did you mean 'cc'?"),
+    (RECIPE.replace('"cc"', '"ccc"'), "has no label 'ccc'; it has hq, cc; name one (label = 'LABEL' in"),
     (RECIPE.replace("0.6", "1.6"), "[high_quality] min_score = 1.6: give a number from 0 to 1"),
     (RECIPE.replace('"advertising"', '"few_words"'), "two rules have the name few_words: rename one of them"),
     (RECIPE.replace('"advertising"', '"high_quality"'), "the rule high_quality stands twice in the stage cleaned"),
@@ -215,3 +215,74 @@ def test_two_rules_of_one_name_are_refused() -> None:
         C4.with_rule(rule, stage="crawled").with_rule(replace(rule, min_score=0.5), stage="cleaned")
     assert C4.with_rule(rule, stage="crawled").with_rule(rule, stage="final").has("hq")
     assert ClassifierScore.name == "classifier_score"
+
+
+def test_an_option_is_the_recipe_with_the_rule(recipe: Path, tmp_path: Path) -> None:
+    """Nothing but the name of the recipe differs: fingerprint, bytes of shards, explanations."""
+    recipe.write_text(
+        'base = "c4"\nrules = [{ rule = "classifier_score", name = "high_quality" }, '
+        '{ rule = "classifier_score", name = "ads" }]\n[high_quality]\nmodel = "quality.bin"\nkeep = "score"\n'
+        '[ads]\nmodel = "quality.bin"\nlabel = "cc"\nkeep = "score"'
+    )
+    common = [str(SAMPLES[0]), "--lists", str(LISTS), "--workers", "1", "--quiet", "--shards", "1", "--output"]
+    assert main(["build", *common, "by_file", "--recipe", "scored.toml"]) in (0, 4)
+    scores = ["--score", "high_quality=quality.bin", "--score", f"ads={tmp_path}/quality.bin:cc"]
+    assert main(["build", *common, "by_option", *scores]) in (0, 4)
+    first, second = (c4pipe.open_corpus(each) for each in ("by_file", "by_option"))
+    assert first.manifest["fingerprint"] == second.manifest["fingerprint"]
+    shards = [[shard.file.read_bytes() for shard in each.shards("train")] for each in (first, second)]
+    assert shards[0] == shards[1]
+    with pytest.raises(UsageError, match="further columns: high_quality:float, ads:float there, none now"):
+        c4pipe.build_corpus(SAMPLES[0], output="by_option", lists=LISTS, workers=1)
+
+
+def test_an_option_scores_imported_text(recipe: Path) -> None:
+    Path("texts.txt").write_text("the sea and the land\n\nbuy here, click here\n")
+    corpus = c4pipe.import_text("texts.txt", split="blank-lines", output="c", score=["hq=quality.bin:hq"], workers=1)
+    documents: Any = read.documents("c")
+    assert corpus.counts["pages.kept"] == 2
+    assert sorted(each["hq"] > 0.5 for each in documents) == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("hq", "--score hq: give NAME=MODEL or NAME=MODEL:LABEL, such as high_quality=quality.bin:hq"),
+        ("=quality.bin", "--score =quality.bin: give NAME=MODEL or"),
+        ("hq=", "--score hq=: give NAME=MODEL or"),
+        ("Hq=quality.bin", "has the name 'Hq': use small letters, digits and _"),
+        (
+            "hq=no.bin",
+            "can't be used: no such file or directory; give the file of a fastText classifier (model = 'FILE'",
+        ),
+        (
+            "hq=quality.bin:cca",
+            "has no label 'cca'; it has hq, cc; name one (label = 'LABEL' in a recipe, or --score "
+            "hq=quality.bin:LABEL); did you mean 'cc'?",
+        ),
+        ("few_sentences=quality.bin", "two rules have the name few_sentences: rename one of them"),
+        ("few_words=quality.bin", "two rules have the name few_words: rename one of them"),
+        (
+            "text=quality.bin",
+            "the rule text makes a column, and text is the name of a column of c4pipe: rename the rule",
+        ),
+        ("digest=quality.bin", "the rule digest makes the column digest: rename one of the two"),
+        ("s3://bucket/quality.bin:hq", "give NAME=MODEL or"),
+    ],
+)
+def test_a_mistake_in_the_option_is_one_sentence(
+    recipe: Path, capsys: pytest.CaptureFixture[str], given: str, message: str
+) -> None:
+    options = ["--lists", str(LISTS), "--provenance", "--score", given, "--output", "corpus"]
+    assert main(["build", str(SAMPLES[0]), *options]) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("corpus").exists()
+
+
+def test_the_label_is_behind_the_last_colon() -> None:
+    for text, model, label in (
+        ("hq=s3://bucket/quality.bin", "s3://bucket/quality.bin", "hq"),
+        ("hq=s3://bucket/quality.bin:good", "s3://bucket/quality.bin", "good"),
+        ("hq=a=b.bin:__x", "a=b.bin", "__x"),
+    ):
+        assert parse_score(text) == ClassifierScore("hq", model=model, label=label, keep="score")

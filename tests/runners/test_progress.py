@@ -218,6 +218,8 @@ def test_a_runner_that_gives_a_job_id_has_it_reported(monkeypatch: pytest.Monkey
             assert told == ["2030-01-01_00_00_00-1"], "it is told before the job ends"
 
     told: list[str] = []
+    progress = Progress()
+    monkeypatch.setattr(progress, "runs_as", told.append)
     monkeypatch.setattr(beam.Pipeline, "run", lambda self: Result())
-    run_job(lambda flow: None, RunnerOptions(runner="FlinkRunner"), 1, told.append)
+    run_job(lambda flow: None, RunnerOptions(runner="FlinkRunner"), 1, progress)
     assert told == ["2030-01-01_00_00_00-1"]

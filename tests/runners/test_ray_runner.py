@@ -15,6 +15,7 @@ import pytest
 
 import c4pipe
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.runner import check_runner, run_job
 from c4pipe.runners.runner_options import RunnerOptions
@@ -54,6 +55,25 @@ def cluster() -> Iterator[Any]:
 def run(cluster: Any) -> Callable[..., None]:
     """Runs a graph on the cluster."""
     return lambda graph, tasks=2: run_job(graph, OPTIONS, tasks)
+
+
+class Slow(Step):
+    """A number to itself, after a while."""
+
+    outputs = ("numbers",)
+
+    def process(self, element: int) -> Iterator[tuple[str, Any]]:
+        time.sleep(2)
+        yield "numbers", (element, b"")
+
+
+def test_the_user_is_told_that_no_task_ends(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("c4pipe.runners.ray_runner._QUIET_MINUTES", 0.01)
+    notes: list[str] = []
+    graph = lambda flow: flow.map("Wait here", flow.create("One", [1]), Slow())  # noqa: E731
+    run_job(graph, OPTIONS, 1, Progress(on_note=notes.append))
+    assert notes
+    assert notes[0].startswith('Ray: no task of the step "Wait here" has ended for 0.01 minutes:')
 
 
 @pytest.mark.parametrize("tasks", [1, 7])

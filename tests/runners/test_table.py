@@ -11,6 +11,7 @@ import pytest
 import c4pipe
 from c4pipe.cli import main
 from c4pipe.errors import UsageError
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.partitions import SUMS, Created, Joined, Output, PartitionedFlow, groups, placed, work
 from c4pipe.runners.runner import check_runner
@@ -61,8 +62,8 @@ def _by_partition(results: Iterable[tuple[int, Any]]) -> defaultdict[int, list[A
     return shuffled
 
 
-def _run(graph: Callable[[Flow], None], options: RunnerOptions, tasks: int, runs_as: Callable[[str], None]) -> None:
-    runs_as("own-" + ",".join(options.runner_options))
+def _run(graph: Callable[[Flow], None], options: RunnerOptions, tasks: int, progress: Progress) -> None:
+    progress.runs_as("own-" + ",".join(options.runner_options))
     graph(OwnFlow())
 
 
