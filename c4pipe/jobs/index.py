@@ -48,7 +48,7 @@ def write_index(
             def graph(flow: Flow) -> None:
                 index_shards(flow, shards, replace(plan, corpus=str(folder.absolute()), spill=spill))
 
-            run_job(graph, runner, len(shards), progress.runs_as, workers)
+            run_job(graph, runner, len(shards), progress, workers)
         remove_tree(target / "_spill")
         clear_abandoned(target)
         found = read_index(folder)
