@@ -13,9 +13,11 @@ from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from c4pipe.corpus.opened import open_corpus
+from c4pipe.dedup.known import INDEX
 from c4pipe.errors import UsageError
 from c4pipe.filters.hashes import normalise_url, url_key
-from c4pipe.jobs.api import build_corpus
+from c4pipe.io.paths import list_names, read_file, storage_path
+from c4pipe.jobs.api import build_corpus, dedup_files
 from c4pipe.jobs.index import write_index
 from c4pipe.recipes.presets import C4
 from c4pipe.recipes.recipe import Recipe
@@ -43,6 +45,7 @@ from tests.helpers.dedup_oracle import (
 )
 from tests.helpers.falling_pages import CHANCE, FEW, SIZE, Pages, handed_on, made_rows
 from tests.helpers.known_oracle import known_spans, own_counts
+from tests.helpers.s3 import store_of
 from tests.helpers.survivor_oracle import units_at
 from tests.helpers.wet import wet_bytes
 
@@ -161,3 +164,27 @@ def corpus_of_pages(data: Path, folder: Path, name: str, pages: Sequence[Page], 
     options |= {"recipe": recipe, "lists": data / "lists", "workers": 1, "index": True}
     corpus = build_corpus(crawl, output=folder / name, **options)
     return {row["url"]: row for each in corpus.shards() for row in pq.read_table(str(each.file)).to_pylist()}
+
+
+@pytest.mark.parametrize(
+    "runner",
+    [pytest.param("spark", marks=pytest.mark.spark), pytest.param("FnApiRunner", marks=pytest.mark.beam), None],
+)
+def test_the_same_bytes_from_other_runners_and_in_a_store(
+    runner: str | None, tmp_path: Path, moto: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index, and the corpus beside it. Two processes of this machine keep both in a store."""
+    known, crawl = (write_work(tmp_path / f"work-{seed}", random_crawl(seed)) for seed in (37, 38))
+    run([known], tmp_path / "known", index=True)
+    expected = run([crawl], tmp_path / "corpus", known=[tmp_path / "known"])
+    assert min(expected["counts"]["pages.dropped.known_url"], expected["counts"]["spans.known"]) > 2
+    folder = storage_path(tmp_path / "other" if runner else "s3://bucket/other")
+    with store_of(moto, {"bucket/key": b""}, monkeypatch):
+        options: Any = {"runner": runner, "workers": None if runner else 2}
+        dedup_files([known], output=str(folder / "known"), shards=1, index=True, **options)
+        output, corpora = str(folder / "corpus"), [str(folder / "known")]
+        again = dedup_files([crawl], output=output, shards=1, known=corpora, **options).manifest
+        index = {name: read_file(folder / "known" / INDEX / name) for name in list_names(folder / "known" / INDEX)}
+    assert index == {path.name: path.read_bytes() for path in (tmp_path / "known" / INDEX).iterdir()}
+    for name, value in expected.items():
+        assert again.get(name) == value or name == "sha256", name
