@@ -9,7 +9,7 @@ from typing import Literal
 
 from c4pipe.corpus.manifest import TAKEDOWN
 from c4pipe.filters.body_lines import BodyLines
-from c4pipe.filters.corpus_rules import RepeatedSpan
+from c4pipe.filters.corpus_rules import KNOWN_URL, RepeatedSpan
 from c4pipe.filters.language import two_letter_code
 from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
 from c4pipe.filters.page_size import Empty, FewSentences
@@ -132,8 +132,9 @@ def _pages(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
             if finished or name in counts or stage not in ("corpus", "final"):
                 shown.add(rule.name)
                 yield FunnelRow("pages", "dropped", rule.name, counts.get(name, 0), read)
-    if left_out := counts.get(f"pages.dropped.{TAKEDOWN}"):
-        yield FunnelRow("pages", "dropped", TAKEDOWN, left_out, read)
+    for name in (KNOWN_URL, TAKEDOWN):
+        if left_out := counts.get(f"pages.dropped.{name}"):
+            yield FunnelRow("pages", "dropped", name, left_out, read)
     if finished:
         yield FunnelRow("pages", "kept", "pages kept", counts["pages.kept"], read)
     else:
@@ -171,9 +172,11 @@ def _units(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
 
 
 def _spans(counts: Mapping[str, int]) -> Iterator[FunnelRow]:
-    """Yields the rows of repeated spans, if the recipe keeps exactly one copy of each span: all spans, and the
-    exceptions.
+    """Yields the rows of spans that known corpora have, and of repeated spans, if the recipe keeps exactly one copy of
+    each span: all spans, and the exceptions.
     """
+    if known := counts.get("spans.known", 0):
+        yield FunnelRow("spans", "read", "spans that a known corpus has (no copy stays)", known, known)
     repeated = counts.get("spans.repeated", 0)
     if not repeated:
         return

@@ -75,6 +75,7 @@ class Takedown(TypedDict):
 
 
 class _Digests(TypedDict, total=False):
+    known: Sequence[Digest]  # of the indexes of known corpora
     takedowns: Sequence[Takedown]
     sha256: Digest  # of the other members; manifests of earlier versions have none
     language_model: str  # the digest of the language model, if the recipe has a model

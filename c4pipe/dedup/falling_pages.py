@@ -122,6 +122,7 @@ class SharedPage:
         key: the key of the page.
         hashes: the hash of each of its spans, also of spans that are not repeated.
         repeated: its repeated spans.
+        known: of these, the spans that a known corpus has. The page never keeps them.
         kept: its survivors.
     """
 
@@ -130,7 +131,7 @@ class SharedPage:
         self._page, self._finisher, self._size = page, finisher, occurrences.size
         self.key: int = page["page_key"]
         self.hashes: Sequence[int] = page["span_hashes"]
-        self.repeated, self.kept = occurrences.of_page(self.key)
+        self.repeated, self.kept, self.known = occurrences.of_page(self.key)
         self._verdicts: dict[frozenset[int], str | None] = {}
 
     def verdict(self, kept: Set[int]) -> str | None:
@@ -175,8 +176,8 @@ class SharedPage:
         yield kept
         for reach in _REACHES:
             for steps in (range(1, reach + 1), range(-reach, 0), range(-reach, reach + 1)):
-                yield kept | {unit + step for unit in kept for step in steps} & self.repeated
-        yield self.repeated
+                yield kept | {unit + step for unit in kept for step in steps} & self.repeated - self.known
+        yield self.repeated - self.known
 
     def give_up(self, kept: set[int], spans: set[int]) -> set[int]:
         """Returns the spans that the page has to keep of `kept`, so that it does not fall.

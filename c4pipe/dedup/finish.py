@@ -21,9 +21,9 @@ from c4pipe.dedup import near_duplicates, write
 from c4pipe.dedup.near_duplicates import Copies, NearDuplicates
 from c4pipe.dedup.near_pages import COPIED_HOSTS, HOSTS, NEAR_DUPLICATES, STAYED, STAYING
 from c4pipe.dedup.removals import JOINED, Removals, joined_copies, most_repeated
-from c4pipe.dedup.shuffle import CHANGES, MARKS, PAGES, REMOVED_SPANS, STALE_CAPTURES, Sent
+from c4pipe.dedup.shuffle import CHANGES, KNOWN_URLS, MARKS, PAGES, REMOVED_SPANS, STALE_CAPTURES, Sent
 from c4pipe.dedup.step import DedupPlan, DedupStep, Made, Received, RowStep, rows_of
-from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, StaleCapture
+from c4pipe.filters.corpus_rules import KNOWN_URL, NearDuplicate, RepeatedSpan, StaleCapture
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.language import DROPPED_LANGUAGE, UNKNOWN, Language
 from c4pipe.filters.lists import Lists, find_lists
@@ -295,6 +295,7 @@ class FinishPages(DedupStep):
     def run(self, received: Received) -> Iterator[Made]:
         """Finishes the pages of a group, and sends them to their shards."""
         stale, near = received.rows(STALE_CAPTURES), self._near(received)
+        known = received.rows(KNOWN_URLS)
         copies = Copies(received.rows(STAYING)) if COPIES_COLUMN in self._plan.rules.columns else None
         group = GroupFinisher(self._finisher, self._plan.span, received.rows(MARKS), received.rows(CHANGES))
         shown_examples: list[Example] = []
@@ -305,8 +306,10 @@ class FinishPages(DedupStep):
             if len(near.rows(file)):
                 hosts.append(near_duplicates.host_pairs(*near.urls(storage_path(path), file)))
             shown = SmallestKeys() if path in self._shown else None
-            rows = rows_of(stale, file)
-            for pages in self._finish_file(file, storage_path(path), rows, near, group, shown):
+            of_known = rows_of(known, file)
+            rows = np.setdiff1d(rows_of(stale, file), of_known)
+            passed = {StaleCapture.name: rows, KNOWN_URL: of_known, NearDuplicate.name: near.rows(file)}
+            for pages in self._finish_file(file, storage_path(path), passed, near, group, shown):
                 held.append(copies.fill(pages) if copies else pages)
                 held_bytes += pages.nbytes
                 if held_bytes >= _HELD_BYTES:
@@ -332,19 +335,20 @@ class FinishPages(DedupStep):
         self,
         file: int,
         path: StoragePath,
-        stale: Any,
+        passed: Mapping[str, Any],
         near: NearDuplicates,
         group: GroupFinisher,
         shown: SmallestKeys | None,
     ) -> Iterator[pa.Table]:
-        """Yields the finished pages of a work file."""
+        """Yields the finished pages of a work file; `passed` has the rows that are passed over, by the reason."""
         with self._finisher.audit(self._plan.keep_dropped, path.name.removesuffix(".parquet")) as dropped:
-            near_rows = near.rows(file)
-            if len(near_rows):
-                group.counts[f"pages.dropped.{NearDuplicate.name}"] += len(near_rows)
-                group.counts[f"pages.dropped.{StaleCapture.name}"] -= len(near_rows)  # they are passed over, too
-            columns, passed = [*page_columns(self._plan.rules), "span_hashes"], np.r_[stale, near_rows]
-            for pages, passed_over in read_kept(path, columns, passed, _ROWS_AT_ONCE):
+            for reason in (NearDuplicate.name, KNOWN_URL):
+                if len(passed[reason]):  # without the pages that job 1 has dropped
+                    number = sum(map(len, read_stale(path, ["page_key"], passed[reason])))
+                    group.counts[f"pages.dropped.{reason}"] += number
+                    group.counts[f"pages.dropped.{StaleCapture.name}"] -= number  # all are counted as stale below
+            columns, rows = [*page_columns(self._plan.rules), "span_hashes"], np.concatenate([*passed.values()])
+            for pages, passed_over in read_kept(path, columns, rows, _ROWS_AT_ONCE):
                 group.counts[f"pages.dropped.{StaleCapture.name}"] += passed_over
                 finished = group.finish(pages, file, dropped, shown)
                 yield finished
@@ -352,9 +356,11 @@ class FinishPages(DedupStep):
                 self._tally("finished", len(finished))
             if dropped:
                 further = [EXTRA] if self._plan.rules.columns else []
-                for pages in read_stale(path, ["page_key", "url", "timestamp", "text", *further], stale):
-                    dropped.add_stale(pages)
-                for pages in near.pages(path, near_rows, further):
+                columns = ["page_key", "url", "timestamp", "text", *further]
+                for reason, add in ((StaleCapture.name, dropped.add_stale), (KNOWN_URL, dropped.add_known)):
+                    for pages in read_stale(path, columns, passed[reason]):
+                        add(pages)
+                for pages in near.pages(path, passed[NearDuplicate.name], further):
                     dropped.add_near(pages)
                 dropped.finish()
 

@@ -12,9 +12,11 @@ from c4pipe.clean import examples
 from c4pipe.clean.work_file import url_rows
 from c4pipe.dedup.falling_pages import PageSource, keep_copies, newest_pages
 from c4pipe.dedup.finish import CountRepeats, FinishPages, finisher_of
+from c4pipe.dedup.known import URLS as URLS_OF_INDEX
+from c4pipe.dedup.known import KnownHashes
 from c4pipe.dedup.near_duplicates import CountHosts, find_near_duplicates
 from c4pipe.dedup.occurrences import FindRepeats, ReadSpans
-from c4pipe.dedup.shuffle import STALE_CAPTURES, URLS
+from c4pipe.dedup.shuffle import KNOWN_URLS, STALE_CAPTURES, URLS
 from c4pipe.dedup.step import FILES, DedupPlan, DedupStep, Files, Made, Received, pages_can_fall
 from c4pipe.dedup.survivors import choose_survivors
 from c4pipe.dedup.write import SHARD, Publish, ReadExamples, WriteShard
@@ -57,11 +59,12 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
 def _finish_pages(graph: Graph, files: Output, plan: DedupPlan, shown: Collection[str]) -> Outputs:
     """Adds the steps up to the finished pages, and returns the outputs of the last one."""
     urls = graph.add("Read URLs", ReadUrls(plan), files)
-    stale = graph.add("Find stale captures", FindStaleCaptures(plan), urls["urls"])["stale_captures"]
+    newest = graph.add("Find stale captures", FindStaleCaptures(plan), urls["urls"])
+    stale, known = newest["stale_captures"], [newest["known_urls"]] if plan.known else []
     near = find_near_duplicates(graph, files, stale, plan) if plan.near else ()
     spans = graph.add("Read spans", ReadSpans(plan), files, stale, *near[:1])
     bits = plan.span_bits if pages_can_fall(plan.rules) else 0
-    find = FindRepeats(plan.spill, plan.group, plan.moves_survivors, bits)
+    find = FindRepeats(plan.spill, plan.group, plan.moves_survivors, bits, plan.known)
     found = graph.add("Find repeated spans", find, spans["spans"])
     if plan.span and plan.moves_survivors:
         repeated = [spans["repeated_spans"], found["repeated_spans"]]
@@ -72,7 +75,7 @@ def _finish_pages(graph: Graph, files: Output, plan: DedupPlan, shown: Collectio
             marks += keep_copies(graph, [files, stale, *near[:1]], marks, found["holders"], source)
     else:
         marks = [spans["marks"], found["marks"]]
-    return graph.add("Finish pages", FinishPages(plan, shown), files, stale, *near, *marks)
+    return graph.add("Finish pages", FinishPages(plan, shown), files, stale, *known, *near, *marks)
 
 
 class ReadUrls(DedupStep):
@@ -92,11 +95,20 @@ class ReadUrls(DedupStep):
 
 
 class FindStaleCaptures(DedupStep):
-    """The captures of a bucket -> the stale captures (their URL has a newer one), by the group of their file."""
+    """The captures of a bucket -> the stale captures (their URL has a newer one), by the group of their file.
 
-    sends = (STALE_CAPTURES,)
+    If a known corpus has a URL, its newest capture is passed over as the stale captures are, and is sent to be counted.
+    """
+
+    sends = (STALE_CAPTURES, KNOWN_URLS)
+
+    def setup(self) -> None:
+        super().setup()
+        self._known = KnownHashes(self._plan.known)
 
     def run(self, received: Received) -> Iterator[Made]:
-        """Finds the stale captures of a bucket."""
-        _, stale = find_stale_captures(received.rows(URLS))
-        yield STALE_CAPTURES.to_groups(stale, stale["file"] // self._plan.group)
+        """Finds the captures of a bucket that are passed over."""
+        newest, stale = find_stale_captures(received.rows(URLS))
+        known = newest[self._known.mask(URLS_OF_INDEX, newest["hash"])]
+        for shuffle, rows in ((STALE_CAPTURES, stale), (STALE_CAPTURES, known), (KNOWN_URLS, known)):
+            yield shuffle.to_groups(rows, rows["file"] // self._plan.group)

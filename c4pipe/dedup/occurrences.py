@@ -3,7 +3,7 @@
 Consecutive spans of a page that are all kept or all removed share one row: a *run*.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,21 @@ import numpy.typing as npt
 
 from c4pipe.clean.work_file import read_kept
 from c4pipe.dedup import shuffle
+from c4pipe.dedup.known import SPANS as SPANS_OF_INDEX
+from c4pipe.dedup.known import Known, KnownHashes
 from c4pipe.dedup.near_pages import NEAR_DUPLICATES
-from c4pipe.dedup.shuffle import HOLDER, HOLDERS, MARK, MARKS, REPEATED, REPEATED_SPANS, SPANS, STALE_CAPTURES, Sent
+from c4pipe.dedup.shuffle import (
+    HOLDER,
+    HOLDERS,
+    KNOWN_GROUP,
+    MARK,
+    MARKS,
+    REPEATED,
+    REPEATED_SPANS,
+    SPANS,
+    STALE_CAPTURES,
+    Sent,
+)
 from c4pipe.dedup.step import DedupStep, Made, Received, RowStep, rows_of
 from c4pipe.filters.duplicates import SPAN_ROW, Rows, find_repeats
 from c4pipe.io.paths import storage_path
@@ -91,6 +104,13 @@ def repeated_in_bucket(first: Rows, repeats: Rows, files: int) -> Rows:
     return routed
 
 
+def repeated_in_known(rows: Rows) -> Rows:
+    """Returns the REPEATED rows of SPAN_ROW rows whose spans a known corpus has."""
+    others = rows.copy()
+    others["page"] = 0
+    return _repeated(rows, others, KNOWN_GROUP)
+
+
 def _repeated(rows: Rows, others: Rows, group: Any) -> Rows:
     """Returns the REPEATED rows of SPAN_ROW rows, each with another occurrence of its span."""
     repeated = np.empty(len(rows), REPEATED)
@@ -140,16 +160,30 @@ class FindRepeats(RowStep):
 
     sends = (REPEATED_SPANS, MARKS, HOLDERS)
 
-    def __init__(self, spill: str, files: int, moves_survivors: bool, bits: int = 0) -> None:
-        """Takes the spill folder, how many files make a group, whether copies of spans can move, and the number of hash
-        bits that make a bucket, if later steps ask which groups have a repeated span (0 if they do not).
+    def __init__(
+        self, spill: str, files: int, moves_survivors: bool, bits: int = 0, known: Sequence[Known] = ()
+    ) -> None:
+        """Takes the spill folder, how many files make a group, whether copies of spans can move, the number of hash
+        bits that make a bucket, if later steps ask which groups have a repeated span (0 if they do not), and the
+        indexes of known corpora.
         """
         super().__init__(spill)
-        self._files, self._moves_survivors, self._bits = files, moves_survivors, bits
+        self._files, self._moves_survivors, self._bits, self._corpora = files, moves_survivors, bits, known
+
+    def setup(self) -> None:
+        super().setup()
+        self._known = KnownHashes(self._corpora)
 
     def run(self, received: Received) -> Iterator[Made]:
-        """Finds the repeated spans of a bucket."""
+        """Finds the repeated spans of a bucket, and the spans that known corpora have."""
         first, repeats = find_repeats(received.rows(SPANS))
+        if self._corpora:
+            in_known = self._known.mask(SPANS_OF_INDEX, first["hash"])
+            known_repeats = np.isin(repeats["hash"], first["hash"][in_known])
+            known = np.concatenate([first[in_known], repeats[known_repeats]])
+            first, repeats = first[~in_known], repeats[~known_repeats]
+            yield {"spans.known": int(in_known.sum())}
+            yield from self._send_known(known)
         if self._moves_survivors:
             repeated = repeated_in_bucket(first, repeats, self._files)
             yield REPEATED_SPANS.to_groups(repeated, repeated["file"] // self._files)
@@ -157,6 +191,14 @@ class FindRepeats(RowStep):
                 yield self._holders(first[np.isin(first["hash"], repeats["hash"])], repeats)
         else:
             for group, rows in shuffle.by_number(repeats, repeats["file"] // self._files):
+                yield MARKS.to_group(marks_of(rows, survives=0), group)
+
+    def _send_known(self, known: Rows) -> Iterator[Made]:
+        """Sends the occurrences of spans that known corpora have."""
+        for group, rows in shuffle.by_number(known, known["file"] // np.uint32(self._files)):
+            if self._moves_survivors:
+                yield REPEATED_SPANS.to_group(runs_of(repeated_in_known(rows)), group)
+            else:
                 yield MARKS.to_group(marks_of(rows, survives=0), group)
 
     def _holders(self, first: Rows, repeats: Rows) -> Sent:

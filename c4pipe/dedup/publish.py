@@ -1,7 +1,7 @@
 """From shards to a corpus: a folder becomes a corpus at the moment when its manifest appears there."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,8 @@ def difference(name: str, there: Any, now: Any) -> str:
         return _inputs(there, now)
     if name == "takedowns":
         return f"{len(there or ())} there, {len(now)} now, or of other lists"
+    if name == "known":
+        return f"{len(there or ())} known corpora there, {len(now or ())} now, or other ones"
     if name == "formats":
         return f"{', '.join(there)} there, {', '.join(now)} now"
     if name == "train_shards":
@@ -158,7 +160,7 @@ def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
     check_inner(output, STAGING, WORK_FOLDER, dropped_pages.DROPPED_FOLDER)
     manifest = manifest_file.read_manifest(output)
     if manifest:
-        for name, value in identity.items():
+        for name, value in _with_known(identity):
             if not _matches(manifest, name, value):
                 advice = "give another --output, or delete that folder"
                 if name == "inputs":
@@ -186,6 +188,11 @@ def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
         )
 
 
+def _with_known(identity: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Returns the members of an identity, also `known` where there are no known corpora: a manifest may have some."""
+    return {**({"known": None} if identity else {}), **identity}.items()
+
+
 def _matches(manifest: Manifest, name: str, value: Any) -> bool:
     """Tells whether an existing corpus has this value of an identity, or would have it if no file were missing."""
     if name == "train_shards" and manifest["missing"]:
@@ -204,7 +211,7 @@ def _complete(output: StoragePath, identity: Mapping[str, Any]) -> None:
     staged = manifest_file.read_manifest(output / STAGING)
     if staged is None:
         return
-    if all(staged.get(name) == value for name, value in identity.items()):
+    if all(staged.get(name) == value for name, value in _with_known(identity)):
         publisher(output).publish(staged)
         return
     (output / STAGING / MANIFEST).unlink()  # of another build: `check_folder` then reports its files

@@ -43,8 +43,15 @@ REPEATED = np.dtype(
 Each occurrence names the first occurrence of its span. The first names the second, as far as the sender knows it.
 """
 
+KNOWN_GROUP = 2**32 - 1
+"""The `other_group` of spans that a known corpus has: all their occurrences go."""
+
 MARK = np.dtype([*_OCCURRENCE, ("count", "<u4"), ("survives", "<u4")])
-"""A run of `count` repeated spans of a page. `survives` is 1 where the page keeps them, 0 where other pages do."""
+"""A run of `count` repeated spans of a page. `survives` is 1 where the page keeps them, 0 where other pages do, and
+IN_KNOWN where a known corpus has them.
+"""
+
+IN_KNOWN = 2
 
 REQUEST = np.dtype([("group", "<u4"), *_OCCURRENCE, ("from_group", "<u4"), ("from_page", "<u8"), ("from_unit", "<u4")])
 """Two occurrences of a span, each with its group of files: the survivor could move from one to the other. The row goes
@@ -114,6 +121,7 @@ class Shuffle:
 
 URLS = Shuffle("urls", "captures of URLs, to their bucket", URL_ROW)
 STALE_CAPTURES = Shuffle("stale_captures", "captures that are not the newest, to their file", STALE_ROW)
+KNOWN_URLS = Shuffle("known_urls", "captures whose URL a known corpus has, to their file", STALE_ROW)
 SPANS = Shuffle("spans", "spans, to their bucket", SPAN_ROW)
 REPEATED_SPANS = Shuffle("repeated_spans", "repeated spans, to the group of their page", REPEATED)
 MARKS = Shuffle("marks", "repeated spans that stay or go, to the group of their page", MARK)
@@ -141,6 +149,7 @@ SHUFFLES = {
     for each in (
         URLS,
         STALE_CAPTURES,
+        KNOWN_URLS,
         SPANS,
         REPEATED_SPANS,
         MARKS,

@@ -11,6 +11,7 @@ from typing import Any
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.corpus.layout import Layout
 from c4pipe.dedup import shuffle
+from c4pipe.dedup.known import Known
 from c4pipe.dedup.progress import StepTally
 from c4pipe.dedup.shuffle import Sent, Shuffle
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan
@@ -53,6 +54,7 @@ class DedupPlan:
         spill: a folder of this machine for blocks of rows between two steps; empty if the workers share no disk.
         band_bits: number of hash bits that make a bucket of bands of signatures.
         keep_dropped: which dropped pages are kept, and where; None to keep none.
+        known: the indexes of known corpora: pages and spans that these corpora have are left out.
     """
 
     recipe: Mapping[str, Any]
@@ -68,6 +70,7 @@ class DedupPlan:
     spill: str = ""
     band_bits: int = 0
     keep_dropped: KeepDropped | None = None
+    known: tuple[Known, ...] = ()
 
     @cached_property
     def rules(self) -> Recipe:

@@ -31,6 +31,8 @@ from c4pipe.dedup.shuffle import (
     CANDIDATE_PAGES,
     CHANGES,
     CONFLICTS,
+    IN_KNOWN,
+    KNOWN_GROUP,
     LEAVING,
     MARKS,
     OCCURRENCE,
@@ -70,7 +72,7 @@ class Occurrences:
         rows = expand(marks)
         self.size = size
         self.rows = rows[order_of_occurrences(rows)]
-        self.survives: Mask = self.rows["survives"] != 0
+        self.survives: Mask = self.rows["survives"] == 1
         units = self.rows["unit"].astype(np.intp)
         new_page = np.r_[True, self.rows["page"][1:] != self.rows["page"][:-1]][: len(rows)]
         starts = np.flatnonzero(new_page)
@@ -95,12 +97,13 @@ class Occurrences:
         inside = (self._pages[page] == occurrences["page"]) & (offset >= 0) & (offset <= self._lengths[page])
         return np.where(inside, self._row[np.where(inside, self._bases[page] + offset, 0)], -1)
 
-    def of_page(self, page: int) -> tuple[set[int], set[int]]:
-        """Returns the first units of all occurrences in a page, and of the survivors there."""
+    def of_page(self, page: int) -> tuple[set[int], set[int], set[int]]:
+        """Returns the first units of all occurrences in a page, of its survivors, and of spans of known corpora."""
         number = int(np.searchsorted(self._pages, np.uint64(page)))
         here = slice(*np.r_[self._starts, len(self.rows)][number : number + 2].tolist())
         units = self.rows["unit"][here]
-        return set(units.tolist()), set(units[self.survives[here]].tolist())
+        known = units[self.rows["survives"][here] == IN_KNOWN]
+        return set(units.tolist()), set(units[self.survives[here]].tolist()), set(known.tolist())
 
     def change(self, occurrences: Rows) -> None:
         """Flips occurrences: survivors become others, and others become survivors. An occurrence can flip twice."""
@@ -264,6 +267,7 @@ class FirstSurvivors:
         self._size, self._group = size, group
         rows = expand(repeated)
         is_repeat = _before(rows["other_page"], rows["other_unit"], rows["page"], rows["unit"])
+        is_repeat |= rows["other_group"] == KNOWN_GROUP
         inside = is_repeat & (rows["other_group"] == group)
         own = np.empty(len(rows) + int(inside.sum()), OCCURRENCE)
         own["page"] = np.r_[rows["page"], rows["other_page"][inside]]
@@ -296,15 +300,16 @@ class FirstSurvivors:
 
     def marks(self) -> Rows:
         """Returns the MARK rows of all occurrences."""
-        return marks_of(self.occurrences.rows, self.occurrences.survives)
+        known = self._home["group"] == KNOWN_GROUP
+        return marks_of(self.occurrences.rows, np.where(known, IN_KNOWN, self.occurrences.survives))
 
     def proposals(self) -> Rows:
-        """Returns the smallest duplicate left of each span, as a REQUEST to its survivor.
+        """Returns the smallest duplicate left of each span, as a REQUEST to its survivor. Known corpora do not change.
 
         If only the survivor of its own span makes a duplicate stay as a whole, it makes no proposal: nothing would be
         gained.
         """
-        duplicates = np.flatnonzero(self.occurrences.duplicates_left())
+        duplicates = np.flatnonzero(self.occurrences.duplicates_left() & (self._home["group"] != KNOWN_GROUP))
         home, rows = self._home[duplicates], self.occurrences.rows[duplicates]
         distance = np.abs(home["unit"].astype(np.int64) - rows["unit"].astype(np.int64))
         close = np.flatnonzero((home["page"] == rows["page"]) & (distance < self._size))

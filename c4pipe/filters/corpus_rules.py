@@ -9,6 +9,9 @@ from c4pipe.filters.rule import PAPER, TFDS, CorpusRule, Others, Positive, Share
 MOST_MINIMA = 1024
 """The most numbers in a page's signature: bands times rows of the rule on near-duplicates."""
 
+KNOWN_URL = "known_url"
+"""The name in counters for pages whose URL a known corpus has. No recipe has such a rule: the corpora are an option."""
+
 
 @dataclass(frozen=True)
 class NormalisedUrl(CorpusRule):

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from c4pipe.clean.work_folder import is_work_file
 from c4pipe.corpus.manifest import Manifest
 from c4pipe.dedup import publish
+from c4pipe.dedup.known import find_known
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.paths import list_names
 from c4pipe.jobs.clean import CleanPlan, check_annotate_folder, clean, plan_clean
-from c4pipe.jobs.dedup import check_output, corpus_identity, dedup, note_files, plan_dedup
+from c4pipe.jobs.dedup import check_output, corpus_identity, dedup, known_identity, note_files, plan_dedup
 from c4pipe.jobs.options import BuildOptions, ImportOptions
 from c4pipe.runners.events import Progress
 from c4pipe.runners.local_flow import Workers
@@ -37,7 +38,9 @@ def plan_build(options: BuildOptions | ImportOptions, progress: Progress | None 
     check_annotate_folder(options, options.folder)
     plan = plan_clean(options, progress)
     inputs = list(dict.fromkeys((file.name, file.size, None) for file in plan.files))
-    publish.check_folder(options.folder, corpus_identity(plan.recipe, plan.lists.digests, inputs, options.formats))
+    identity = corpus_identity(plan.recipe, plan.lists.digests, inputs, options.formats)
+    known = find_known(options.known_corpora, plan.recipe)
+    publish.check_folder(options.folder, identity | known_identity(known))
     _check_work(plan)
     return BuildPlan(options, plan)
 

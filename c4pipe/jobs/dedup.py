@@ -18,6 +18,7 @@ from c4pipe.corpus.manifest import Manifest
 from c4pipe.corpus.writer import FORMATS, shard_files
 from c4pipe.dedup import publish
 from c4pipe.dedup.graph import dedup_work_files
+from c4pipe.dedup.known import Known, find_known
 from c4pipe.dedup.near_pages import BAND_ROW
 from c4pipe.dedup.progress import watch_dedup
 from c4pipe.dedup.publishers import STAGING
@@ -32,6 +33,7 @@ from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import suggestion
 from c4pipe.jobs.clean import note_unaudited
+from c4pipe.jobs.index import write_index
 from c4pipe.jobs.logs import LOG, key_values, log_cost
 from c4pipe.jobs.options import BuildOptions, DedupOptions, ImportOptions
 from c4pipe.recipes.choose import check_installed
@@ -56,6 +58,7 @@ class CorpusPlan:
         layout: the shards of the corpus.
         missing: the input files that job 1 recorded as missing.
         dropped: which dropped pages are kept, and where; None to keep none.
+        known: the indexes of the known corpora.
     """
 
     options: DedupOptions | BuildOptions | ImportOptions
@@ -64,6 +67,7 @@ class CorpusPlan:
     layout: Layout
     missing: tuple[Missing, ...] = ()
     dropped: KeepDropped | None = None
+    known: tuple[Known, ...] = ()
 
     @property
     def recipe(self) -> Recipe:
@@ -79,7 +83,8 @@ class CorpusPlan:
     def identity(self) -> dict[str, Any]:
         """The identity of the corpus, as JSON values: two corpora with the same identity have the same bytes."""
         inputs = dict.fromkeys((each.source, each.source_bytes, each.ends_sha256) for each in self.headers)
-        return corpus_identity(self.recipe, self.headers[0].lists, list(inputs), self.options.formats, self.layout)
+        identity = corpus_identity(self.recipe, self.headers[0].lists, list(inputs), self.options.formats, self.layout)
+        return identity | known_identity(self.known)
 
     @cached_property
     def shard_files(self) -> list[str]:
@@ -125,6 +130,7 @@ class CorpusPlan:
             formats=options.formats,
             publication_token=publication_token,
             keep_dropped=self.dropped,
+            known=self.known,
         )
 
 
@@ -160,7 +166,8 @@ def plan_dedup(
     check_shards(layout, text_bytes)
     missing = work_folder.missing_files(options.work_folders)
     known = tuple(each for each in missing if inputs is None or each["name"] in inputs)
-    return CorpusPlan(options, files, headers, layout, known, dropped)
+    corpora = find_known(options.known_corpora, recipe)
+    return CorpusPlan(options, files, headers, layout, known, dropped, corpora)
 
 
 def corpus_identity(
@@ -190,6 +197,11 @@ def corpus_identity(
         "formats": values["formats"],
         **({"train_shards": dict(zip(layout.languages, layout.train_shards, strict=True))} if layout else {}),
     }
+
+
+def known_identity(known: Sequence[Known]) -> dict[str, Any]:
+    """Returns what known corpora add to the identity of a corpus: the digests of their indexes."""
+    return {"known": [each.digest for each in known]} if known else {}
 
 
 def check_output(output: StoragePath, formats: Sequence[str], shards: int | None) -> None:
@@ -253,7 +265,9 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) 
         LOG.info("dedup: %s", key_values(manifest["counts"]))
         if warning := empty_warning(plan.recipe, manifest["counts"]):
             LOG.warning(warning)
-        return manifest
+    if plan.options.index:
+        write_index(plan.options.folder, plan.options, progress, workers)
+    return manifest
 
 
 def _note_dropped(plan: CorpusPlan, done: bool, progress: Progress) -> None:

@@ -264,6 +264,29 @@ class ShardOptions(FormatOptions, OutputOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class KnownOptions:
+    """What is left out since finished corpora have it, and whether the corpus gets an index for later corpora."""
+
+    known: Annotated[
+        Sequence[PathArgument],
+        Option(
+            "leave out pages and repeated spans that this finished corpus has, by its index (c4pipe index); can be "
+            "repeated",
+            "CORPUS",
+            repeated=True,
+        ),
+    ] = ()
+    index: Annotated[
+        bool, Option("also write the index of the corpus, by which later corpora leave out what it has")
+    ] = False
+
+    @property
+    def known_corpora(self) -> "tuple[StoragePath, ...]":
+        """The folders of the known corpora."""
+        return tuple(map(_storage_path, as_strings(self.known)))
+
+
+@dataclass(frozen=True, kw_only=True)
 class CorpusOptions(ShardOptions):
     """A corpus, and the work folder on the way to it."""
 
@@ -384,6 +407,7 @@ class BuildOptions(
     AnnotateOptions,
     DroppedOptions,
     RecipeOptions,
+    KnownOptions,
     CorpusOptions,
     MissingOptions,
     ProvenanceOptions,
@@ -499,7 +523,14 @@ class TextOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions(
-    SubmittedJobOptions, DroppedOptions, RecipeOptions, CorpusOptions, MissingOptions, ProvenanceOptions, TextOptions
+    SubmittedJobOptions,
+    DroppedOptions,
+    RecipeOptions,
+    KnownOptions,
+    CorpusOptions,
+    MissingOptions,
+    ProvenanceOptions,
+    TextOptions,
 ):
     """Both jobs: other text to a corpus."""
 
@@ -520,7 +551,7 @@ class _WorkFolders:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DedupOptions(JobOptions, DroppedOptions, ShardOptions, _WorkFolders):
+class DedupOptions(JobOptions, DroppedOptions, KnownOptions, ShardOptions, _WorkFolders):
     """Job 2: work folders to a corpus."""
 
 

@@ -181,6 +181,8 @@ def _submit_scripts(
     paths = {name: getattr(plan.options, name, None) for name in ("output", "work", "cache", "annotate")}
     absolute = {name: str(storage_path(str(path)).absolute()) for name, path in paths.items() if path}
     changed: dict[str, Any] = dict(runner=None, runner_options=(), wait=False, progress=None, **absolute)
+    if not isinstance(plan.options, CleanOptions):
+        changed["known"] = tuple(str(each.absolute()) for each in plan.options.known_corpora)
     task_options = replace(plan.options, **changed)
     sources = [file._replace(path=file.absolute_path) for file in plan.files]
     pickled = _PickledPlan(task_options, plan.recipe.to_json(), plan.lists.digests, tuple(sources))

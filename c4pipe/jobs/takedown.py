@@ -194,7 +194,7 @@ def _move_replacements(staging: Path, manifest: Manifest) -> None:
 def _identity(corpus: Corpus, listed: Listed) -> dict[str, Any]:
     """Returns what the new corpus is made from."""
     before: Mapping[str, Any] = corpus.manifest
-    names = ("recipe", "fingerprint", "language_model", "inputs", "formats", "train_shards")
+    names = ("recipe", "fingerprint", "language_model", "known", "inputs", "formats", "train_shards")
     takedowns = [*before.get("takedowns", ()), {"of": corpus.digest, "kind": listed.kind, "list": listed.sha256}]
     return {**{name: before[name] for name in names if name in before}, "takedowns": takedowns}
 

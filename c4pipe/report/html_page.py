@@ -166,7 +166,7 @@ def _unit_funnel(report: _Report, funnel: Sequence[FunnelRow]) -> Iterator[Table
     if report.count("units.newest"):
         units = unit_name(report.recipe)
         yield funnel_chart(units.capitalize(), units, [row for row in funnel if row.section == "units"], {})
-    if report.count("spans.repeated"):
+    if report.count("spans.repeated") or report.count("spans.known"):
         yield funnel_chart("Repeated spans", "spans", [row for row in funnel if row.section == "spans"], {})
 
 

@@ -133,12 +133,15 @@ def test_damage_is_named(
 ) -> None:
     if shuffle == "pages" and damage is alter:
         damage = alter_pages
-    spoiled = spoil(monkeypatch, shuffle, damage, skip)
     work = write_work(tmp_path / "work", crawl, FALLING_RECIPE)
+    known = [tmp_path / "known"] if shuffle == "known_urls" else []
+    for folder in known:
+        run([write_work(tmp_path / "known-work", random_crawl(5), FALLING_RECIPE)], folder, index=True)
+    spoiled = spoil(monkeypatch, shuffle, damage, skip)
     if skip == 0:  # and in groups of two, for the first of two
         monkeypatch.setattr(dedup, "group_size", lambda *counts: 2)
     with pytest.raises(LostDataError, match=rf"did not deliver the shuffle {shuffle} \("):
-        run([work], tmp_path / "corpus")
+        run([work], tmp_path / "corpus", known=known)
     assert spoiled == [shuffle]
     check_nothing_published(tmp_path / "corpus")
 

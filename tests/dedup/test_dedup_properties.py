@@ -43,6 +43,7 @@ from tests.helpers.dedup_oracle import (
     untied,
     write_work,
 )
+from tests.helpers.known_oracle import own_counts
 
 
 @runs(18)
@@ -72,20 +73,6 @@ def test_the_first_copies_only(crawl: Crawl, shards: int) -> None:
     with corpus_of(crawl, shards, recipe=FIRST_RECIPE) as (folder, manifest):
         assert read(folder, manifest) == expected
     assert own_counts(manifest) == +counts
-
-
-def own_counts(manifest: Row) -> dict[str, int]:
-    """The counts of job 2 that are not zero."""
-    own = (
-        "pages.kept",
-        "pages.edited",
-        "pages.dropped.stale_capture",
-        "pages.dropped.few_sentences_left",
-        "bytes.",
-        "units.",
-        "spans.",
-    )
-    return {name: number for name, number in manifest["counts"].items() if name.startswith(own) and number}
 
 
 @runs(8)

@@ -39,7 +39,14 @@ RUN_BY = {
 """The test that runs all Python blocks of a page."""
 
 AFTER_TUTORIAL = (
-    *("docs/explain.md", "docs/overlap.md", "docs/recipes.md", "docs/thresholds.md", "docs/training.md"),
+    *(
+        "docs/explain.md",
+        "docs/known_corpora.md",
+        "docs/overlap.md",
+        "docs/recipes.md",
+        "docs/thresholds.md",
+        "docs/training.md",
+    ),
     *("docs/token_files.md", "docs/own_rules.md", "samples/README.md"),
 )
 """Pages whose commands are for a user who has followed the tutorial: they use its corpora."""

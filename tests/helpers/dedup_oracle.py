@@ -5,7 +5,7 @@ import random
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.events import Progress
 from c4pipe.wet.page import microseconds
 from tests.helpers import survivor_oracle
+from tests.helpers.survivor_oracle import KNOWN_PAGE
 
 Row = dict[str, Any]
 Lines = tuple[tuple[str, ...], ...]
@@ -101,13 +102,21 @@ def split_of(url: str) -> str:
     return "validation" if int(hashlib.md5(url.encode()).hexdigest(), 16) % 1000 == 0 else "train"
 
 
-def oracle(crawl: Crawl, keep: str = "one") -> tuple[Corpus, Counter[str]]:
-    """The corpus and its counts; with `keep` "first", each span but the first loses its sentences."""
-    newest = {url_key(url): page for url, page in newest_of(crawl).items()}
+def oracle(
+    crawl: Crawl, keep: str = "one", known_urls: Container[str] = (), known_spans: Collection[tuple[str, ...]] = ()
+) -> tuple[Corpus, Counter[str]]:
+    """The corpus and its counts; with `keep` "first", each span but the first loses its sentences.
+
+    Pages of known URLs are not there, and the first copies of known spans are in other corpora, which do not change.
+    """
+    newest = {url_key(url): page for url, page in newest_of(crawl).items() if url not in known_urls}
     counts: Counter[str] = Counter()
+    left_out = [page for url, page in newest_of(crawl).items() if url in known_urls]
+    counts["pages.dropped.known_url"] = sum(page.lines is not None for page in left_out)
     corpus: Corpus = {(language, split): [] for language in LANGUAGES for split in ("train", "validation")}
     units = {key: [folded(each) for each in page.sentences] for key, page in newest.items()}
-    places = survivor_oracle.repeated_places(units, 3)
+    places = survivor_oracle.repeated_places(units, 3, known_spans)
+    counts["spans.known"] = sum(found[0][0] == KNOWN_PAGE for found in places.values())
     survivors = (
         survivor_oracle.choose(places, 3) if keep == "one" else {span: found[0] for span, found in places.items()}
     )
@@ -134,7 +143,7 @@ def oracle(crawl: Crawl, keep: str = "one") -> tuple[Corpus, Counter[str]]:
             counts["pages.dropped.few_sentences_left"] += left < 3
             counts["units.dropped.few_sentences_left"] += left if left < 3 else 0
     if keep == "one":
-        counts["spans.repeated"] = len(places)
+        counts["spans.repeated"] = len(places) - counts["spans.known"]
         counts["spans.doubled"] = len(survivor_oracle.doubled(places, survivors, 3))
         counts["spans.joined"] = sum(times - (span not in places) for span, times in joined.items())
     counts["pages.dropped.stale_capture"] = stale_captures(crawl)
@@ -435,8 +444,10 @@ def as_kept_lines(capture: Capture) -> KeptPage:
     )
 
 
-def run(work: Sequence[Path], output: Path, shards: int = 1, formats: tuple[str, ...] = ("parquet",)) -> Any:
-    options = DedupOptions(work, output=output, format=formats, shards=shards, workers=1)
+def run(
+    work: Sequence[Path], output: Path, shards: int = 1, formats: tuple[str, ...] = ("parquet",), **more: Any
+) -> Any:
+    options = DedupOptions(work, output=output, format=formats, shards=shards, workers=1, **more)
     return dedup(plan_dedup(options), Progress())
 
 
@@ -453,7 +464,7 @@ def corpus_of(
 def read(folder: Path, manifest: Row, recipe: Recipe = RECIPE) -> Corpus:
     """Reads the corpus, and checks that every row is in the shard where it belongs."""
     corpus: Corpus = {(language, split): [] for language in recipe.languages for split in ("train", "validation")}
-    assert sorted(path.relative_to(folder).as_posix() for path in folder.glob("*/*")) == [
+    assert sorted(path.relative_to(folder).as_posix() for path in folder.glob("[!_]*/*")) == [
         file["path"] for file in manifest["shards"]
     ]
     for file in manifest["shards"]:

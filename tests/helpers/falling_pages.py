@@ -2,7 +2,7 @@
 
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import chain, combinations, product
@@ -16,7 +16,7 @@ from c4pipe.dedup.falling_pages import PageSource, ReadPages, keep_copies
 from c4pipe.dedup.finish import PageFinisher
 from c4pipe.dedup.occurrences import marks_of
 from c4pipe.dedup.removals import Removals
-from c4pipe.dedup.shuffle import HOLDER, MARK, OCCURRENCE
+from c4pipe.dedup.shuffle import HOLDER, IN_KNOWN, MARK, OCCURRENCE
 from c4pipe.dedup.step import Received
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.lists import Lists
@@ -28,7 +28,7 @@ from c4pipe.runners.control_totals import add_reports
 from c4pipe.runners.graph import Graph
 from c4pipe.runners.local_flow import LocalFlow
 from tests.helpers import survivor_oracle
-from tests.helpers.survivor_oracle import Place, Places, units_at
+from tests.helpers.survivor_oracle import KNOWN_PAGE, Place, Places, units_at
 
 SIZE = 3
 Pages = Mapping[int, Sequence[int]]
@@ -117,19 +117,27 @@ def made_rows(pages: Pages, recipe: Recipe) -> tuple[Rows, PageFinisher]:
     return {key: made_of(units, key, finisher) for key, units in pages.items()}, finisher
 
 
-def handed_on(rows: Rows, finisher: PageFinisher, files: int = 1, file_of: Mapping[int, int] | None = None) -> Made:
-    """Runs the steps on pages, by key, each file a group."""
+def handed_on(
+    rows: Rows,
+    finisher: PageFinisher,
+    files: int = 1,
+    file_of: Mapping[int, int] | None = None,
+    known: Collection[int] = (),
+) -> Made:
+    """Runs the steps on pages, by key, each file a group. Known corpora have the spans with the hashes `known`."""
     groups: list[list[Row]] = [[] for _ in range(files)]
     for number, (key, row) in enumerate(rows.items()):
         groups[file_of[key] if file_of else number % files].append(row)
-    by_hash = survivor_oracle.repeated_places({key: row["span_hashes"] for key, row in rows.items()}, 1)
-    places = {span: found for (span,), found in by_hash.items()}
-    survivors = set(survivor_oracle.choose(places, SIZE).values())
+    hashes = {key: row["span_hashes"] for key, row in rows.items()}
+    by_hash = survivor_oracle.repeated_places(hashes, 1, [(each,) for each in known])
+    chosen = survivor_oracle.choose({span: found for (span,), found in by_hash.items()}, SIZE)
+    places = {span: [each for each in found if each[0] != KNOWN_PAGE] for (span,), found in by_hash.items()}
+    survivors = {place for place in chosen.values() if place[0] != KNOWN_PAGE}
     group_of = {row["page_key"]: group for group, some in enumerate(groups) for row in some}
     marks, holders = [], []
     for group in range(files):
         here = [(span, place) for span, found in places.items() for place in found if group_of[place[0]] == group]
-        survive = np.array([place in survivors for _, place in here])
+        survive = np.array([IN_KNOWN if span in known else place in survivors for span, place in here])
         marks.append((group, marks_of(np.array([place for _, place in here], OCCURRENCE), survive).tobytes()))
         for span in sorted({span for span, _ in here}):
             holders.append((span >> 62, np.array([(span, group)], HOLDER).tobytes()))
@@ -144,7 +152,7 @@ def handed_on(rows: Rows, finisher: PageFinisher, files: int = 1, file_of: Mappi
     report = add_reports(
         [removals.counts, {"spans.kept": 0}, *(each for some in found[len(changes) :] for each in some)]
     )
-    assert report.get("spans.repeated", 0) == len(places)
+    assert report.get("spans.repeated", 0) == len(places.keys() - known)
     for row in changed:
         survivors ^= {(int(row["page"]), int(row["unit"]))}
     lost = {place for page, units in removals.spans.items() for unit in units for place in units_at((page, unit), SIZE)}

@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 Place = tuple[int, int]
@@ -11,9 +11,19 @@ Places = Mapping[Any, Sequence[Place]]
 """The places of each repeated span, in their order."""
 
 
-def repeated_places(pages: Mapping[int, Sequence[Any]], size: int) -> dict[Any, list[Place]]:
-    """The places of each span that occurs more than once, given the units of each page."""
+KNOWN_PAGE = -1
+"""A page of known corpora: it has all of their spans, comes first, and never changes."""
+
+
+def repeated_places(
+    pages: Mapping[int, Sequence[Any]], size: int, known: Collection[Any] = ()
+) -> dict[Any, list[Place]]:
+    """The places of each span that occurs more than once, given the units of each page, and the spans of known corpora.
+
+    Their place comes first, far from all others.
+    """
     places: dict[Any, list[Place]] = defaultdict(list)
+    places.update({span: [(KNOWN_PAGE, 2 * size * number)] for number, span in enumerate(sorted(known))})
     for page in sorted(pages):
         units = pages[page]
         for unit in range(len(units) - size + 1):
@@ -74,7 +84,7 @@ def _after_claims(begin: Sequence[tuple[Place, Any]], survivors: Mapping[Any, Pl
     claims: dict[Any, Place] = {}
     for place, span in begin:
         own = set(units_at(survivors[span], size))
-        if all(needed[unit] - (unit in own) > 0 for unit in units_at(place, size)):
+        if survivors[span][0] != KNOWN_PAGE and all(needed[unit] - (unit in own) > 0 for unit in units_at(place, size)):
             claims.setdefault(span, place)
     moved = dict(survivors)
     for span in sorted(claims, key=lambda span: survivors[span]):

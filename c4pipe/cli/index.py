@@ -1,0 +1,42 @@
+"""The command `index`: the index of a finished corpus, for `--known` of later corpora."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from c4pipe.cli.console import note
+from c4pipe.cli.options import TerminalOptions, path_or_url, start_workers
+from c4pipe.cli.parser import Command
+from c4pipe.io.options import Option
+from c4pipe.io.words import format_count
+from c4pipe.runners.runner_options import RunnerOptions
+
+if TYPE_CHECKING:
+    from c4pipe.io.paths import StoragePath
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CorpusOptions:
+    corpus: Annotated[
+        "StoragePath", Option("folder of a finished corpus", "CORPUS", positional=True, parse=path_or_url)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexOptions(TerminalOptions, RunnerOptions, _CorpusOptions):
+    """The options of the command."""
+
+
+def run(options: IndexOptions) -> None:
+    """Writes the index, and prints what it has."""
+    start_workers(options.workers, options.runner)
+    from c4pipe.cli.progress import make_progress
+    from c4pipe.jobs.index import write_index
+
+    index = write_index(options.corpus, options, make_progress(options))
+    if not options.quiet:
+        counts = {kind: sum(each["hashes"] for each in buckets) for kind, buckets in index["buckets"].items()}
+        found = " and ".join(f"{number:,} {kind}" for kind, number in counts.items())
+        note(f"the index of {options.corpus} has {found}: {format_count(8 * sum(counts.values()), 'byte')}")
+
+
+COMMAND = Command(IndexOptions, run, examples=("c4pipe index corpus",))

@@ -1,0 +1,181 @@
+"""The graph that makes the index of a finished corpus: shards to buckets of sorted hashes (see `dedup.known`)."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from c4pipe.clean.file_cleaner import PageKeeper
+from c4pipe.corpus.opened import Corpus
+from c4pipe.corpus.reader import Shard, read_tables
+from c4pipe.dedup.known import (
+    CONTENT,
+    FORMAT,
+    INDEX,
+    SPANS,
+    URLS,
+    VERSION,
+    Bucket,
+    Index,
+    bucket_path,
+    compared_by,
+    digest_of_shards,
+)
+from c4pipe.dedup.shuffle import Shuffle, bucket_bits
+from c4pipe.dedup.step import Made, Received, RowStep
+from c4pipe.errors import C4pipeError, LostDataError
+from c4pipe.filters.checked_page import CheckedPage, RuleTools
+from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
+from c4pipe.filters.language import Guess
+from c4pipe.filters.lists import Lists
+from c4pipe.io.atomic import write_bytes
+from c4pipe.io.json_files import write_checked_json
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.words import error_reason
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.runners.control_totals import Report, check_totals
+from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.graph import Graph
+from c4pipe.wet.page import Page
+
+_HASH = np.dtype([("hash", "<u8")])
+_SHUFFLES = {
+    URLS: Shuffle("index_urls", "hashes of URLs, to their bucket of the index", _HASH),
+    SPANS: Shuffle("index_spans", "hashes of spans, to their bucket of the index", _HASH),
+}
+_SHARD, _BUCKET = "shard", "bucket"  # outputs with the elements that are given
+
+
+@dataclass(frozen=True)
+class IndexPlan:
+    """Everything that the steps need to know. It is sent to the workers.
+
+    Attributes:
+        corpus: the folder of the corpus.
+        recipe: the recipe of the corpus, as JSON values.
+        shards: the digest of all shards.
+        bits: by kind, the number of hash bits that make a bucket.
+        spill: a folder of this machine for blocks of rows between two steps; empty if the workers share no disk.
+    """
+
+    corpus: str
+    recipe: Mapping[str, Any]
+    shards: str
+    bits: Mapping[str, int]
+    spill: str = ""
+
+    @classmethod
+    def of(cls, corpus: Corpus) -> "IndexPlan":
+        """Plans the index of a corpus: as many buckets as a deduplication of as many URLs and spans would have."""
+        rows = {URLS: (corpus.pages, URL_ROW), SPANS: (corpus.counts.get("units.kept", 0), SPAN_ROW)}
+        bits = {kind: bucket_bits(rows[kind][0], rows[kind][1].itemsize) for kind in compared_by(corpus.recipe)}
+        manifest = corpus.manifest
+        return cls(str(corpus.path), manifest["recipe"], digest_of_shards(manifest), bits)
+
+    @cached_property
+    def rules(self) -> Recipe:
+        """The recipe."""
+        return Recipe.from_json(self.recipe)
+
+    @property
+    def folder(self) -> StoragePath:
+        """The folder of the corpus."""
+        return storage_path(self.corpus)
+
+    @property
+    def files(self) -> int:
+        """The number of buckets of all kinds."""
+        return sum(1 << bits for bits in self.bits.values())
+
+
+def index_shards(flow: Flow, shards: Sequence[Shard], plan: IndexPlan) -> None:
+    """Runs the graph: its last step writes `index.json`.
+
+    Args:
+        flow: what the steps are added to.
+        shards: the shards of the corpus, in one format.
+        plan: the parameters of the steps.
+    """
+    graph = Graph()
+    given = graph.create("Shards of the corpus", [(number, (each,)) for number, each in enumerate(shards)], _SHARD)
+    hashed = graph.add("Hash pages", HashPages(plan), given)
+    for kind, bits in plan.bits.items():
+        numbers = graph.create(f"Buckets of {kind}", [(each, each) for each in range(1 << bits)], _BUCKET)
+        graph.add(f"Write {kind}", WriteBucket(plan, kind), numbers, hashed[_SHUFFLES[kind].name])
+    graph.add("Publish index", PublishIndex(plan), graph.total("Add up reports of the index", graph.reports))
+    graph.run(flow)
+
+
+class HashPages(RowStep):
+    """A shard -> the hashes of its URLs and spans, by bucket. The hashes are those that job 1 makes of a page."""
+
+    def __init__(self, plan: IndexPlan) -> None:
+        self.sends = tuple(_SHUFFLES[kind] for kind in plan.bits)
+        super().__init__(plan.spill)
+        self._plan = plan
+
+    def setup(self) -> None:
+        super().setup()
+        recipe = self._plan.rules
+        self._tools, self._keeper = RuleTools(list(recipe.rules()), Lists()), PageKeeper(recipe)
+
+    def run(self, received: Received) -> Iterator[Made]:
+        """Reads a shard."""
+        (shard,) = received.given(_SHARD)
+        hashes: dict[str, list[Any]] = {URLS: [np.empty(0, np.uint64)], SPANS: [np.empty(0, np.uint64)]}
+        for table in read_tables(shard, ["url", "text"]):
+            for url, text in zip(table["url"].to_pylist(), table["text"].to_pylist(), strict=True):
+                page = CheckedPage(Page(url, "", ""), self._tools, text.split("\n"))
+                page.as_crawled = False
+                page.__dict__["guess"] = Guess(shard.language, 1.0)  # the language is known: it is not detected again
+                hashes[URLS].append(np.array([page.url_key], np.uint64))
+                hashes[SPANS].append(self._keeper.keep(page, None).span_hashes)
+        for kind, bits in self._plan.bits.items():
+            yield _SHUFFLES[kind].to_buckets(np.unique(np.concatenate(hashes[kind])).view(_HASH), bits)
+
+
+class WriteBucket(RowStep):
+    """The hashes of a bucket -> its file; a report."""
+
+    def __init__(self, plan: IndexPlan, kind: str) -> None:
+        super().__init__(plan.spill)
+        self._plan, self._kind = plan, kind
+
+    def run(self, received: Received) -> Iterator[Made]:
+        """Writes the hashes in their order, each once."""
+        hashes = np.unique(received.rows(_SHUFFLES[self._kind])["hash"])
+        path = bucket_path(self._plan.folder, self._kind, received.key, 1 << self._plan.bits[self._kind])
+        data = hashes.astype("<u8").tobytes()
+        try:
+            write_bytes(path, data)
+        except OSError as error:
+            raise C4pipeError(f"{path} can't be written: {error_reason(error)}") from error
+        bucket = Bucket(hashes=len(hashes), sha256=hashlib.sha256(data).hexdigest())
+        yield {self._kind: [(received.key, bucket)]}
+
+
+class PublishIndex(Step):
+    """The sum of all reports -> nothing. Writes `index.json`."""
+
+    def __init__(self, plan: IndexPlan) -> None:
+        self._plan = plan
+
+    def process(self, element: Report) -> Iterable[tuple[str, Any]]:
+        """Checks the reports, and makes the buckets an index."""
+        check_totals(element, {each.name: each.carries for each in _SHUFFLES.values()})
+        buckets = {kind: dict(element.get(kind, ())) for kind in self._plan.bits}
+        for kind, bits in self._plan.bits.items():
+            if len(buckets[kind]) != 1 << bits:
+                raise LostDataError(f"the runner wrote {len(buckets[kind]):,} of {1 << bits:,} buckets of {kind}")
+        index = Index(
+            format=FORMAT,
+            version=VERSION,
+            shards=self._plan.shards,
+            compared=compared_by(self._plan.rules),
+            buckets={kind: [some[number] for number in sorted(some)] for kind, some in buckets.items()},
+        )
+        write_checked_json(self._plan.folder / INDEX / CONTENT, {**index})
+        return ()
