@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from c4pipe.cli.console import new_table, printer, say, styled
-from c4pipe.cli.options import readable_path
+from c4pipe.cli.options import path_or_url, readable_path
 from c4pipe.cli.parser import Command
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
@@ -30,6 +30,14 @@ class _CostOptions(ListOptions):
             "and together with others, and how long each rule takes",
             "ANNOTATED",
             parse=readable_path,
+        ),
+    ] = None
+    output: Annotated[
+        "StoragePath | None",
+        Option(
+            "with --cost: also write this page, with a heat map of the rules that drop the same pages",
+            "FILE.html",
+            parse=path_or_url,
         ),
     ] = None
 
@@ -59,7 +67,7 @@ def run(options: RecipesOptions) -> None:
     if options.cost is not None:
         _show_cost(options, options.cost)
         return
-    for name in ("lists", "links", "language_model"):
+    for name in ("lists", "links", "language_model", "output"):
         if getattr(options, name):
             raise UsageError(f"--{name.replace('_', '-')} is for --cost: give --cost too, or leave it out")
 
@@ -164,6 +172,8 @@ def _show_cost(options: RecipesOptions, folder: "StoragePath") -> None:
     """Prints how many pages of an annotated folder each rule drops, and how long it takes."""
     from c4pipe.clean.annotated_folder import open_annotated
     from c4pipe.inspect.rule_cost import count_drops, measure_times, sample_pages
+    from c4pipe.inspect.rule_cost_page import render_cost
+    from c4pipe.io.atomic import write_text
     from c4pipe.io.words import format_count
     from c4pipe.recipes.choose import ListedRecipe
 
@@ -192,7 +202,10 @@ def _show_cost(options: RecipesOptions, folder: "StoragePath") -> None:
         say(console, "Of 100 pages that a rule drops, the rule with the number drops so many, too:")
         console.print(overlap)
     else:
-        say(console, "The table of rules that drop the same pages is wider than this terminal.")
+        say(console, "The table of rules that drop the same pages is too wide here: see --output.")
+    if options.output is not None:
+        write_text(options.output, render_cost(annotated.recipe, drops, times))
+        say(console, f"page: {options.output}")
 
 
 _COST_NOTES = (

@@ -74,6 +74,22 @@ class Table:
 
 
 @dataclass(frozen=True)
+class HeatMap:
+    """A square table of whole numbers from 0 to 100, whose cells are the darker the larger the number is.
+
+    Attributes:
+        caption: of the table.
+        names: of the rows and of the columns.
+        rows: the numbers; those on the diagonal are not shown.
+    """
+
+    macro: ClassVar = "heat_map"
+    caption: str
+    names: Sequence[str]
+    rows: Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True)
 class TextTable:
     """A table of texts; with `numbers`, all columns but the first have numbers."""
 
@@ -121,7 +137,7 @@ class Examples:
     pages: Sequence[Mapping[str, Any]]
 
 
-Block = Paragraph | Table | TextTable | Columns | Examples | Lines
+Block = Paragraph | Table | HeatMap | TextTable | Columns | Examples | Lines
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,26 @@ def test_a_terminal_of_80_columns_shows_it(name: str, annotated: Path) -> None:
     if name == "c4":
         assert numbers["5"] == ["few_sentences", "17", "0", "0", "0", "-", "67", "0", "100"]
     else:
-        assert "is wider than this terminal" in shown
+        assert "is too wide here: see --output" in shown
+
+
+def test_the_page_has_the_numbers_of_the_tables(annotated: Path, tmp_path: Path) -> None:
+    """The page is also shown by a browser: tests/report/test_report_browser.py."""
+    options = ["--cost", annotated / "fineweb", "--lists", LISTS, "--output", tmp_path / "cost.html"]
+    assert main.main(["recipes", *map(str, options)]) == 0
+    page = re.sub(r"<wbr>|<small>.*?</small>|</?span>", "", (tmp_path / "cost.html").read_text())
+    rows = [re.findall(r">([^<]*)</t[hd]>", row) for row in re.findall(r"<tr.*?</tr>", page, re.DOTALL)]
+    drops = count_drops(open_annotated(annotated / "fineweb"))
+    for rule in drops.rules:
+        counts = [str(each) for each in (drops.dropped[rule], drops.alone[rule], drops.first[rule])]
+        assert [[row[1], *row[3:5]] for row in rows if len(row) == 7 and row[0] == rule] == [counts]
+    overlap = drops.overlap()
+    assert len(overlap) > 20
+    for place, (rule, shares) in enumerate(overlap.items()):
+        cells = ["" if column == place else str(share or "") for column, share in enumerate(shares)]
+        assert [rule, *cells] in rows
+    for rule, changed in drops.lines.items():
+        assert [row[1] for row in rows if len(row) == 5 and row[0] == rule] == [f"{changed:,}"]
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
@@ -150,6 +169,7 @@ def test_what_can_not_be_shown_is_a_sentence(
     assert "is no complete annotated folder" in told(capsys, "--cost", tmp_path)
     assert "has its own recipe: leave out c4" in told(capsys, "c4", "--cost", annotated / "c4")
     assert "--lists is for --cost" in told(capsys, "c4", "--lists", LISTS)
+    assert "--output is for --cost" in told(capsys, "c4", "--output", tmp_path / "cost.html")
     (tmp_path / "ldnoobw").mkdir()
     (tmp_path / "ldnoobw" / "en.25e679f0").write_text("boats\n")
     says = told(capsys, "--cost", annotated / "c4", "--lists", tmp_path)
