@@ -1,12 +1,14 @@
 """Annotated folders: a file for each WET file, and a manifest that is written when all of them are there."""
 
+import contextlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from c4pipe.clean.evaluate import operations_of
 from c4pipe.clean.page_rows import PageRowsFile
@@ -338,3 +340,57 @@ def _file(header: AnnotatedHeader) -> AnnotatedFile:
 def read_manifest(folder: StoragePath) -> AnnotatedManifest | None:
     """Returns the manifest of an annotated folder; None where there is none. Raises DamagedFileError, OSError."""
     return read_checked_json(folder / MANIFEST, AnnotatedManifest)
+
+
+@dataclass(frozen=True)
+class AnnotatedPages:
+    """The pages of an annotated folder that is complete.
+
+    Attributes:
+        recipe: the recipe whose rules were applied.
+        fingerprint: the fingerprint of the recipe and its lists.
+        paths: the annotated files, in the order of their names.
+        pages: the number of pages in all files; at least 1.
+    """
+
+    recipe: Recipe
+    fingerprint: str
+    paths: Sequence[StoragePath]
+    pages: int
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yields some columns of all pages, at most 65,536 pages at a time. Raises UsageError, DamagedFileError."""
+        for path in self.paths:
+            with open_annotated_file(path) as file:
+                yield from file.iter_batches(columns=list(columns), use_threads=False)
+
+
+@contextlib.contextmanager
+def open_annotated_file(path: StoragePath) -> Iterator[pq.ParquetFile]:
+    """Opens an annotated file to read its columns. Raises UsageError, DamagedFileError also while it is read."""
+    with reading(path, "can't be read as an annotated file", _ADVICE), open_parquet(path)[0] as file:
+        yield file
+
+
+def open_annotated(folder: StoragePath) -> AnnotatedPages:
+    """Returns the pages of an annotated folder. Reads its manifest and the header of each file.
+
+    Raises UsageError where the folder is no annotated folder or has no pages, DamagedFileError where a file is damaged
+    or is not the file that the manifest lists.
+    """
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise UsageError(
+            f"{folder} is no complete annotated folder, since it has no {MANIFEST}: "
+            f"run c4pipe clean or build with --annotate {folder}"
+        )
+    paths = [annotated_path(folder, each["name"]) for each in manifest["files"]]
+    with ThreadPoolExecutor(_HEADERS_AT_ONCE, thread_name_prefix="headers") as pool:
+        headers = list(pool.map(read_annotated_header, paths))
+    for path, listed, header in zip(paths, manifest["files"], headers, strict=True):
+        if (header.fingerprint, _file(header)) != (manifest["fingerprint"], listed):
+            raise DamagedFileError(f"{path} is not the file that {MANIFEST} lists; {_ADVICE}")
+    pages = sum(header.rows for header in headers)
+    if not pages:
+        raise UsageError(f"{folder} has no pages: annotate an input that has pages")
+    return AnnotatedPages(headers[0].recipe, manifest["fingerprint"], paths, pages)

@@ -35,7 +35,7 @@ COMMANDS = {
     "takedown": "write a corpus again without the pages of a list of URLs or hosts",
     "plan": "estimate time and disk space of a build from slices of a few files",
     "explain": "show why a page is kept or dropped: the verdict of every rule",
-    "recipes": "show the rules of a recipe, or compare recipes",
+    "recipes": "show the rules of a recipe, compare recipes, or show what each rule drops and costs",
     "lists": "download the bad-words and domain lists, show them, or make that of robots.txt files",
 }
 """All commands, in the order of the help, and what each does in a few words."""

@@ -1,24 +1,41 @@
-"""The command `recipes`: the rules of a recipe, or several recipes side by side."""
+"""The command `recipes`: the rules of a recipe, several recipes side by side, or what the rules of a recipe cost."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from c4pipe.cli.console import new_table, printer, styled
+from c4pipe.cli.console import new_table, printer, say, styled
+from c4pipe.cli.options import readable_path
 from c4pipe.cli.parser import Command
+from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
-from c4pipe.jobs.options import recipe_names
+from c4pipe.jobs.options import ListOptions, recipe_names
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from c4pipe.filters.rule import Rule
+    from c4pipe.inspect.rule_cost import RuleDrops, RuleTimes
+    from c4pipe.io.paths import StoragePath
     from c4pipe.recipes.recipe import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecipesOptions:
+class _CostOptions(ListOptions):
+    cost: Annotated[
+        "StoragePath | None",
+        Option(
+            "instead of recipes: an annotated folder. Shows how many of its pages each rule of its recipe drops, alone "
+            "and together with others, and how long each rule takes",
+            "ANNOTATED",
+            parse=readable_path,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipesOptions(_CostOptions):
     """The options of the command."""
 
     names: Annotated[
@@ -35,7 +52,17 @@ class RecipesOptions:
 
 
 def run(options: RecipesOptions) -> None:
-    """Prints the rules of one recipe, or several recipes side by side."""
+    """Prints the rules of one recipe, several recipes side by side, or what the rules of an annotated folder cost.
+
+    Raises UsageError for an unknown recipe, a folder that is not annotated, and lists that are not those of its run.
+    """
+    if options.cost is not None:
+        _show_cost(options, options.cost)
+        return
+    for name in ("lists", "links", "language_model"):
+        if getattr(options, name):
+            raise UsageError(f"--{name.replace('_', '-')} is for --cost: give --cost too, or leave it out")
+
     from c4pipe.recipes.presets import RECIPES, find_recipe
 
     recipes = [find_recipe(name) for name in options.names] or list(RECIPES.values())
@@ -133,4 +160,101 @@ def _value(rule: "Rule | None", name: str) -> str | None:
     return parameter_text(value)
 
 
-COMMAND = Command(RecipesOptions, run, examples=("c4pipe recipes c4",))
+def _show_cost(options: RecipesOptions, folder: "StoragePath") -> None:
+    """Prints how many pages of an annotated folder each rule drops, and how long it takes."""
+    from c4pipe.clean.annotated_folder import open_annotated
+    from c4pipe.inspect.rule_cost import count_drops, measure_times, sample_pages
+    from c4pipe.io.words import format_count
+    from c4pipe.recipes.choose import ListedRecipe
+
+    if options.names:
+        raise UsageError(f"--cost: the folder {folder} has its own recipe: leave out {options.names[0]}")
+    annotated = open_annotated(folder)
+    listed = ListedRecipe.gather(annotated.recipe, options.lists, options.links, options.language_model)
+    if listed.fingerprint != annotated.fingerprint:
+        raise UsageError(f"{folder} was annotated with other lists: give the options of that run, such as --lists")
+    drops = count_drops(annotated)
+    times = measure_times(listed.recipe, listed.lists, sample_pages(annotated))
+    console = printer(sys.stdout)
+    files = format_count(len(annotated.paths), "file")
+    say(console, f"recipe {annotated.recipe.name}: {format_count(annotated.pages, 'page')} in {files} of {folder}")
+    console.print()
+    console.print(drops_table(drops, times))
+    console.print()
+    if drops.lines:
+        console.print(lines_table(drops, times))
+        console.print()
+    for line in _COST_NOTES:
+        say(console, line.format(pages=format_count(times.pages, "page")))
+    overlap = overlap_table(drops)
+    console.print()
+    if console.measure(overlap, options=console.options.update(max_width=1000)).maximum <= console.width:
+        say(console, "Of 100 pages that a rule drops, the rule with the number drops so many, too:")
+        console.print(overlap)
+    else:
+        say(console, "The table of rules that drop the same pages is wider than this terminal.")
+
+
+_COST_NOTES = (
+    "dropped: pages that the rule drops, also where a rule before it drops them",
+    "alone: pages that no other rule drops",
+    "first: pages that no rule before it drops, as build counts them",
+    "µs: microseconds a page on one core of this machine, measured on {pages}",
+    "shared: what several rules need, such as the words of a page",
+)
+
+
+def drops_table(drops: "RuleDrops", times: "RuleTimes") -> "Table":
+    """Returns a table with a line for each page rule: the pages that it drops, and its time."""
+    table = new_table(padding=(0, 2, 0, 0))
+    table.add_column("rule", no_wrap=True)
+    for column in ("dropped", "%", "alone", "first", "µs"):
+        table.add_column(column, justify="right", no_wrap=True)
+    total = sum(times.by_rule[rule] for rule in drops.rules) + times.shared
+    any_rule = sum(drops.first.values())
+    rows = [(rule, drops.dropped[rule], drops.alone[rule], drops.first[rule]) for rule in drops.rules]
+    for rule, *counts in rows:
+        table.add_row(rule, *_shown(counts, drops.pages), f"{times.by_rule[rule]:,.1f}")
+    table.add_row("shared", "", "", "", "", f"{times.shared:,.1f}")
+    table.add_row("any rule", *_shown([any_rule, sum(drops.alone.values()), any_rule], drops.pages), f"{total:,.1f}")
+    return table
+
+
+def _shown(counts: Sequence[int], pages: int) -> list[str]:
+    """Returns numbers of pages, with the share of the first in all pages behind it."""
+    from c4pipe.corpus.funnel import percent
+
+    dropped, *others = (f"{count:,}" for count in counts)
+    return [dropped, percent(counts[0], pages), *others]
+
+
+def lines_table(drops: "RuleDrops", times: "RuleTimes") -> "Table":
+    """Returns a table with a line for each line rule: the lines that it drops or changes, and its time."""
+    from c4pipe.corpus.funnel import percent
+
+    table = new_table(padding=(0, 2, 0, 0))
+    table.add_column("line rule", no_wrap=True)
+    for column in ("lines", "%", "µs"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for rule, lines in drops.lines.items():
+        table.add_row(rule, f"{lines:,}", percent(lines, drops.lines_read), f"{times.by_rule[rule]:,.1f}")
+    return table
+
+
+def overlap_table(drops: "RuleDrops") -> "Table":
+    """Returns a table that says of each two rules how many of 100 pages that the first drops the second drops, too."""
+    overlap = drops.overlap()
+    table = new_table(padding=(0, 1, 0, 0))
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("rule", no_wrap=True)
+    for number in range(1, len(overlap) + 1):
+        table.add_column(str(number), justify="right", no_wrap=True, min_width=3)
+    for number, (rule, row) in enumerate(overlap.items(), 1):
+        cells = ("-" if column == number else str(share) for column, share in enumerate(row, 1))
+        table.add_row(str(number), rule, *cells)
+    return table
+
+
+COMMAND = Command(
+    RecipesOptions, run, examples=("c4pipe recipes c4", "c4pipe recipes --cost annotated --lists samples/lists")
+)

@@ -146,10 +146,14 @@ class CrawlOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecipeOptions:
-    """The recipe and its lists."""
-
+class _RecipeName:
     recipe: Annotated["PathArgument | Recipe", recipe_option()] = "c4"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListOptions:
+    """The lists that rules of a recipe need."""
+
     lists: Annotated[
         PathArgument | None,
         Option("folder of the lists of bad words, domains and blocked URLs", "DIR", otherwise="the user's cache"),
@@ -170,6 +174,12 @@ class RecipeOptions:
             otherwise="the recipe's detector",
         ),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeOptions(ListOptions, _RecipeName):
+    """The recipe and its lists."""
+
     languages: Annotated[
         str | Sequence[str], Option("languages to keep", "CODE,...", otherwise="those of the recipe")
     ] = ()

@@ -101,14 +101,14 @@ def test_a_download_into_the_cache_moves_the_bar(one_file: Path, tmp_path: Path)
     assert all(" 0 pages" in line for line, share in zip(bars, shares, strict=True) if 0 < share < 50)
 
 
-def on_terminal(command: list[str], columns: int) -> str:
-    """Returns what c4pipe prints on standard error where that is a terminal."""
+def on_terminal(command: list[str], columns: int, *, with_results: bool = False) -> str:
+    """Returns what c4pipe prints on standard error where that is a terminal, and perhaps on standard output, too."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     process = subprocess.Popen(
         [sys.executable, "-m", "c4pipe", *command],
-        stdout=subprocess.DEVNULL,
+        stdout=theirs if with_results else subprocess.DEVNULL,
         stderr=theirs,
         env={**environment, "TERM": "xterm"},
     )
