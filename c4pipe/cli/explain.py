@@ -58,6 +58,15 @@ class _PageOptions:
             parse=path_or_url,
         ),
     ] = ()
+    known: Annotated[
+        Sequence["StoragePath"],
+        Option(
+            "a known corpus beside which the corpus was made; can be repeated",
+            "CORPUS",
+            repeated=True,
+            parse=path_or_url,
+        ),
+    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +115,7 @@ def _of_corpus(options: ExplainOptions, folder: "StoragePath") -> Iterator[Expla
         raise UsageError(f"--from and --extract: the corpus {folder} knows how its text was made; leave them out")
     if (options.url is None) == (options.record is None):
         raise UsageError(f"{folder} is a folder: name a page of the corpus with --url, or with --record")
-    explainer = CorpusExplainer(folder, options.work)
+    explainer = CorpusExplainer(folder, options.work, options.known)
     for verdict in explainer.explain(options.url or explainer.url_of(options.record or "")):
         yield capture_json(verdict), capture_view(verdict)
 
@@ -122,6 +131,8 @@ def _of_pages(options: ExplainOptions) -> Iterator[Explained]:
         raise UsageError(f"--record {options.record}: {options.input} is no corpus: name the page with --url")
     if options.work:
         raise UsageError(f"--work {options.work[0]}: {options.input} is no corpus, and only a corpus has work folders")
+    if options.known:
+        raise UsageError(f"--known {options.known[0]}: {options.input} is no corpus: leave the option out")
     recipe = choose_recipe(options.recipe or "c4", options.language_codes, options.language_model, options.score)
     check_input_kind(options.input_kind)
     extraction = choose_extraction(options.input_kind, options.extract)
@@ -160,10 +171,13 @@ def capture_view(verdict: "CaptureVerdict") -> "RenderableType":
         shown += [_texts(verdict.unit, map(_unit, verdict.units)), styled("")]
     if verdict.rules:
         shown += [_rules(verdict.rules), styled("")]
-    for keeper, in_corpus in dict.fromkeys((each.kept_by, each.in_corpus) for each in verdict.losses):
+    for keeper, in_corpus, known in dict.fromkeys(
+        (each.kept_by, each.in_corpus, each.known) for each in verdict.losses
+    ):
         places = _unit_ranges([each for each in verdict.losses if each.kept_by == keeper])
         copy = "keeps it" if in_corpus else "kept it, and was dropped by a later rule: no copy is in the corpus"
-        shown.append(styled(f"{verdict.unit} {places}: {keeper} {copy}"))
+        says = f"the same {verdict.unit}s are in {keeper}" if known else f"{keeper} {copy}"
+        shown.append(styled(f"{verdict.unit} {places}: {says}"))
     if _not_asked(verdict.rules):
         shown.append(styled(_NOT_ASKED, "dim"))
     if verdict.note:

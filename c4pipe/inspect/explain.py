@@ -1,11 +1,11 @@
 """Explains why a page is in a finished corpus or not, by its manifest, its work files and one shard."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +19,9 @@ from c4pipe.clean.work_folder import WORK_FOLDER, find_work_files, read_headers
 from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.corpus.reader import UNREADABLE, Shard, parquet_tables, read_tables
 from c4pipe.dedup import removals
+from c4pipe.dedup.known import URLS, KnownHashes, find_known
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, StaleCapture, Validation
+from c4pipe.filters.corpus_rules import KNOWN_URL, NearDuplicate, RepeatedSpan, StaleCapture, Validation
 from c4pipe.filters.hashes import is_validation, normalise_url, page_key, url_key
 from c4pipe.filters.lists import find_lists
 from c4pipe.filters.rule import number_of
@@ -54,14 +55,16 @@ class Loss:
     Attributes:
         first: the number of its first sentence or line, from 1.
         last: the number of its last sentence or line.
-        kept_by: the URL of the page that keeps the span.
+        kept_by: the URL of the page that keeps the span; or the folder of a known corpus that has it.
         in_corpus: whether that page is in the corpus. If it is not, no page of the corpus keeps the span.
+        known: whether a known corpus has the span.
     """
 
     first: int
     last: int
     kept_by: str
     in_corpus: bool
+    known: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,22 +101,26 @@ class CaptureVerdict:
 class CorpusExplainer:
     """Explains why URLs are in a finished corpus or not."""
 
-    def __init__(self, folder: StoragePath, work: Sequence[StoragePath] = ()) -> None:
+    def __init__(
+        self, folder: StoragePath, work: Sequence[StoragePath] = (), known: Sequence[StoragePath] = ()
+    ) -> None:
         """Opens a corpus.
 
         Args:
             folder: its folder.
             work: its work folders; () for `_work` in the corpus, if that is there.
+            known: the known corpora beside which it was made.
 
-        Raises UsageError if the folder is no corpus, or the work files belong to another corpus; C4pipeError if a
-        shard is missing.
+        Raises UsageError if the folder is no corpus, or the work files belong to another corpus, or if the known
+        corpora are others; C4pipeError if a shard is missing.
         """
         self._corpus = open_corpus(folder)
         inside = folder / WORK_FOLDER
         self._work_folder = inside
         folders = tuple(work) or ((inside,) if inside.is_dir() else ())
         self._dropped = _DroppedPages(self._corpus, (folder, *folders))
-        self._by_work_files = _WorkExplainer(self._corpus, folder, folders, self._dropped) if folders else None
+        beside = _known_hashes(self._corpus, known) if folders else {}
+        self._by_work_files = _WorkExplainer(self._corpus, beside, folders, self._dropped) if folders else None
         self._work_paths = list(find_work_files(folders).values()) if folders else []
 
     def explain(self, url: str) -> list[CaptureVerdict]:
@@ -220,6 +227,7 @@ class _DroppedPages:
         named = ((source, job, f"{source}.{job}.parquet") for source in sources for job in jobs)
         for source, job, path in ((source, job, path) for source, job, name in named for path in self._files[name]):
             stages = {rule.name: stage for stage, rule in (rules if job == "dedup" else reversed(rules))}
+            stages[KNOWN_URL] = "corpus"
             try:
                 for table in parquet_tables(path, ["url", "timestamp", "reason", "fact"]):
                     for page in table.to_pylist():
@@ -232,21 +240,37 @@ class _DroppedPages:
                 ) from error
 
 
+def _known_hashes(corpus: Corpus, folders: Sequence[StoragePath]) -> dict[str, KnownHashes]:
+    """Returns the hashes of the known corpora of a corpus, by their folders. Raises UsageError for other corpora."""
+    known = find_known(folders, corpus.recipe)
+    digests = list(corpus.manifest.get("known", ()))
+    if [each.digest for each in known] != digests:
+        raise UsageError(
+            f"by its manifest, the number of known corpora of {corpus.path} is {len(digests):,}: name each with "
+            "--known, and no other; c4pipe index can have written another index of one since"
+        )
+    return {each.corpus: KnownHashes([each]) for each in known}
+
+
 class _WorkExplainer:
     """Explains URLs by the work files of a corpus, and by its dropped pages."""
 
     def __init__(
-        self, corpus: Corpus, folder: StoragePath, folders: Sequence[StoragePath], dropped: _DroppedPages
+        self,
+        corpus: Corpus,
+        known: Mapping[str, KnownHashes],
+        folders: Sequence[StoragePath],
+        dropped: _DroppedPages,
     ) -> None:
-        self._corpus, self._folder, self._dropped = corpus, folder, dropped
+        self._corpus, self._known, self._dropped = corpus, known, dropped
         self._recipe = corpus.recipe
         self._from = _input_options(self._recipe)
         self._folders = folders
-        known = [each["name"] for each in corpus.manifest["inputs"]]
+        inputs_there = [each["name"] for each in corpus.manifest["inputs"]]
         files = find_work_files(folders)
         found = {name: part_of(name)[0].removesuffix(".parquet") for name in files}
-        work_files = {name: files[name] for name, source in found.items() if source in set(known)}
-        missing = [name for name in known if name not in set(found.values())]
+        work_files = {name: files[name] for name, source in found.items() if source in set(inputs_there)}
+        missing = [name for name in inputs_there if name not in set(found.values())]
         if missing:
             raise UsageError(
                 f"the corpus {corpus.path} contains pages of {missing[0]} too, but {folders[0]} has no work file of "
@@ -258,7 +282,7 @@ class _WorkExplainer:
         inputs = [{"name": name, "bytes": size, "ends_sha256": ends} for name, size, ends in values]
         if (self._header.fingerprint, inputs) != (corpus.manifest["fingerprint"], corpus.manifest["inputs"]):
             raise UsageError(f"{folders[0]} has work files of another recipe or input than the corpus {corpus.path}")
-        self._files = WorkFiles(list(work_files.values()))
+        self._files = WorkFiles(list(work_files.values()), known)
 
     def _next_step(self, source: str = "") -> str:
         """Returns advice on how to find the rule that dropped a page; `source` is the input with the page, "" if
@@ -319,6 +343,9 @@ class _WorkExplainer:
             return CaptureVerdict(url, timestamp, JOB_1, source, rules=(age,), note=note)
         if not is_newest:
             return CaptureVerdict(page["url"], timestamp, age.rule, source, rules=(age,))
+        for corpus in self._files.in_known(URLS, [int(capture["hash"])]).values():
+            rule = RuleVerdict("corpus", KNOWN_URL, True, f"{corpus} has a page of this URL")
+            return CaptureVerdict(page["url"], timestamp, rule.rule, source, rules=(age, rule))
         near = self._near_duplicate(page)
         if near and near.dropped:
             return CaptureVerdict(page["url"], timestamp, near.rule, source, rules=(age, near))
@@ -347,9 +374,13 @@ class _WorkExplainer:
         units = cut(page["text"], starts)
         repeats, kept = self._find_repeats(page, span)
         keepers = {url for _, urls in repeats for url in urls}
-        there = {url for url in keepers if _find_page(self._corpus, url)[0]}
+        there = {url for url in keepers - self._known.keys() if _find_page(self._corpus, url)[0]}
         losses = tuple(
-            Loss(first + 1, first + size, min(urls, key=lambda url: url not in there), not there.isdisjoint(urls))
+            Loss(
+                *(first + 1, first + size, min(urls, key=lambda url: url not in there)),
+                in_corpus=not there.isdisjoint(urls),
+                known=not self._known.keys().isdisjoint(urls),
+            )
             for first, urls in repeats
         )
         removed = units_of((first for first, _ in repeats), size) - units_of(kept, size)
@@ -386,7 +417,7 @@ class _WorkExplainer:
         if not span or span.size == 1 or span.keep == "first":
             lost, _ = self._files.repeats(page["page_key"], hashes, np.empty(0, removals.MOVED), near)
             return lost, []
-        moved = removals.read_moved(self._folder, np.array(hashes, np.uint64))
+        moved = removals.read_moved(cast(StoragePath, self._corpus.path), np.array(hashes, np.uint64))
         lost, kept = self._files.repeats(page["page_key"], hashes, moved, near)
         stay = units_of(kept, span.size)
         return [each for each in lost if not stay.issuperset(units_of([each[0]], span.size))], kept

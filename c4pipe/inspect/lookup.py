@@ -4,7 +4,7 @@ The files are read as deduplication reads them, one at a time, but only the rows
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from c4pipe.clean.work_file import read_kept, row_groups, url_rows
 from c4pipe.dedup import near_duplicates, near_pages, shuffle
+from c4pipe.dedup.known import SPANS, URLS, KnownHashes
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.duplicates import Rows, find_repeats, find_stale_captures
 from c4pipe.filters.hashes import U64
@@ -125,8 +126,18 @@ _NO_STALE = np.empty(0, shuffle.STALE_ROW)
 class WorkFiles:
     """Work files, numbered from 0 in the order in which deduplication reads them."""
 
-    def __init__(self, files: Sequence[StoragePath]) -> None:
-        self._files = files
+    def __init__(self, files: Sequence[StoragePath], known: Mapping[str, KnownHashes]) -> None:
+        """Takes the files, and the hashes of the known corpora by their folders."""
+        self._files, self._known = files, known
+
+    def in_known(self, kind: str, hashes: Iterable[int]) -> dict[int, str]:
+        """Returns the folder of a known corpus for each of some hashes (of a kind of `dedup.known`) that one has."""
+        wanted = np.array(sorted(set(hashes)), np.uint64)
+        return {
+            found: folder
+            for folder, known in self._known.items()
+            for found in wanted[known.mask(kind, wanted)].tolist()
+        }
 
     def captures(self, url_keys: set[int]) -> tuple[Rows, Rows]:
         """Returns the captures of the URLs with these keys: (the newest of each URL, all stale ones), as URL_ROW."""
@@ -150,9 +161,15 @@ class WorkFiles:
 
     @cached_property
     def _stale(self) -> list[Any]:
-        """The numbers of the rows of stale captures, for each file."""
-        _, stale = find_stale_captures(np.concatenate([url_rows(path, file) for file, path in enumerate(self._files)]))
-        return [stale["row"][stale["file"] == file] for file in range(len(self._files))]
+        """The numbers of the rows of captures that are passed over, for each file."""
+        rows = np.concatenate([url_rows(path, file) for file, path in enumerate(self._files)])
+        passed = self._passed_over(*find_stale_captures(rows))
+        return [passed["row"][passed["file"] == file] for file in range(len(self._files))]
+
+    def _passed_over(self, newest: Rows, stale: Rows) -> Rows:
+        """Returns the captures that are passed over: stale ones, and those whose URL a known corpus has."""
+        known = np.array([*self.in_known(URLS, newest["hash"].tolist())], np.uint64)
+        return np.concatenate([stale, newest[np.isin(newest["hash"], known)]])
 
     def repeats(
         self, page_key: int, span_hashes: Sequence[int], moved: Rows, near: NearDuplicate | None
@@ -167,7 +184,8 @@ class WorkFiles:
 
         Returns:
             The spans that the page loses, in order: the number of the first unit of each, from 0, and the URLs of the
-            pages that have its copies. And the first units of the repeated spans that this page keeps.
+            pages that have its copies, or the folder of a known corpus that has it. And the first units of the repeated
+            spans that this page keeps.
         """
         if not span_hashes:
             return [], []
@@ -176,7 +194,8 @@ class WorkFiles:
             stays = self.staying_pages(np.unique(rows["page"]), near)
             dropped = [key for key, page in stays.items() if page.page_key != key]
             rows = rows[~np.isin(rows["page"], np.array(dropped, np.uint64))]
-        first, repeats = find_repeats(rows)
+        known = self.in_known(SPANS, span_hashes)
+        first, repeats = find_repeats(rows[~np.isin(rows["hash"], np.array([*known], np.uint64))])
         first = first[np.isin(first["hash"], repeats["hash"])]
         survivors: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for each in (*moved, *first[~np.isin(first["hash"], moved["hash"])]):
@@ -185,7 +204,9 @@ class WorkFiles:
         kept: list[int] = []
         for unit, span in enumerate(span_hashes):
             copies = survivors.get(span, [])
-            if (page_key, unit) in copies:
+            if span in known:
+                lost.append((unit, [known[span]]))
+            elif (page_key, unit) in copies:
                 kept.append(unit)
             elif copies:
                 lost.append((unit, [urls[page] for page, _ in copies]))
@@ -195,7 +216,8 @@ class WorkFiles:
         """Returns the spans with these hashes in the newest captures, and the URL of each page by page key."""
         captures = {file: self._pages_with(hashes, file, _NO_STALE) for file in range(len(self._files))}
         files = [file for file, pages in captures.items() if len(pages)]
-        _, stale = self.captures({key for file in files for key in captures[file]["url_key"].to_pylist()})
+        keys = {key for file in files for key in captures[file]["url_key"].to_pylist()}
+        stale = self._passed_over(*self.captures(keys))
         rows: list[Rows] = []
         urls: dict[int, str] = {}
         for file in files:

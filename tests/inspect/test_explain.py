@@ -231,12 +231,13 @@ def rows_of(corpus: Path) -> dict[str, tuple[str, int, str]]:
     return found
 
 
-def assert_as_built(corpus: Path, pages: list[Page]) -> Counter[str | None]:
+def assert_as_built(corpus: Path, pages: list[Page], explainer: CorpusExplainer | None = None) -> Counter[str | None]:
     """Holds explanations of all pages of a corpus, or of some, against its shards; returns the reasons."""
+    explainer = explainer or CorpusExplainer(corpus)
     made = manifest.read_manifest(corpus)
     assert made is not None
     scheme, _ = Recipe.from_json(made["recipe"]).page_keys
-    rows, reasons, explainer = rows_of(corpus), Counter[str | None](), CorpusExplainer(corpus)
+    rows, reasons = rows_of(corpus), Counter[str | None]()
     for url in {normalise_url(page.url, scheme): page.url for page in pages}.values():
         captures = explainer.explain(url)
         reasons.update(each.reason for each in captures)
