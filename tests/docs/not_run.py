@@ -83,7 +83,7 @@ NOT_RUN = (
     ("docs/spark.md", "from c4pipe.cli.main import run*", SPARK),
     ("docs/tasks.md", "from datasets import load_dataset*", NETWORK),
     (
-        "docs/thresholds.md",
+        "docs/choose_limits.md",
         "duckdb *",
         "DuckDB's own program is not installed for tests; the Python of the page asks Arrow the same",
     ),

@@ -31,7 +31,7 @@ RUN_BY = {
     "docs/python-api.md": "tests/api/test_python_api_page.py",
     "docs/tasks.md": "tests/objectives/test_tasks_page.py",
     "docs/training.md": "tests/read/test_read_adapters.py",
-    "docs/thresholds.md": "tests/docs/test_code_blocks.py",
+    "docs/choose_limits.md": "tests/docs/test_code_blocks.py",
     "docs/token_files.md": "tests/docs/test_code_blocks.py",
     "docs/tutorial.md": "tests/docs/test_code_blocks.py",
     "docs/vocabulary.md": "tests/vocab/test_vocab_consumers.py",
@@ -44,6 +44,7 @@ AFTER_TUTORIAL = (
         "docs/known_corpora.md",
         "docs/overlap.md",
         "docs/recipes.md",
+        "docs/choose_limits.md",
         "docs/thresholds.md",
         "docs/training.md",
     ),
@@ -172,7 +173,7 @@ def test_the_tutorial_and_the_pages_for_those_who_followed_it(tmp_path: Path) ->
     for name in AFTER_TUTORIAL:
         assert commands(name)
         followed(name, tmp_path, printed)
-    for name in ("thresholds.md", "token_files.md"):  # of what the commands of these pages wrote
+    for name in ("choose_limits.md", "token_files.md"):  # of what the commands of these pages wrote
         for code in python_blocks(ROOT / "docs" / name):
             (tmp_path / "block.py").write_text(code)
             assert run(tmp_path, "python block.py").splitlines() == expected_lines(code)
