@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from c4pipe.clean.annotated_folder import AnnotatedPages, fired_column, lines_column, open_annotated_file
 from c4pipe.clean.evaluate import LineCounts, Operation, RecipeEvaluator, native_runs, operations_of
 from c4pipe.clean.trace import MOST_CHARACTERS
+from c4pipe.errors import UsageError
 from c4pipe.filters.lists import Lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.columns import EXTRA
@@ -117,13 +118,16 @@ class RuleTimes:
     shared: float
 
 
-_SAMPLE_PAGES, _SAMPLE_GROUPS, _RUNS = 320, 8, 5
+_SAMPLE_PAGES, _SAMPLE_GROUPS, _SAMPLE_BYTES, _RUNS = 320, 8, 8_000_000, 5
 
 
 def sample_pages(annotated: AnnotatedPages) -> list[Page]:
     """Returns some pages of an annotated folder: always the same, spread evenly over at most 8 row groups.
 
-    Leaves out pages that are so long that annotated files do not have the decisions of all rules about them.
+    Leaves out pages that are so long that annotated files do not have the decisions of all rules about them. Of long
+    pages, there are fewer: 8 MB in all.
+
+    Raises UsageError where no page is left or a file can't be read, DamagedFileError.
     """
     paths = _spread(annotated.paths, _SAMPLE_GROUPS)
     columns = ["url", "timestamp", "text", "bytes", *([EXTRA] if annotated.recipe.columns else [])]
@@ -136,7 +140,14 @@ def sample_pages(annotated: AnnotatedPages) -> list[Page]:
                 wanted = _spread(range(table.num_rows), -(-_SAMPLE_PAGES // (len(paths) * len(chosen))))
                 groups.append(table.take(pa.array(wanted)))
     rows = chain.from_iterable(table.to_pylist() for table in groups)
-    return [_page(row) for row in rows if len(row["text"]) <= MOST_CHARACTERS]
+    pages = [_page(row) for row in rows if len(row["text"]) <= MOST_CHARACTERS]
+    while len(pages) > 1 and sum(page.size for page in pages) > _SAMPLE_BYTES:
+        pages = pages[::2]
+    if not pages:
+        raise UsageError(
+            f"no page to measure times with: give annotated pages of at most {MOST_CHARACTERS:,} characters"
+        )
+    return pages
 
 
 def _spread(items: Sequence[Item], most: int) -> Sequence[Item]:

@@ -113,8 +113,14 @@ def test_the_sample_is_spread_over_all_files(annotated: Path, monkeypatch: pytes
     few = [page.url for page in sample_pages(folder)]
     assert few == [page.url for page in sample_pages(folder)]
     assert 9 <= len(few) <= 12
+    monkeypatch.setattr(rule_cost, "_SAMPLE_BYTES", 3_000)
+    assert sum(page.size for page in sample_pages(folder)) <= 3_000
+    monkeypatch.setattr(rule_cost, "_SAMPLE_BYTES", 10**9)
     monkeypatch.setattr(rule_cost, "_SAMPLE_GROUPS", 2)
     assert 4 <= len({page.url for page in sample_pages(folder)}) <= 12
+    monkeypatch.setattr(rule_cost, "MOST_CHARACTERS", 10)
+    with pytest.raises(UsageError, match="no page to measure times with"):
+        sample_pages(folder)
 
 
 @pytest.mark.parametrize("name", ["c4", "fineweb"])
