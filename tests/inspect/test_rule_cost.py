@@ -118,7 +118,7 @@ def test_the_sample_is_spread_over_all_files(annotated: Path, monkeypatch: pytes
     monkeypatch.setattr(rule_cost, "_SAMPLE_BYTES", 10**9)
     monkeypatch.setattr(rule_cost, "_SAMPLE_GROUPS", 2)
     assert 4 <= len({page.url for page in sample_pages(folder)}) <= 12
-    monkeypatch.setattr(rule_cost, "MOST_CHARACTERS", 10)
+    monkeypatch.setattr(rule_cost, "MOST_CHARACTERS", -1)
     with pytest.raises(UsageError, match="no page to measure times with"):
         sample_pages(folder)
 
