@@ -82,17 +82,16 @@ def classifiers(folder: Path, pages: Path) -> list[FastTextClassifierFilter]:
     ]
 
 
-def train(examples: Path, options: dict[str, Any]) -> Any:
+def train(examples: Path, options: dict[str, Any], tries: int = 10) -> Any:
     """Returns a trained model. fastText sometimes ends with "Encountered NaN", and succeeds when tried again."""
     import fasttext
 
-    for failures in range(10):
-        try:
-            return fasttext.train_supervised(str(examples), epoch=2, bucket=50_000, thread=1, verbose=0, **options)
-        except RuntimeError:
-            if failures == 9:
-                raise
-    raise AssertionError
+    try:
+        return fasttext.train_supervised(str(examples), epoch=2, bucket=50_000, thread=1, verbose=0, **options)
+    except RuntimeError as error:
+        if tries == 1 or "NaN" not in str(error):
+            raise
+        return train(examples, options, tries - 1)
 
 
 def url_filter(blocked: Path) -> URLFilter:
