@@ -28,6 +28,7 @@ from c4pipe.dedup.shuffle import Shuffle, bucket_bits
 from c4pipe.dedup.step import Made, Received, RowStep
 from c4pipe.errors import C4pipeError, LostDataError
 from c4pipe.filters.checked_page import CheckedPage, RuleTools
+from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
 from c4pipe.filters.language import Guess
 from c4pipe.filters.lists import Lists
@@ -120,6 +121,8 @@ class HashPages(RowStep):
     def setup(self) -> None:
         super().setup()
         recipe = self._plan.rules
+        if recipe.find(NearDuplicate):
+            recipe = recipe.without(NearDuplicate.name)  # an index has no signatures, and they take long
         self._tools, self._keeper = RuleTools(list(recipe.rules()), Lists()), PageKeeper(recipe)
 
     def run(self, received: Received) -> Iterator[Made]:
