@@ -8,14 +8,20 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import c4pipe
+from c4pipe.cli.main import main
 from c4pipe.errors import UsageError
 from c4pipe.filters import minhash
 from c4pipe.inspect.explain import CorpusExplainer
 from c4pipe.jobs import dedup
-from tests.dedup.test_near_duplicates import build, urls
+from c4pipe.wet.page import Page
+from tests.dedup.test_near_duplicates import RECIPE, build, urls
+from tests.helpers.crawls import sample_pages
 from tests.helpers.near_crawls import clusters_of, jaccard, kept_of, made_texts, pages_of
+from tests.helpers.wet_writer import write_wet
 
 Sketch = tuple[int, ...]
+Counts = Mapping[str, int]
 
 
 def bands_of(text: str) -> tuple[list[tuple[int, bytes]], Sketch]:
@@ -74,6 +80,7 @@ def test_pages_that_are_nearly_a_known_page_go(
     assert min(len(dropped), len(clusters)) > 10
     assert urls(tmp_path / "new") == kept_of(left, clusters, left_texts)
     assert corpus.counts["pages.dropped.known_near_duplicate"] == len(dropped)
+    assert [row.number for row in corpus.funnel if row.name == "known_near_duplicate"] == [len(dropped)]
     rows = [
         row
         for path in (tmp_path / "new" / "corpus" / "_dropped").glob("*.dedup.parquet")
@@ -112,3 +119,71 @@ def test_pages_of_another_crawl_are_not_compared(tmp_path: Path) -> None:
     assert corpus.manifest["shards"] == alone.manifest["shards"]
     with pytest.raises(UsageError, match=r"the bands of its index are missing, and those of the recipe near are ngram"):
         build(tmp_path / "other", pages[20:], known=[tmp_path / "known" / "corpus"])
+
+
+def built_apart_and_together(
+    folder: Path, known: Sequence[Page], new: Sequence[Page], recipe: str
+) -> tuple[set[str], Counts]:
+    """Builds the known corpus, the new corpus beside it, and the corpus of `dedup` of both.
+
+    Returns the URLs of the corpus of both without those of the known corpus, and the counts of the new corpus. Checks
+    that the new corpus has these URLs.
+    """
+    (folder / "near.toml").write_text(recipe)
+    for name, pages in (("known", known), ("new", new)):
+        (folder / name).mkdir()
+        for number in range(2):
+            write_wet(folder / name / f"{name}-{number}.warc.wet.gz", pages[number::2])
+        clean = ["clean", str(folder / name), "--recipe", str(folder / "near.toml")]
+        assert main([*clean, "--work", str(folder / name / "work"), "--workers", "1", "--quiet"]) == 0
+    work = {name: str(folder / name / "work") for name in ("known", "new")}
+    known_corpus = str(folder / "known" / "corpus")
+    for more in (
+        [work["known"], "--output", known_corpus, "--index"],
+        [work["new"], "--output", str(folder / "new" / "corpus"), "--known", known_corpus],
+        [work["known"], work["new"], "--output", str(folder / "both" / "corpus")],
+    ):
+        assert main(["dedup", *more, "--workers", "1", "--quiet"]) == 0
+    of_both = all_urls(folder / "both")
+    of_known = all_urls(folder / "known")
+    assert of_known < of_both, "the pages of the known corpus do not win"
+    assert all_urls(folder / "new") == of_both - of_known
+    return of_both - of_known, c4pipe.open_corpus(folder / "new" / "corpus").counts
+
+
+def all_urls(folder: Path) -> set[str]:
+    shards = (folder / "corpus").glob("*/*.parquet")
+    return {url for path in shards if path.parent.name[0] != "_" for url in pq.read_table(path)["url"].to_pylist()}
+
+
+def renamed(page: Page, body: str) -> Page:
+    """A page of another site with this text."""
+    return Page(page.url.replace("://", "://copy-of."), page.timestamp, body, page.position, len(body.encode()))
+
+
+def test_as_dedup_of_both_where_the_known_pages_are_the_longest(tmp_path: Path) -> None:
+    pages = pages_of(made_texts(90, sizes=(1,)))
+    known, others = pages[:45], pages[45:]
+    shorter = [renamed(page, page.body.rsplit("\n", 1)[0]) for page in known if page.body.count("\n") > 12]
+    twice = [renamed(page, page.body) for page in others[:10]]
+    kept, counts = built_apart_and_together(tmp_path, known, [*others, *shorter, *twice], RECIPE)
+    assert len(kept) == len(others)
+    assert counts["pages.dropped.known_near_duplicate"] == len(shorter) > 10
+    assert counts["pages.dropped.near_duplicate"] == len(twice)
+
+
+def test_as_dedup_of_both_on_the_sample_pages_with_fineweb(tmp_path: Path) -> None:
+    pages = sample_pages()
+    known = pages[::2]
+    of_known = {page.url for page in known}  # a newer capture in the new corpus wins in `dedup` of both
+    others = [page for page in pages[1::2] if page.url not in of_known]
+    recipe = 'base = "fineweb"\n[near_duplicate]\nwithin = "corpus"\n'
+    longest = [max(page.body.split("\n"), key=len) for page in known]  # cleaning drops short lines
+    shorter = [
+        renamed(page, page.body.replace(line, line.partition(" ")[2], 1))
+        for page, line in zip(known, longest, strict=True)
+    ]
+    new = [*others, *shorter]
+    kept, counts = built_apart_and_together(tmp_path, known, new, recipe)
+    assert len(kept) > 10
+    assert counts["pages.dropped.known_near_duplicate"] > 10
