@@ -342,9 +342,12 @@ class FinishPages(DedupStep):
     ) -> Iterator[pa.Table]:
         """Yields the finished pages of a work file; `passed` has the rows that are passed over, by the reason."""
         with self._finisher.audit(self._plan.keep_dropped, path.name.removesuffix(".parquet")) as dropped:
-            for reason in (NearDuplicate.name, *KNOWN_FACTS):
-                if len(passed[reason]):  # without the pages that job 1 has dropped
-                    number = sum(map(len, read_stale(path, ["page_key"], passed[reason])))
+            numbers = {NearDuplicate.name: len(passed[NearDuplicate.name])}
+            for fact in KNOWN_FACTS:
+                if len(passed[fact]):  # job 1 has dropped some of these pages
+                    numbers[fact] = sum(map(len, read_stale(path, ["page_key"], passed[fact])))
+            for reason, number in numbers.items():
+                if number:
                     group.counts[f"pages.dropped.{reason}"] += number
                     group.counts[f"pages.dropped.{StaleCapture.name}"] -= number  # all are counted as stale below
             columns, rows = [*page_columns(self._plan.rules), "span_hashes"], np.concatenate([*passed.values()])

@@ -393,7 +393,9 @@ class _WorkExplainer:
         there = {url for url in keepers - self._known.keys() if _find_page(self._corpus, url)[0]}
         losses = tuple(
             Loss(
-                *(first + 1, first + size, min(urls, key=lambda url: url not in there)),
+                first=first + 1,
+                last=first + size,
+                kept_by=min(urls, key=lambda url: url not in there),
                 in_corpus=not there.isdisjoint(urls),
                 known=not self._known.keys().isdisjoint(urls),
             )
