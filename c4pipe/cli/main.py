@@ -23,6 +23,7 @@ COMMANDS = {
     "build": "make a corpus from WET files: clean, then dedup",
     "clean": "job 1: write a work file with the pages to keep, for each WET file",
     "dedup": "job 2: make a corpus without duplicates from work folders",
+    "add": "add the pages of work folders to a finished corpus, without what it has already",
     "index": "write the index of a corpus, by which later corpora leave out what it has (--known)",
     "status": "show how far a run is: files done, running, failed or missing, and why",
     "import": "make a corpus from other text: Parquet, JSON Lines, plain text",

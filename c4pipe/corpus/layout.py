@@ -42,12 +42,14 @@ class ShardId(NamedTuple):
         split: `train` or `validation`.
         shard_index: its number among the shards of that language and split, from 0.
         num_shards: the number of these shards.
+        part: the number of the part of the corpus that the shard belongs to, from 1 (see `manifest.Part`).
     """
 
     language: str
     split: str
     shard_index: int
     num_shards: int
+    part: int = 1
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,10 @@ class Layout:
         """Returns the number of the folder of a language and split."""
         return self.languages.index(language) * 2 + validation
 
-    def shards(self) -> list[ShardId]:
-        """Returns every shard. The index of a shard in this list is its number."""
+    def shards(self, part: int = 1) -> list[ShardId]:
+        """Returns every shard of a part. The index of a shard in this list is its number."""
         return [
-            ShardId(self.languages[folder // 2], SPLITS[folder % 2], index, count)
+            ShardId(self.languages[folder // 2], SPLITS[folder % 2], index, count, part)
             for folder, count in enumerate(self.counts)
             for index in range(count)
         ]

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, TypeVar, cast
 
 from c4pipe.corpus.layout import MAX_SHARDS, Layout
 from c4pipe.corpus.writer import FORMATS, shard_files
@@ -25,10 +25,16 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 FORMAT, MANIFEST_VERSION = "c4pipe corpus", 3
 
+_CRAWLED = re.compile(r"CC-MAIN-(\d{4})(\d{2})\d{8}-")  # a segment's time, in the names of Common Crawl's files
+_PART = re.compile("-part([0-9]{3})-")
+
+OTHER_NAMES = "other names"
+"""What stands for the month of input files that Common Crawl did not name."""
+
 _EXTENSIONS = "|".join(re.escape(each.extension) for each in FORMATS.values())
 
 _shard_path = text(
-    rf"{LANGUAGE}/c4-(?:train|validation)-[0-9]{{5}}-of-[0-9]{{5,6}}\.(?:{_EXTENSIONS})",
+    rf"{LANGUAGE}/c4-(?:train|validation)-(?:part[0-9]{{3}}-)?[0-9]{{5}}-of-[0-9]{{5,6}}\.(?:{_EXTENSIONS})",
     "the path of a shard inside the corpus",
 )
 ShardPath = Annotated[str, _shard_path]
@@ -62,6 +68,9 @@ class ListedShard(TypedDict):
 TAKEDOWN = "takedown"
 """The name in counters for pages that takedowns left out."""
 
+GROWN = "_grown"
+"""The folder, inside that of a new part, of the files that will describe the whole corpus."""
+
 REPLACEMENTS = "_takedown"
 """The folder, inside a corpus, with the files that a takedown in place puts into it."""
 
@@ -74,7 +83,31 @@ class Takedown(TypedDict):
     list: Digest
 
 
+PARTS = "_parts"
+"""The folder, inside a corpus with parts, of what belongs to one part: its manifest, its index, moved spans."""
+
+MAX_PARTS = 999
+"""The most parts of a corpus: the number of a part has three digits."""
+
+
+class Part(TypedDict):
+    """A corpus that is a part of a larger one: the first one, or one that `add` has put beside the earlier parts.
+
+    Its manifest, as it was before that, is in `_parts/NNN`, with NNN from 001.
+    """
+
+    manifest: Digest  # of the bytes of that file
+    inputs: Annotated[int, whole(0)]  # how many files
+    input_bytes: Annotated[int, whole(0)]
+    inputs_sha256: Digest  # of their names, sizes and the digests of their ends
+    months: Mapping[str, int]  # input files by the time in their names
+    pages: Annotated[int, whole(0)]  # when it was added
+    takedowns: Annotated[int, whole(0)]  # of the corpus, before the part was added
+    train_shards: Mapping[LanguageCode, Annotated[int, whole(1, MAX_SHARDS)]]
+
+
 class _Digests(TypedDict, total=False):
+    parts: Sequence[Part]  # of a corpus that has grown; `inputs` is then empty
     known: Sequence[Digest]  # of the indexes of known corpora
     takedowns: Sequence[Takedown]
     sha256: Digest  # of the other members; manifests of earlier versions have none
@@ -178,22 +211,82 @@ def _check(manifest: Manifest) -> None:
         raise ValueError("formats is empty, or names a format twice")
     if not train_shards:
         raise ValueError("train_shards names no language")
-    layout = Layout(tuple(train_shards), tuple(train_shards.values()))
+    parts = manifest.get("parts")
+    if parts is not None and (len(parts) < 2 or manifest["inputs"]):
+        raise ValueError("parts has fewer than two parts, or the inputs are listed twice")
+    by_part = [part["train_shards"] for part in parts] if parts else [train_shards]
+    if dict(sum(map(Counter, by_part), Counter())) != dict(train_shards):
+        raise ValueError("train_shards is not the sum of its parts")
+    layouts = [Layout(tuple(each), tuple(each.values())) for each in by_part]
     paths = [shard["path"] for shard in manifest["shards"]]
-    count = sum(layout.counts) * len(formats)  # before the names are made: a false number would make too many
-    if len(paths) != count or set(paths) != set(shard_files(layout, formats)):
+    # before the names are made: a false number would make too many
+    count = sum(sum(layout.counts) for layout in layouts) * len(formats)
+    if len(paths) != count or set(paths) != {
+        path for number, layout in enumerate(layouts, 1) for path in shard_files(layout, formats, number)
+    }:
         raise ValueError(f"shards lists other files than the {count:,} of train_shards and formats")
     _check_counts(manifest["counts"], manifest["shards"])
 
 
 def _compare_with_report(folder: "InputPath", manifest: Manifest) -> None:
-    """Raises ValueError where the report beside a manifest has another number of bytes."""
+    """Raises ValueError where the report beside a manifest has another number of bytes.
+
+    At the end of `add`, the report that belongs to the new manifest is still in the folder of the new part.
+    """
+    kept = manifest["counts"].get("bytes.kept", 0)
+    right = _bytes_in_report(folder)
+    if right in (None, kept):
+        return
+    if "parts" in manifest and _bytes_in_report(part_folder(folder, len(manifest["parts"])) / GROWN) == kept:
+        return
+    check_sum("bytes.kept", kept, right, "report.json")
+
+
+def _bytes_in_report(folder: "InputPath") -> int | None:
+    """Returns the bytes of text by the report of a folder; None without a report."""
     try:
         sizes = parse_json(read_file(folder / "report.json"))["profile"]["language_bytes"]
-        right = sum(sizes.values())
+        return int(sum(sizes.values()))
     except (OSError, ValueError, LookupError, AttributeError, TypeError):
-        return
-    check_sum("bytes.kept", manifest["counts"].get("bytes.kept", 0), right, "report.json")
+        return None
+
+
+Folder = TypeVar("Folder", bound="InputPath")
+
+
+def part_folder(corpus: Folder, number: int) -> Folder:
+    """Returns the folder, inside a corpus, of what belongs to one part."""
+    return cast(Folder, corpus / PARTS / f"{number:03}")
+
+
+def part_number(shard: str) -> int:
+    """Returns the number of the part of a shard, given its path in the corpus."""
+    match = _PART.search(shard)
+    return int(match[1]) if match else 1
+
+
+class InputSums(NamedTuple):
+    """The number of the input files of a corpus, their bytes, and how many there are by the month in their names."""
+
+    files: int
+    bytes: int
+    months: Mapping[str, int]
+
+
+def sum_inputs(manifest: Manifest) -> InputSums:
+    """Returns the sums over the input files of a corpus, of all parts."""
+    if parts := manifest.get("parts"):
+        months = sum((Counter(part["months"]) for part in parts), Counter[str]())
+        sizes = sum(part["inputs"] for part in parts), sum(part["input_bytes"] for part in parts)
+        return InputSums(*sizes, dict(sorted(months.items())))
+    inputs = manifest["inputs"]
+    months = Counter(_month(file["name"]) for file in inputs)
+    return InputSums(len(inputs), sum(file["bytes"] for file in inputs), dict(sorted(months.items())))
+
+
+def _month(name: str) -> str:
+    match = _CRAWLED.match(name)
+    return f"{match[1]}-{match[2]}" if match else OTHER_NAMES
 
 
 def _is_count(name: str) -> bool:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from c4pipe.corpus.funnel import FunnelRow
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]+)*")
-_SHARD = re.compile(r"([^/]+)/c4-(train|validation)-(\d+)-of-(\d+)\..+")
+_SHARD = re.compile(r"([^/]+)/c4-(train|validation)-(?:part(\d+)-)?(\d+)-of-(\d+)\..+")
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,14 @@ class Corpus:
         manifest: what its manifest.json holds, as JSON values.
         digest: the SHA-256 of manifest.json in hex, which identifies the corpus wherever its folder is.
         languages: the codes of the languages that were opened, in alphabetical order; all of them by default.
+        part: the number of the part of a larger corpus that this is, from 1; 0 for a whole corpus.
     """
 
     path: InputPath
     manifest: Manifest
     digest: str
     languages: tuple[str, ...]
+    part: int = 0
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -90,7 +92,7 @@ class Corpus:
         return html_table(repr(self), ("", "number", "%"), rows)
 
     def shards(self, split: str | None = None, file_format: str | None = None) -> tuple[Shard, ...]:
-        """Returns the shards of the opened languages, by language, split and index.
+        """Returns the shards of the opened languages, by language, split, part and index.
 
         Args:
             split: `train` or `validation`; None for both.
@@ -108,10 +110,38 @@ class Corpus:
             for shard in self._files
             if shard.format == wanted and shard.language in self.languages and split in (None, shard.id.split)
         ]
-        return tuple(sorted(chosen, key=lambda shard: shard.id))
+        return tuple(sorted(chosen, key=lambda shard: (*shard.id[:2], shard.id.part, shard.id.shard_index)))
+
+    @cached_property
+    def parts(self) -> "tuple[Corpus, ...]":
+        """The parts of a corpus to which pages were added, each as a corpus; a corpus without parts is its own part.
+
+        Raises UsageError where the manifest of a part can't be read or was changed.
+        """
+        if "parts" not in self.manifest:
+            return (self,)
+        return tuple(self._part(number) for number in range(1, len(self.manifest["parts"]) + 1))
+
+    def _part(self, number: int) -> "Corpus":
+        folder = manifest_file.part_folder(self.path, number)
+        try:
+            data = read_file(folder / manifest_file.MANIFEST)
+        except OSError as error:
+            raise no_manifest(folder, error) from error
+        digest = hashlib.sha256(data).hexdigest()
+        if digest != self.manifest["parts"][number - 1]["manifest"]:
+            raise UsageError(f"{folder / manifest_file.MANIFEST} is not what c4pipe wrote: copy the corpus again")
+        manifest = manifest_file.parse(data, folder)
+        shards = [each for each in self.manifest["shards"] if manifest_file.part_number(each["path"]) == number]
+        return Corpus(self.path, {**manifest, "shards": shards}, digest, self.languages, number)
+
+    @property
+    def moved_spans_folder(self) -> InputPath:
+        """The folder of the file of moved spans, if the corpus has one."""
+        return manifest_file.part_folder(self.path, self.part) if self.part else self.path
 
     def shards_of_page(self, language: str, validation: bool, page_key: int) -> tuple[Shard, ...]:
-        """Returns the shard that a page belongs to, in each of `formats`.
+        """Returns the shard that a page belongs to, in each of `formats`, in a corpus without parts or in a part.
 
         Args:
             language: the page's language.
@@ -121,7 +151,7 @@ class Corpus:
         train_shards = self.manifest["train_shards"]
         layout = Layout(tuple(train_shards), tuple(train_shards.values()))
         folders, keys = np.array([layout.folder(language, validation)]), np.array([page_key], np.uint64)
-        wanted = layout.shards()[int(layout.shard_numbers(folders, keys)[0])]
+        wanted = layout.shards(self.part or 1)[int(layout.shard_numbers(folders, keys)[0])]
         by_format = {shard.format: shard for shard in self._files if shard.id == wanted}
         return tuple(by_format[name] for name in self.formats)
 
@@ -241,7 +271,7 @@ def _listed(folder: InputPath, manifest: Manifest) -> Iterator[Shard]:
     for entry in manifest["shards"]:
         match = _SHARD.fullmatch(entry["path"])
         assert match  # the manifest was checked
-        shard_id = ShardId(match[1], match[2], int(match[3]), int(match[4]))
+        shard_id = ShardId(match[1], match[2], int(match[4]), int(match[5]), int(match[3] or 1))
         file = folder / entry["path"]
         size = entry["rows"], entry["bytes"], entry["sha256"]
         yield Shard(file, format_of(file.name), shard_id, *size, columns)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.corpus import tfrecord
-from c4pipe.corpus.layout import Layout
+from c4pipe.corpus.layout import Layout, ShardId
 from c4pipe.errors import UsageError
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.parquet_footer import parquet_writer, sign_footer
@@ -215,15 +215,18 @@ def parse_formats(text: str) -> tuple[str, ...]:
     return tuple(name for name in FORMATS if name in names)
 
 
-def shard_name(language: str, split: str, index: int, count: int, extension: str) -> str:
-    """Returns the path of a shard in its corpus: en/c4-train-00000-of-00016.parquet. The index counts from 0."""
-    return f"{language}/c4-{split}-{index:05d}-of-{count:05d}.{extension}"
+def shard_name(shard: ShardId, extension: str) -> str:
+    """Returns the path of a shard in its corpus: en/c4-train-00000-of-00016.parquet; of a part that was added,
+    en/c4-train-part002-00000-of-00004.parquet.
+    """
+    part = f"part{shard.part:03}-" if shard.part > 1 else ""
+    return f"{shard.language}/c4-{shard.split}-{part}{shard.shard_index:05d}-of-{shard.num_shards:05d}.{extension}"
 
 
-def shard_files(layout: Layout, formats: Sequence[str]) -> list[str]:
-    """Returns the paths of all shards in their corpus."""
+def shard_files(layout: Layout, formats: Sequence[str], part: int = 1) -> list[str]:
+    """Returns the paths of all shards of a part in their corpus."""
     extensions = [FORMATS[name].extension for name in formats]
-    return [shard_name(*shard, extension) for shard in layout.shards() for extension in extensions]
+    return [shard_name(shard, extension) for shard in layout.shards(part) for extension in extensions]
 
 
 @dataclass(frozen=True)
@@ -260,10 +263,7 @@ class ShardWriter:
     def __init__(
         self,
         folder: StoragePath,
-        language: str,
-        split: str,
-        index: int,
-        count: int,
+        shard: ShardId,
         formats: Sequence[str],
         columns: Sequence[str] = (),
     ) -> None:
@@ -274,7 +274,7 @@ class ShardWriter:
         self.files: list[ShardFile] = []
         self._folder = folder
         chosen = [FORMATS[name] for name in formats]
-        self._formats = {shard_name(language, split, index, count, f.extension): f for f in chosen}
+        self._formats = {shard_name(shard, f.extension): f for f in chosen}
         self._open: list[tuple[str, AtomicFile, TableWriter]] = []  # name in the corpus
         self._rows = 0
 

@@ -7,7 +7,7 @@ same bits, sorted. A reader holds one bucket at a time.
 
 import hashlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated, Any, NamedTuple, TypedDict
 
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.corpus.manifest import Manifest
+from c4pipe.corpus.manifest import MAX_PARTS, PARTS, Manifest, part_folder, part_number
 from c4pipe.corpus.opened import no_manifest
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan
@@ -99,9 +99,9 @@ def smallest_of_each(rows: Rows) -> Rows:
     return rows[np.arange(len(rows)) - first < MOST_PAGES]
 
 
-def digest_of_shards(manifest: Manifest) -> str:
-    """Returns the digest of all shards of a corpus: an index belongs to these shards."""
-    shards = sorted((each["path"], each["sha256"]) for each in manifest["shards"])
+def digest_of_shards(manifest: Manifest, parts: Container[int] = range(1, MAX_PARTS + 1)) -> str:
+    """Returns the digest of the shards of some parts of a corpus: an index belongs to these shards."""
+    shards = sorted(each["sha256"] for each in manifest["shards"] if part_number(each["path"]) in parts)
     return hashlib.sha256(repr(shards).encode()).hexdigest()
 
 
@@ -110,8 +110,9 @@ def bucket_path(corpus: StoragePath, kind: str, number: int, of: int) -> Storage
     return corpus / INDEX / f"{kind}-{number:05}-of-{of:05}.u64"
 
 
-def _advice(corpus: object) -> str:
-    return f"c4pipe index {corpus} writes the index again"
+def _advice(corpus: StoragePath) -> str:
+    whole = corpus.parent.parent if corpus.parent.name == PARTS else corpus
+    return f"c4pipe index {whole} writes the index again"
 
 
 def read_index(corpus: StoragePath) -> tuple[Index, str] | None:
@@ -151,10 +152,10 @@ def read_bucket(corpus: StoragePath, index: Index, kind: str, number: int) -> Ro
 
 
 class Known(NamedTuple):
-    """The index of a known corpus, as the steps of job 2 get it.
+    """An index of a known corpus, as the steps of job 2 get it.
 
     Attributes:
-        corpus: the folder of the corpus.
+        corpus: the folder of the corpus, or of the part of the corpus that the index is of.
         digest: the SHA-256 of its `index.json`.
     """
 
@@ -168,27 +169,36 @@ def find_known(corpora: Iterable[StoragePath], recipe: Recipe) -> tuple[Known, .
     Raises UsageError for a folder that is no corpus, for a corpus without an index of its present shards, and for an
     index that a corpus of `recipe` can't be compared with; DamagedFileError as `read_index`.
     """
-    found = {_find(corpus, recipe): str(corpus.absolute()) for corpus in corpora}
-    return tuple(Known(corpus, digest) for digest, corpus in sorted(found.items()))
+    found = {known.digest: known for corpus in corpora for known in indexes_of(corpus.absolute(), recipe)}
+    return tuple(found[digest] for digest in sorted(found))
 
 
-def _find(corpus: StoragePath, recipe: Recipe) -> str:
-    """Returns the digest of the index of a corpus. Errors are those of `find_known`."""
+def indexes_of(corpus: StoragePath, recipe: Recipe) -> Iterator[Known]:
+    """Yields the indexes that together have all shards of a corpus: the index of its first parts, then one for each
+    later part. Errors are those of `find_known`.
+    """
     manifest = manifest_file.read_manifest(corpus)
     if manifest is None:
         raise no_manifest(corpus, FileNotFoundError())
     if (found := read_index(corpus)) is None:
         raise UsageError(f"--known {corpus}: the corpus has no index: c4pipe index {corpus} writes it")
-    index, digest = found
-    if index["shards"] != digest_of_shards(manifest):
-        raise UsageError(f"--known {corpus}: its index is of earlier shards: {_advice(corpus)}")
-    for kind, wanted in compared_by(recipe).items():
-        if (there := index["compared"].get(kind)) != wanted:
-            raise UsageError(
-                f"--known {corpus}: the {kind} of its index are {_in_words(there)}, and those of the recipe "
-                f"{recipe.name} are {_in_words(wanted)}: leave it out, or build that corpus with the same parameters"
-            )
-    return digest
+    last = len(manifest.get("parts", [manifest]))
+    indexed = [n for n in range(1, last + 1) if digest_of_shards(manifest, range(1, n + 1)) == found[0]["shards"]]
+    of = {corpus: range(1, indexed[-1] + 1)} if indexed else {}
+    of |= {part_folder(corpus, n): range(n, n + 1) for n in range(len(of.get(corpus, ())) + 1, last + 1)}
+    for folder, parts in of.items():
+        found = read_index(folder)
+        if found is None or found[0]["shards"] != digest_of_shards(manifest, parts):
+            raise UsageError(f"--known {corpus}: its index is of earlier shards: {_advice(corpus)}")
+        index, digest = found
+        for kind, wanted in compared_by(recipe).items():
+            if (there := index["compared"].get(kind)) != wanted:
+                raise UsageError(
+                    f"--known {corpus}: the {kind} of its index are {_in_words(there)}, and those of the recipe "
+                    f"{recipe.name} are {_in_words(wanted)}: leave it out, or build that corpus with the same "
+                    "parameters"
+                )
+        yield Known(str(folder), digest)
 
 
 def _in_words(parameters: Mapping[str, Any] | None) -> str:

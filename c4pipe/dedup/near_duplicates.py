@@ -44,6 +44,7 @@ from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.minhash import U16
 from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.report.data import MOST
 from c4pipe.report.profile import domains
 from c4pipe.runners.graph import Graph, Output, Outputs
 from c4pipe.wet.columns import COPIES_COLUMN, EXTRA, parse_columns
@@ -56,9 +57,6 @@ STAYED_PAGE = pa.schema(
     ]
 )
 """A page that stays, as it is sent to the groups that drop a page for it."""
-
-MOST = 20
-"""How many of the largest clusters the report shows."""
 
 _COLUMNS = ["page_key", "url", "timestamp", "text", "minima"]
 Keys = npt.NDArray[np.uint64]

@@ -21,7 +21,7 @@ from c4pipe.io.atomic import write_bytes
 from c4pipe.io.parquet_footer import open_parquet, parquet_writer, reading
 from c4pipe.io.paths import StoragePath, read_file
 from c4pipe.io.words import short
-from c4pipe.report.data import DEDUP_DATA, read_dedup_data
+from c4pipe.report.data import DEDUP_DATA, MOST, read_dedup_data
 from c4pipe.report.profile import domains
 
 MOVED_SPANS = "moved_spans.parquet"
@@ -189,9 +189,6 @@ class LocatedOccurrences:
         rows = self._rows[self._seen]
         return rows[np.argsort(rows["hash"], kind="stable")]
 
-
-MOST = 20
-"""How many spans the report shows."""
 
 _ROWS_AT_ONCE = 512  # of a work file that are read at once
 _SIZE = 301  # shown characters of a span, including the mark where it is cut

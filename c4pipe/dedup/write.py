@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from c4pipe.clean import examples
 from c4pipe.clean.work_folder import find_work_files
-from c4pipe.corpus.layout import Layout
+from c4pipe.corpus.layout import Layout, ShardId
 from c4pipe.corpus.writer import SCHEMA, ShardWriter
 from c4pipe.dedup import near_duplicates, shuffle
 from c4pipe.dedup.publishers import publisher
@@ -164,7 +164,7 @@ def send_to_shards(pages: pa.Table, layout: Layout) -> Sent:
 
 def write_shard(
     batches: Iterable[bytes],
-    shard: tuple[str, str, int, int],
+    shard: ShardId,
     output: StoragePath,
     formats: Sequence[str],
     on_pages: Callable[[int], None] = lambda pages: None,
@@ -174,7 +174,7 @@ def write_shard(
 
     Args:
         batches: the pages of the shard, as `encode` packs them.
-        shard: its language, its split, its number, and how many shards the split has.
+        shard: its identity.
         output: the folder of the corpus.
         formats: the formats to write.
         on_pages: gets the number of newly written pages after each write.
@@ -183,15 +183,14 @@ def write_shard(
     Returns a report: control totals, the files, and the profile of the pages. Raises C4pipeError where the files can't
     be written.
     """
-    language, split, number, of = shard
     folder = publisher(output).shards_folder
-    profiler = Profiler(language, split)
+    profiler = Profiler(shard.language, shard.split)
     waiting = deque[Future[None]]()
     report: control_totals.Report = {}
     try:
         with (
             ThreadPoolExecutor(1, thread_name_prefix="profile") as profile,  # Arrow lets other threads work meanwhile
-            ShardWriter(folder, language, split, number, of, formats, columns) as writer,
+            ShardWriter(folder, shard, formats, columns) as writer,
         ):
             for pages in in_order(batches):
                 totals = control_totals.received("pages", shuffle.totals(pages["page_key"].to_numpy()))
@@ -203,7 +202,7 @@ def write_shard(
                 writer.write(rows)
                 on_pages(len(pages))
     except OSError as error:
-        name = f"shard {number} of {of} ({language}, {split})"
+        name = f"shard {shard.shard_index} of {shard.num_shards} ({shard.language}, {shard.split})"
         raise C4pipeError(f"{name} can't be written to {folder}: {error_reason(error, with_path=True)}") from error
     for each in waiting:
         each.result()
@@ -217,7 +216,8 @@ class WriteShard(DedupStep):
 
     def run(self, received: Received) -> Iterator[Made]:
         """Writes the files of one shard."""
-        (shard,) = received.given(SHARD)
+        (name,) = received.given(SHARD)
+        shard = ShardId(*name)
         output = storage_path(self._plan.output)
         tally, columns = partial(self._tally, "shards"), self._plan.rules.columns
         yield write_shard(received.streams(PAGES), shard, output, self._plan.formats, tally, columns)

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, product
 from typing import Any, cast
 
 import numpy as np
@@ -19,7 +19,7 @@ from c4pipe.clean.work_folder import WORK_FOLDER, find_work_files, read_headers
 from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.corpus.reader import UNREADABLE, Shard, parquet_tables, read_tables
 from c4pipe.dedup import removals
-from c4pipe.dedup.known import URLS, KnownHashes, find_known
+from c4pipe.dedup.known import URLS, Known, KnownHashes, find_known, indexes_of
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.corpus_rules import (
     KNOWN_FACTS,
@@ -127,8 +127,10 @@ class CorpusExplainer:
         self._work_folder = inside
         folders = tuple(work) or ((inside,) if inside.is_dir() else ())
         self._dropped = _DroppedPages(self._corpus, (folder, *folders))
-        beside = _known_hashes(self._corpus, known) if folders else {}
-        self._by_work_files = _WorkExplainer(self._corpus, beside, folders, self._dropped) if folders else None
+        parts = _parts_of(self._corpus, folders) if folders else ()
+        self._by_work_files = [
+            _WorkExplainer(part, _known_hashes(self._corpus, part, known), folders, self._dropped) for part in parts
+        ]
         self._work_paths = list(find_work_files(folders).values()) if folders else []
 
     def explain(self, url: str) -> list[CaptureVerdict]:
@@ -139,7 +141,17 @@ class CorpusExplainer:
         Raises UsageError if nothing is known about the URL, C4pipeError if a shard or a file of dropped pages can't be
         read.
         """
-        return self._by_work_files.explain(url) if self._by_work_files else self._explain_by_shards(url)
+        verdicts, errors = list[CaptureVerdict](), list[UsageError]()
+        for part in self._by_work_files:
+            try:
+                verdicts += part.explain(url)
+            except UsageError as error:
+                errors.append(error)
+        if verdicts:
+            return verdicts
+        if errors and len(errors) == len(self._corpus.parts):
+            raise errors[-1]
+        return self._explain_by_shards(url)
 
     def url_of(self, record: str) -> str:
         """Returns the URL of the page of a record, given its `warc_record_id`, with `<` and `>` around it or without.
@@ -168,7 +180,8 @@ class CorpusExplainer:
         if shards:
             note = f"What it lost is unknown, because there is no {self._work_folder}: give the folder with --work."
             kept.append(CaptureVerdict(url, "", None, shards=shards, row=row, note=note))
-        dropped = self._dropped.find(url, [each["name"] for each in self._corpus.manifest["inputs"]])
+        sources = [each["name"] for part in self._corpus.parts for each in part.manifest["inputs"]]
+        dropped = self._dropped.find(url, sources)
         if verdicts := [*kept, *dropped]:
             return verdicts
         recipe = self._corpus.recipe
@@ -187,8 +200,8 @@ def _find_page(corpus: Corpus, url: str) -> tuple[tuple[str, ...], int | None]:
     key = page_key(url, normalised, by_md5)
     split = recipe.find(Validation)
     validation = split is not None and is_validation(normalised, split.one_in)
-    for language in corpus.languages:
-        shards = corpus.shards_of_page(language, validation, key)
+    for part, language in product(corpus.parts, corpus.languages):
+        shards = part.shards_of_page(language, validation, key)
         row = _find_row(shards[0], key, recipe)
         if row is not None:
             return tuple(shard.path for shard in shards), row
@@ -248,10 +261,24 @@ class _DroppedPages:
                 ) from error
 
 
-def _known_hashes(corpus: Corpus, folders: Sequence[StoragePath]) -> dict[str, KnownHashes]:
-    """Returns the hashes of the known corpora of a corpus, by their folders. Raises UsageError for other corpora."""
-    known = find_known(folders, corpus.recipe)
-    digests = list(corpus.manifest.get("known", ()))
+def _parts_of(corpus: Corpus, folders: Sequence[StoragePath]) -> Sequence[Corpus]:
+    """Returns the parts of a corpus that have work files in some folders; a corpus without parts in any case."""
+    sources = {part_of(name)[0].removesuffix(".parquet") for name in find_work_files(folders)}
+    parts = [part for part in corpus.parts if not sources.isdisjoint(each["name"] for each in part.manifest["inputs"])]
+    return parts or corpus.parts[-1:]
+
+
+def _known_hashes(corpus: Corpus, part: Corpus, folders: Sequence[StoragePath]) -> dict[str, KnownHashes]:
+    """Returns the hashes of the known corpora of a part of a corpus, by their folders; the earlier parts are known.
+
+    Raises UsageError for other corpora.
+    """
+    known: Sequence[Known] = find_known(folders, corpus.recipe)
+    digests = list(part.manifest.get("known", ()))
+    if part.part:
+        earlier = indexes_of(cast(StoragePath, corpus.path), corpus.recipe) if digests else ()
+        found = {each.digest: each for each in (*known, *earlier)}
+        known = [found[digest] for digest in digests if digest in found]
     if [each.digest for each in known] != digests:
         raise UsageError(
             f"by its manifest, the number of known corpora of {corpus.path} is {len(digests):,}: name each with "
@@ -435,7 +462,7 @@ class _WorkExplainer:
         if not span or span.size == 1 or span.keep == "first":
             lost, _ = self._files.repeats(page["page_key"], hashes, np.empty(0, removals.MOVED), near)
             return lost, []
-        moved = removals.read_moved(cast(StoragePath, self._corpus.path), np.array(hashes, np.uint64))
+        moved = removals.read_moved(cast(StoragePath, self._corpus.moved_spans_folder), np.array(hashes, np.uint64))
         lost, kept = self._files.repeats(page["page_key"], hashes, moved, near)
         stay = units_of(kept, span.size)
         return [each for each in lost if not stay.issuperset(units_of([each[0]], span.size))], kept

@@ -255,8 +255,8 @@ class FormatOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardOptions(FormatOptions, OutputOptions):
-    """Where and how a corpus is written."""
+class ShardCountOptions:
+    """The number of the shards."""
 
     shards: Annotated[
         int | None, Option("train shards for each language", "N", otherwise="one for each 128 MiB of text")
@@ -264,8 +264,13 @@ class ShardOptions(FormatOptions, OutputOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnownOptions:
-    """What is left out since finished corpora have it, and whether the corpus gets an index for later corpora."""
+class ShardOptions(ShardCountOptions, FormatOptions, OutputOptions):
+    """Where and how a corpus is written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownCorporaOptions:
+    """What is left out since finished corpora have it."""
 
     known: Annotated[
         Sequence[PathArgument],
@@ -276,14 +281,20 @@ class KnownOptions:
             repeated=True,
         ),
     ] = ()
-    index: Annotated[
-        bool, Option("also write the index of the corpus, by which later corpora leave out what it has")
-    ] = False
 
     @property
     def known_corpora(self) -> "tuple[StoragePath, ...]":
         """The folders of the known corpora."""
         return tuple(map(_storage_path, as_strings(self.known)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownOptions(KnownCorporaOptions):
+    """What is left out since finished corpora have it, and whether the corpus gets an index for later corpora."""
+
+    index: Annotated[
+        bool, Option("also write the index of the corpus, by which later corpora leave out what it has")
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -538,6 +549,21 @@ class _WorkFolders:
 @dataclass(frozen=True, kw_only=True)
 class DedupOptions(JobOptions, DroppedOptions, KnownOptions, ShardOptions, _WorkFolders):
     """Job 2: work folders to a corpus."""
+
+
+@dataclass(frozen=True)
+class _GrowingCorpus(_Folder):
+    corpus: Annotated[PathArgument, Option("folder of a finished corpus", "CORPUS", positional=True)]
+
+    @property
+    def folder(self) -> "StoragePath":
+        """The folder of the corpus."""
+        return _storage_path(self.corpus)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddOptions(JobOptions, KnownCorporaOptions, ShardCountOptions, _WorkFolders, _GrowingCorpus):
+    """Job 2: work folders to a new part of a finished corpus."""
 
 
 @dataclass(frozen=True, kw_only=True)

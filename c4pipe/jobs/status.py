@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from c4pipe.clean.work_folder import MISSING_ENDING, WORK_FOLDER, is_work_file, missing_files
-from c4pipe.corpus.manifest import read_manifest
+from c4pipe.corpus.manifest import read_manifest, sum_inputs
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.lock import lock_owner
 from c4pipe.io.paths import StoragePath, list_names
@@ -47,7 +47,7 @@ def run_status(folder: StoragePath) -> RunStatus:
     """
     manifest = read_manifest(folder)
     if manifest:
-        counts = {"done": len(manifest["inputs"]), "missing": len(manifest["missing"])}
+        counts = {"done": sum_inputs(manifest).files, "missing": len(manifest["missing"])}
         pages = format_count(manifest["counts"].get("pages.kept", 0), "page")
         corpus = f"{folder} is a complete corpus: {pages} in {format_count(len(manifest['shards']), 'file')}"
         return RunStatus(counts, [*_named([each["error"] for each in manifest["missing"]]), corpus], complete=True)

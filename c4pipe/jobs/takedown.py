@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.corpus.manifest import MANIFEST, REPLACEMENTS, Manifest
+from c4pipe.corpus.manifest import GROWN, MANIFEST, PARTS, REPLACEMENTS, Manifest, part_folder
 from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.corpus.reader import Shard, open_binary, read_tables
 from c4pipe.corpus.writer import ShardWriter, shard_schema
@@ -29,7 +30,7 @@ from c4pipe.filters.url_rules import find_opt_out
 from c4pipe.io.atomic import AtomicFile, make_folder, move, sync, write_bytes, write_text
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json, write_json
 from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath, check_inner, read_file, remove_tree, storage_path
+from c4pipe.io.paths import StoragePath, check_inner, list_names, read_file, remove_tree, storage_path
 from c4pipe.io.text import lines_of
 from c4pipe.io.versions import versions
 from c4pipe.io.words import error_reason
@@ -134,8 +135,11 @@ def takedown(
         publish.begin(output, identity, [each.path for name in corpus.formats for each in corpus.shards(None, name)])
         target = publisher(output).shards_folder
         manifest = _write(corpus, _WriteShard(listed, str(target), True), identity, runner, progress)
-        with contextlib.suppress(FileNotFoundError):
-            write_bytes(target / MOVED_SPANS, read_file(folder / MOVED_SPANS))
+        parts = [f"{PARTS}/{number:03}/" for number, _ in enumerate(manifest.get("parts", ()), 1)]
+        for name in (MOVED_SPANS, *(f"{part}{each}" for part in parts for each in (MANIFEST, MOVED_SPANS))):
+            with contextlib.suppress(FileNotFoundError):
+                make_folder((target / name).parent)
+                write_bytes(target / name, read_file(folder / name, sys.maxsize))
         publisher(output).publish(manifest)
     return manifest
 
@@ -159,10 +163,14 @@ def _takedown_in_place(
         if staged is not None and manifest_file.read_manifest(folder) is None:
             _move_replacements(staging, staged)
         corpus = open_corpus(folder)
+        last = len(corpus.manifest.get("parts", ())) or 1
+        if any(GROWN in list_names(part_folder(folder, number)) for number in (last, last + 1)):
+            raise UsageError(f"an addition to {folder} was stopped at its end: repeat the command c4pipe add first")
         listed = read_listed(kind, path, corpus.recipe.page_keys[0])
-        last: Mapping[str, Any] = corpus.manifest.get("takedowns", [{}])[-1]
+        done, parts = corpus.manifest.get("takedowns", ()), corpus.manifest.get("parts", ())
+        after = done[parts[-1]["takedowns"] :] if parts else done  # the last part can have pages of earlier lists
         remove_tree(staging)
-        if (last.get("kind"), last.get("list")) == (kind, listed.sha256):
+        if after and (after[-1]["kind"], after[-1]["list"]) == (kind, listed.sha256):
             progress.note(f"{folder} is without the pages of {path} already, and nothing was done")
             return corpus.manifest
         make_folder(staging)
@@ -194,7 +202,7 @@ def _move_replacements(staging: Path, manifest: Manifest) -> None:
 def _identity(corpus: Corpus, listed: Listed) -> dict[str, Any]:
     """Returns what the new corpus is made from."""
     before: Mapping[str, Any] = corpus.manifest
-    names = ("recipe", "fingerprint", "language_model", "known", "inputs", "formats", "train_shards")
+    names = ("recipe", "fingerprint", "language_model", "known", "parts", "inputs", "formats", "train_shards")
     takedowns = [*before.get("takedowns", ()), {"of": corpus.digest, "kind": listed.kind, "list": listed.sha256}]
     return {**{name: before[name] for name in names if name in before}, "takedowns": takedowns}
 
@@ -273,9 +281,8 @@ class _WriteShard(ScanStep[tuple[Shard, ...], dict[str, Any]]):
 def _rewrite(formats: Sequence[Shard], kept: Sequence[pa.Table], folder: StoragePath) -> list[dict[str, Any]]:
     """Writes a shard with these pages in all of its formats."""
     shard = formats[0]
-    place = shard.language, shard.id.split, shard.id.shard_index, shard.id.num_shards
     try:
-        with ShardWriter(folder, *place, [each.format for each in formats], shard.columns) as writer:
+        with ShardWriter(folder, shard.id, [each.format for each in formats], shard.columns) as writer:
             for table in kept:
                 writer.write(table)
     except OSError as error:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from c4pipe.corpus.funnel import empty_warning, funnel_rows
-from c4pipe.corpus.manifest import ListedShard, Manifest
+from c4pipe.corpus.manifest import OTHER_NAMES, ListedShard, Manifest, sum_inputs
 from c4pipe.corpus.writer import FORMATS, PROBABILITY, shard_schema
 from c4pipe.filters.language import OLD_CODES, UNKNOWN, two_letter_code
 from c4pipe.recipes.recipe import Recipe
@@ -28,7 +28,6 @@ _LOADED = ("parquet", "json", "json.zst")
 
 _SPLITS = ("train", "validation")
 _NONE: Mapping[str, int] = MappingProxyType({})
-_CRAWLED = re.compile(r"CC-MAIN-(\d{4})(\d{2})\d{8}-")  # a segment's time, in the names of Common Crawl's files
 _FIELDS = {
     "url": "as it was crawled",
     "text": "the lines that the rules kept, joined by newlines",
@@ -66,7 +65,7 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
             them; without them, the card has no `dataset_info`.
         opt_outs: the content of its `opt_outs.json`; None where its opt-outs are not counted.
     """
-    recipe, counts, inputs = Recipe.from_json(manifest["recipe"]), manifest["counts"], manifest["inputs"]
+    recipe, counts, inputs = Recipe.from_json(manifest["recipe"]), manifest["counts"], sum_inputs(manifest)
     fields = _FIELDS | (_TEXT_FIELDS if recipe.input_format == "text" else _ORIGIN)
     best_format = next(name for name in (*_LOADED, *manifest["formats"]) if name in manifest["formats"])
     extension = FORMATS[best_format].extension
@@ -85,7 +84,7 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
         manifest=manifest,
         title=_title(recipe, languages),
         language_codes=_hub_codes(languages),
-        all_from_common_crawl=all(_CRAWLED.match(file["name"]) for file in inputs),
+        all_from_common_crawl=OTHER_NAMES not in inputs.months,
         size_category=_size_category(counts.get("pages.kept", 0)),
         configurations=list(_configurations(stored, extension)) if best_format in _LOADED else [],
         columns=columns if table_bytes else {},
@@ -98,7 +97,7 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
         funnel=funnel_rows(recipe, counts),
         stored=dict(sorted(stored.items())),
         inputs=inputs,
-        months=dict(sorted(Counter(_month(file["name"]) for file in inputs).items())),
+        parts=manifest.get("parts", ()),
         formats=manifest["formats"],
         fields=[
             (each.name, str(each.type), fields.get(each.name, "as the source has it"))
@@ -166,11 +165,6 @@ def _example(pages: Mapping[tuple[str, str], int], extension: str) -> dict[str, 
         return None
     language, split = max(pages, key=lambda place: (pages[place], place))
     return {"language": language, "split": split, "files": _files(language, split, extension)}
-
-
-def _month(name: str) -> str:
-    match = _CRAWLED.match(name)
-    return f"{match[1]}-{match[2]}" if match else "other names"
 
 
 def _size_category(pages: int) -> str:

@@ -22,6 +22,9 @@ REPORT_VERSION, DEDUP_VERSION, OPT_OUTS_VERSION = 2, 1, 1
 
 _OF_BOTH = ("dropped_languages", "repeats", "near_duplicates", "copied_hosts")  # of `dedup.json` and `report.json`
 
+MOST = 20
+"""How many repeated spans, clusters of near-duplicates and pairs of hosts a report shows."""
+
 TOGETHER = "together"
 """The reason in `opt_outs.json` that counts the pages that any list refuses."""
 
@@ -147,6 +150,10 @@ def _dropped_languages(*counts: Mapping[str, Any]) -> dict[str, int]:
         total.update(
             {name.removeprefix(DROPPED_LANGUAGE): n for name, n in each.items() if name.startswith(DROPPED_LANGUAGE)}
         )
+    return _by_number(total)
+
+
+def _by_number(total: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -163,6 +170,55 @@ def make_report_data(
         "examples": examples.examples_by_rule([*of_dedup, *clean_examples]),
     }
     return cast(ReportData, values)
+
+
+def add_dedup_data(first: DedupData, second: DedupData) -> DedupData:
+    """Returns the content of `dedup.json` for two parts of a corpus: sums, and the largest of both."""
+    languages = Counter(first["dropped_languages"])
+    languages.update(second["dropped_languages"])
+    repeats: dict[str, Any] = {}
+    for each in cast(list[dict[str, Any]], [*first["repeats"], *second["repeats"]]):
+        before = repeats.get(each["hash"], {"times": 0, "domains": 0})
+        domains = max(before["domains"], each["domains"])
+        repeats[each["hash"]] = {**each, "times": before["times"] + each["times"], "domains": domains}
+    copied = Counter[tuple[str, str]]()
+    for pair in (*first.get("copied_hosts", ()), *second.get("copied_hosts", ())):
+        copied[pair["host"], pair["of"]] += pair["pages"]
+    clusters = [*first.get("near_duplicates", ()), *second.get("near_duplicates", ())]
+    of_both = (
+        {**each, "rule": rule}
+        for found in (first, second)
+        for rule in found["examples"]
+        for each in found["examples"][rule]
+    )
+    report = {
+        "repeats": sorted(repeats.values(), key=lambda each: (-each["times"], each["hash"]))[:MOST],
+        "near_clusters": sorted(clusters, key=lambda each: (-each["pages"], each["url"]))[:MOST],
+        "near_hosts": [
+            {"host": host, "of": of, "pages": pages}
+            for (host, of), pages in sorted(copied.items(), key=lambda item: (-item[1], item[0]))[:MOST]
+        ],
+        "examples": of_both,
+    }
+    return {**make_dedup_data(report), "dropped_languages": _by_number(languages)}
+
+
+def add_report_data(reports: Sequence[ReportData], found: DedupData) -> ReportData:
+    """Returns the content of `report.json` for parts of a corpus, given that of each part, and the sum of the parts'
+    `dedup.json`.
+
+    The profile of a part names its largest domains only, so the pages of a domain are lower bounds.
+    """
+    cut = [bool(each["profile"]["domains"] > len(each["profile"]["domain_pages"])) for each in reports]
+    profiles = [
+        cast(Profile, {**each["profile"], "domains_cut": is_cut or each["profile"]["domains_cut"]})
+        for each, is_cut in zip(reports, cut, strict=True)
+    ]
+    pages = (
+        {**each, "rule": rule} for report in reports for rule in report["examples"] for each in report["examples"][rule]
+    )
+    values = make_report_data(profiles, found)
+    return cast(ReportData, {**values, "examples": examples.examples_by_rule(cast(Any, pages))})
 
 
 def read_report_data(folder: StoragePath, counts: Mapping[str, int] = MappingProxyType({})) -> ReportData | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from c4pipe.clean.examples import PASSED
 from c4pipe.corpus.funnel import FunnelRow, empty_languages, empty_warning, funnel_rows, percent, unit_name
-from c4pipe.corpus.manifest import Input, Manifest
+from c4pipe.corpus.manifest import Input, Manifest, sum_inputs
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, StaleCapture
 from c4pipe.filters.language import UNKNOWN, Language
 from c4pipe.io.words import URL_SIZE, format_size, short, visible
@@ -106,7 +106,7 @@ def _facts(report: _Report) -> dict[str, str]:
         "of pages read": f"{percent(kept, report.count('pages.read'))} %",
         "text kept": _size(report.count("bytes.kept")),
         "languages": f"{len({name.partition('/')[0] for name in report.profile['pages']}):,}",
-        f"{report.recipe.input_format} files": f"{len(report.manifest['inputs']):,}",
+        f"{report.recipe.input_format} files": f"{sum_inputs(report.manifest).files:,}",
     }
 
 
@@ -285,8 +285,17 @@ def _months(report: _Report) -> Iterator[Table]:
 
 def _inputs(report: _Report) -> Iterator[Block]:
     inputs, missing = report.manifest["inputs"], report.manifest["missing"]
-    kind = report.recipe.input_format
-    yield Paragraph(f"{len(inputs):,} {kind} files of {sum(file['bytes'] for file in inputs):,} bytes in total.")
+    kind, sums = report.recipe.input_format, sum_inputs(report.manifest)
+    yield Paragraph(f"{sums.files:,} {kind} files of {sums.bytes:,} bytes in total.")
+    if parts := report.manifest.get("parts"):
+        yield TextTable(
+            "The parts of the corpus, each beside the earlier ones; _parts/*/manifest.json list their files",
+            ("part", f"{kind} files", "bytes of these files", "pages of the part"),
+            [
+                (str(number), *(f"{count:,}" for count in (part["inputs"], part["input_bytes"], part["pages"])))
+                for number, part in enumerate(parts, 1)
+            ],
+        )
     if report.recipe.extraction:
         yield Paragraph(f"The text of a page is {describe_extraction(report.recipe.extraction)}.")
     yield from _input_list(inputs, kind)

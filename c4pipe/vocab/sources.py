@@ -45,7 +45,7 @@ ENDINGS = TEXT_ENDINGS
 HELD_OUT_KEY = (1 << 64) // 20 * 19
 """Where there is no validation split, pages with this key or a larger one are held out: one page in twenty."""
 
-_SHARD = re.compile(r"c4-(train|validation)-\d{5}-of-\d{5}\..+")
+_SHARD = re.compile(r"c4-(train|validation)-(part\d{3}-)?\d{5}-of-\d{5}\..+")
 _ROWS_AT_ONCE = 2048
 
 Pages = tuple[list[str], Any]

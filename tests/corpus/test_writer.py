@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from c4pipe.corpus import tfrecord, writer
+from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.writer import FORMATS, SCHEMA, ShardFile, ShardWriter, parse_formats, shard_name
 from c4pipe.errors import UsageError
 
@@ -67,7 +68,7 @@ TENSORFLOWS_BYTES = (
 
 def write(folder: Path, tables: list[pa.Table], formats: tuple[str, ...] = ALL) -> dict[str, Path]:
     """Writes a shard; the path of each format's file."""
-    with ShardWriter(folder, "en", "train", 3, 16, formats) as writer:
+    with ShardWriter(folder, ShardId("en", "train", 3, 16), formats) as writer:
         for part in tables:
             writer.write(part)
     return {name: folder / file.path for name, file in zip(formats, writer.files, strict=True)}
@@ -268,7 +269,7 @@ def test_small_rows_fill_groups_to_the_same_bound(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("small_groups")
 def test_memory_stays_flat(tmp_path: Path) -> None:
     page = table([row(noise(1_000, 1))] * 100)
-    with ShardWriter(tmp_path, "en", "train", 0, 1, ALL) as writer:
+    with ShardWriter(tmp_path, ShardId("en", "train", 0, 1), ALL) as writer:
         writer.write(page)
         tracemalloc.start()
         before = pa.total_allocated_bytes()
@@ -280,7 +281,7 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
 
 
 def test_files_are_described(tmp_path: Path) -> None:
-    with ShardWriter(tmp_path, "de", "validation", 3, 16, ALL) as writer:
+    with ShardWriter(tmp_path, ShardId("de", "validation", 3, 16), ALL) as writer:
         writer.write(table(UNICODE))
         writer.write(table(TWO))
         names = [path.name for path in (tmp_path / "de").iterdir()]
@@ -311,7 +312,7 @@ def everything(folder: Path) -> list[Path]:
 
 
 def test_nothing_is_left_when_the_body_raises(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), ShardWriter(tmp_path, "en", "train", 0, 1, ALL) as writer:  # noqa: PT012
+    with pytest.raises(KeyboardInterrupt), ShardWriter(tmp_path, ShardId("en", "train", 0, 1), ALL) as writer:  # noqa: PT012
         writer.write(table(TWO))
         raise KeyboardInterrupt
     assert everything(tmp_path) == []
@@ -320,7 +321,7 @@ def test_nothing_is_left_when_the_body_raises(tmp_path: Path) -> None:
 
 def test_an_earlier_shard_outlives_a_failed_rewrite(tmp_path: Path) -> None:
     before = {name: path.read_bytes() for name, path in write(tmp_path, [table(TWO)]).items()}
-    with pytest.raises(RuntimeError), ShardWriter(tmp_path, "en", "train", 3, 16, ALL) as writer:  # noqa: PT012
+    with pytest.raises(RuntimeError), ShardWriter(tmp_path, ShardId("en", "train", 3, 16), ALL) as writer:  # noqa: PT012
         writer.write(table(UNICODE))
         raise RuntimeError
     assert sorted(path.read_bytes() for path in everything(tmp_path)) == sorted(before.values())
@@ -352,7 +353,7 @@ def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr(Path, "replace", fail_the_second_time(Path.replace))
     with (
         pytest.raises(OSError, match=r"^No space left on device$"),
-        ShardWriter(tmp_path, "en", "train", 0, 1, ALL) as shard,
+        ShardWriter(tmp_path, ShardId("en", "train", 0, 1), ALL) as shard,
     ):
         shard.write(table(TWO))
     assert calls >= 2
@@ -383,7 +384,7 @@ def test_a_writer_can_be_closed_twice(tmp_path: Path, name: str) -> None:
 def test_other_tables_are_refused(tmp_path: Path, name: str, wrong: pa.Table) -> None:
     with (
         pytest.raises(ValueError, match=r"schema|columns|null"),
-        ShardWriter(tmp_path, "en", "train", 0, 1, (name,)) as writer,
+        ShardWriter(tmp_path, ShardId("en", "train", 0, 1), (name,)) as writer,
     ):
         writer.write(wrong)
     assert everything(tmp_path) == []
@@ -392,7 +393,7 @@ def test_other_tables_are_refused(tmp_path: Path, name: str, wrong: pa.Table) ->
 def test_json_refuses_what_json_cannot_hold(tmp_path: Path) -> None:
     with (
         pytest.raises(ValueError, match="JSON compliant"),
-        ShardWriter(tmp_path, "en", "train", 0, 1, ("json",)) as writer,
+        ShardWriter(tmp_path, ShardId("en", "train", 0, 1), ("json",)) as writer,
     ):
         writer.write(table([{**row(), "language_probability": float("nan")}]))
 
@@ -407,8 +408,12 @@ def test_gzip_is_one_complete_member(tmp_path: Path, name: str) -> None:
 
 
 def test_shard_name() -> None:
-    assert shard_name("en", "train", 0, 16, "parquet") == "en/c4-train-00000-of-00016.parquet"
-    assert shard_name("zh-cn", "validation", 1023, 1024, "json.gz") == "zh-cn/c4-validation-01023-of-01024.json.gz"
+    assert shard_name(ShardId("en", "train", 0, 16), "parquet") == "en/c4-train-00000-of-00016.parquet"
+    assert shard_name(ShardId("en", "train", 0, 4, 2), "parquet") == "en/c4-train-part002-00000-of-00004.parquet"
+    assert (
+        shard_name(ShardId("zh-cn", "validation", 1023, 1024), "json.gz")
+        == "zh-cn/c4-validation-01023-of-01024.json.gz"
+    )
 
 
 @pytest.mark.parametrize(

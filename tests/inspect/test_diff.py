@@ -21,6 +21,7 @@ from c4pipe.clean import work_folder
 from c4pipe.cli import main
 from c4pipe.cli.diff import counts_table, example_lines, heads, pages_table
 from c4pipe.corpus import manifest
+from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.opened import open_corpus
 from c4pipe.corpus.writer import SCHEMA, ShardWriter
 from c4pipe.errors import C4pipeError
@@ -62,7 +63,7 @@ def write_corpus(folder: Path, pages: Pages, layout: Layout, counts: Mapping[str
                     and key * number >> 64 == index
                 ]
                 table = pa.Table.from_pylist([{**row, "language_probability": 1.0} for row in rows], SCHEMA)
-                with ShardWriter(folder, language, split, index, number, layout.formats) as writer:
+                with ShardWriter(folder, ShardId(language, split, index, number), layout.formats) as writer:
                     writer.write(table)
                 shards += [file.to_json() for file in writer.files]
     made = {
