@@ -9,7 +9,7 @@ import numpy as np
 from c4pipe.clean import dropped_pages
 from c4pipe.clean.work_folder import WORK_FOLDER
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.corpus.manifest import MANIFEST, Input, ListedShard, Manifest
+from c4pipe.corpus.manifest import MANIFEST, PARTS, Input, ListedShard, Manifest
 from c4pipe.dedup import removals
 from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.dedup.publishers import STAGING, publisher, read_draft
@@ -160,6 +160,8 @@ def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
     check_inner(output, STAGING, WORK_FOLDER, dropped_pages.DROPPED_FOLDER)
     manifest = manifest_file.read_manifest(output)
     if manifest:
+        if "parts" in manifest and "takedowns" not in identity:
+            raise UsageError(f"c4pipe add has added parts to {output}: give another --output")
         for name, value in _with_known(identity):
             if not _matches(manifest, name, value):
                 advice = "give another --output, or delete that folder"
@@ -180,7 +182,7 @@ def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
         return
     if publisher(output).holds_unfinished_build():
         return
-    foreign = sorted(list_names(output) - {STAGING, WORK_FOLDER, dropped_pages.DROPPED_FOLDER, lock.NAME})
+    foreign = sorted(list_names(output) - {STAGING, WORK_FOLDER, PARTS, dropped_pages.DROPPED_FOLDER, lock.NAME})
     if foreign:
         raise UsageError(
             f"{output} holds {', '.join(foreign[:3])}{', ...' if len(foreign) > 3 else ''} but no {MANIFEST}: "

@@ -20,7 +20,7 @@ from c4pipe.dedup import publish
 from c4pipe.dedup.known import INDEX, read_index
 from c4pipe.dedup.removals import MOVED_SPANS
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.io.atomic import make_folder, move, write_bytes, write_text
+from c4pipe.io.atomic import clear_abandoned, make_folder, move, write_bytes, write_text
 from c4pipe.io.json_files import write_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import shared_fields
@@ -199,6 +199,8 @@ def _complete(corpus: StoragePath, progress: Progress) -> None:
 def _publish(corpus: StoragePath, number: int) -> Manifest:
     """Makes a described part a part of the corpus, and returns the manifest. After a crash, a second call goes on."""
     folder = part_folder(corpus, number)
+    for each in (corpus, part_folder(corpus, 1), folder, folder / GROWN):
+        clear_abandoned(each)
     manifest = _manifest_of(folder / GROWN)
     if number == 2:  # the first part becomes a part, too
         for name in {MANIFEST, MOVED_SPANS} & list_names(corpus):

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.corpus.manifest import GROWN, MANIFEST, PARTS, REPLACEMENTS, Manifest, part_folder
+from c4pipe.corpus.manifest import GROWN, MANIFEST, REPLACEMENTS, Manifest, part_folder
 from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.corpus.reader import Shard, open_binary, read_tables
 from c4pipe.corpus.writer import ShardWriter, shard_schema
@@ -135,11 +135,13 @@ def takedown(
         publish.begin(output, identity, [each.path for name in corpus.formats for each in corpus.shards(None, name)])
         target = publisher(output).shards_folder
         manifest = _write(corpus, _WriteShard(listed, str(target), True), identity, runner, progress)
-        parts = [f"{PARTS}/{number:03}/" for number, _ in enumerate(manifest.get("parts", ()), 1)]
-        for name in (MOVED_SPANS, *(f"{part}{each}" for part in parts for each in (MANIFEST, MOVED_SPANS))):
+        moved = {folder / MOVED_SPANS: target / MOVED_SPANS}
+        for number, _ in enumerate(manifest.get("parts", ()), 1):
+            make_folder(part_folder(output, number))
+            moved |= {part_folder(folder, number) / n: part_folder(output, number) / n for n in (MANIFEST, MOVED_SPANS)}
+        for source, copy in moved.items():
             with contextlib.suppress(FileNotFoundError):
-                make_folder((target / name).parent)
-                write_bytes(target / name, read_file(folder / name, sys.maxsize))
+                write_bytes(copy, read_file(source, sys.maxsize))
         publisher(output).publish(manifest)
     return manifest
 
