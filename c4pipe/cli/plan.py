@@ -113,7 +113,7 @@ def _crawl_row(plan: "CrawlsPlan", crawl: str) -> tuple[float, ...]:
 
 
 def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2f}"
 
 
 def times_table(plan: "CrawlsPlan", nodes: int) -> "Table":
@@ -124,7 +124,7 @@ def times_table(plan: "CrawlsPlan", nodes: int) -> "Table":
     cores = format_count(next(iter(plan.crawls.values())).cores, "core")
     for name, times in (
         (f"one machine of {cores}", plan.wall_seconds()),
-        (f"Slurm, {format_count(nodes, 'machine')}; dedup on one", plan.wall_seconds(nodes)),
+        (f"Slurm, {format_count(nodes, 'machine')}", plan.wall_seconds(nodes)),
         (f"Ray, {format_count(nodes, 'machine')}", plan.wall_seconds(nodes, nodes)),
     ):
         table.add_row(name, *map(format_duration, (*times, times.total)))
@@ -146,7 +146,7 @@ def keeping(plan: "CrawlsPlan") -> list[str]:
         "shards can be moved elsewhere.",
         f"Delete the work files of a crawl (up to {work}) when its corpus and index are complete. To dedup the crawl "
         f"again without them, it has to be cleaned again: {hours}.",
-        "dedup deletes its shuffle files itself.",
+        "dedup deletes its shuffle files itself. With Slurm, dedup and the index are made on one machine.",
     ]
 
 

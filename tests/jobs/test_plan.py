@@ -279,7 +279,7 @@ def test_a_pattern_names_the_crawls_of_the_list(crawls: str, capsys: pytest.Capt
     rows = rows_of(told)
     assert [name for name in rows if name.startswith("CC-")] == list(YEAR[1:])
     assert rows["one machine of 2 cores"]
-    assert rows["Slurm, 3 machines; dedup on one"]
+    assert rows["Slurm, 3 machines"]
     assert "price: " in told
     assert plan("CC-MAIN-2099-01", "CC-MAIN-2098-50", "--source", crawls) == 0
     assert [name for name in rows_of(capsys.readouterr().out) if name.startswith("CC-")] == list(YEAR[:2])
@@ -287,17 +287,14 @@ def test_a_pattern_names_the_crawls_of_the_list(crawls: str, capsys: pytest.Capt
     assert rows_of(capsys.readouterr().out)["files"] == "4"
 
 
-def test_the_sizes_of_months_are_those_of_the_builds(
+def test_whole_files_as_slices_give_what_the_build_of_all_crawls_gives(
     crawls: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The slices are whole files here: of the first month, corpus and index are those that a build writes."""
-    build(tmp_path / "work", tmp_path / "corpus", YEAR[:1], crawls, index=True)
+    made = build(tmp_path / "work", tmp_path / "corpus", YEAR[:2], crawls, index=True)
     index = sum(path.stat().st_size for path in (tmp_path / "corpus" / "_index").iterdir())
-    assert plan(YEAR[0], YEAR[1], "--source", crawls, "--measure", "4") == 0
-    row = rows_of(capsys.readouterr().out)[YEAR[0]].split(" | ")
-    unit = {"B": 1, "kB": 1000}
-    value, name = row[4].split()
-    assert float(value) * unit[name] == pytest.approx(index, rel=0.4)  # index.json is of all slices
+    assert plan(YEAR[0], YEAR[1], "--source", crawls) == 0
+    cells = rows_of(capsys.readouterr().out)["all"].split(" | ")
+    assert cells[3:5] == [format_size(sum(shard["bytes"] for shard in made["shards"])), format_size(index)]
 
 
 @pytest.mark.parametrize("source", [None, "mirror"])
@@ -363,4 +360,10 @@ def test_the_tables_of_months_fit_into_80_columns() -> None:
     console.print(times_table(made, 64))
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert max(len(line.rstrip()) for line in lines) <= 80
-    assert "\n".join(line.rstrip() for line in lines) == ""
+    rows = rows_of("\n".join(lines))
+    assert rows["CC-MAIN-2025-10"] == "8.37 TB | 2,364 | 927 GB | 436 GB | 68.0 GB | 2.31 TB | 98"
+    assert rows["CC-MAIN-2025-21"] == "8.37 TB | 2,364 | 927 GB | 436 GB | 68.0 GB | 7.84 TB | 99"
+    assert rows["all"] == "100 TB | 28,370 | 11.1 TB | 5.23 TB | 816 GB | 7.84 TB | 1,183"
+    assert rows["one machine of 64 cores"] == "14 h 18 min | 2 h 49 min | 1 h 21 min | 18 h 29 min"
+    assert rows["Slurm, 64 machines"] == "13 min 25 s | 2 h 49 min | 1 h 21 min | 4 h 24 min"
+    assert rows["Ray, 64 machines"] == "13 min 25 s | 2 min 39 s | 1 min 17 s | 17 min 20 s"
