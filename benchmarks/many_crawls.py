@@ -1,0 +1,112 @@
+"""`c4pipe dedup` of the hundredth crawl beside 99 known corpora, at a thousandth of the rows.
+
+    python benchmarks/many_crawls.py [--files 72000] [--known 99] [--workers 2] [--folder DIR]
+
+Work files, groups, buckets and files of indexes are as many as those of a crawl of 72,000 WET files with 99 such crawls
+before it; each has a thousandth of the rows. So it shows what grows with the number of files and not with their size:
+memory, open files, time. The pages of the work files are those of scale.py: a tenth of their spans is common, and the
+first known corpus has all of these.
+"""
+
+import argparse
+import hashlib
+import json
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from measuring import folder_bytes, machine, watch
+from scale import COMMON, RECIPE, make_work
+
+from c4pipe.corpus.manifest import read_manifest
+from c4pipe.dedup.known import CONTENT, FORMAT, INDEX, SPANS, URLS, VERSION, bucket_path, compared_by, digest_of_shards
+from c4pipe.filters.hashes import U64
+from c4pipe.io.json_files import write_checked_json
+
+SMALLER = 1000
+"""One row stands for so many."""
+
+ROWS = {URLS: (300_000_000, 11), SPANS: (7_200_000_000, 12)}
+"""URLs and spans of the index of a crawl, at most, and the number of hash bits that make a bucket (docs/scale.md)."""
+
+SPANS_OF_FILE = 100_000
+
+RUN = f"""
+from c4pipe.dedup import shuffle
+shuffle.BUCKET_BYTES //= {SMALLER}
+shuffle.FEW_ROWS //= {SMALLER}
+from c4pipe.cli.main import main
+raise SystemExit(main())
+"""
+"""The command c4pipe with buckets of a thousandth of their size: as many of them as a whole crawl has."""
+
+
+def make_known(corpus: Path, manifest: Path, number: int, also: U64) -> None:
+    """Writes a corpus that has only a manifest and an index; the index has the spans `also`, too."""
+    (corpus / INDEX).mkdir(parents=True)
+    shutil.copy(manifest, corpus)
+    found = read_manifest(corpus)
+    assert found
+    buckets = {}
+    for kind, (rows, bits) in ROWS.items():
+        step = 2**64 * SMALLER // rows
+        hashes = np.arange(rows // SMALLER, dtype=np.uint64) * np.uint64(step) + np.uint64(number)
+        hashes = np.unique(np.concatenate([hashes, also])) if kind == SPANS and len(also) else hashes
+        ends = np.searchsorted(hashes, np.arange(1, 1 << bits, dtype=np.uint64) << np.uint64(64 - bits))
+        buckets[kind] = []
+        for each, some in enumerate(np.split(hashes, ends)):
+            bucket_path(corpus, kind, each, 1 << bits).write_bytes(some.tobytes())
+            buckets[kind].append({"rows": len(some), "sha256": hashlib.sha256(some.tobytes()).hexdigest()})
+    shards = digest_of_shards(found)
+    index = {
+        "format": FORMAT,
+        "version": VERSION,
+        "shards": shards,
+        "compared": compared_by(RECIPE),
+        "buckets": buckets,
+    }
+    write_checked_json(corpus / INDEX / CONTENT, index)
+
+
+def main() -> None:
+    """Makes the work files and the known corpora, runs dedup without and with them, and prints what it took."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--files", type=int, default=72_000)
+    parser.add_argument("--known", type=int, default=99)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--folder", type=Path, help="where to work; kept if it is given")
+    options = parser.parse_args()
+    print(machine(), flush=True)
+    folder = options.folder or Path(tempfile.mkdtemp(prefix="c4pipe-crawls-"))
+    started = time.monotonic()
+    make_work(folder / "work", options.files, SPANS_OF_FILE // SMALLER, 0.1, 26)
+    print(f"{options.files:,} work files, {folder_bytes(folder / 'work'):,} bytes, {time.monotonic() - started:,.0f} s")
+    known: list[str] = []
+    for number in range(options.known + 1):
+        output = folder / f"corpus-{len(known)}"
+        command = [sys.executable, "-c", RUN, "dedup", str(folder / "work"), "--output", str(output), *known]
+        if number in (0, options.known):
+            shutil.rmtree(output, ignore_errors=True)
+            took = watch([*command, "--workers", str(options.workers), "--quiet"], output)
+            manifest = output / "manifest.json"
+            counts = json.loads(manifest.read_bytes())["counts"]
+            print(
+                f"{number} known corpora: {took.wall:,.0f} s, {took.cpu:,.0f} s of CPU, {took.memory / 1e6:,.0f} MB of "
+                f"memory in all processes, {took.disk / 1e9:,.2f} GB; {counts.get('spans.known', 0):,} known spans; "
+                f"manifest of {manifest.stat().st_size:,} bytes",
+                flush=True,
+            )
+        corpus = folder / "known" / f"{number}"
+        if not corpus.exists():
+            also = np.random.default_rng(1).integers(0, 2**64 - 1, COMMON, dtype=np.uint64)
+            make_known(corpus, manifest, number, also if not number else also[:0])
+        known += ["--known", str(corpus)]
+    if not options.folder:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
