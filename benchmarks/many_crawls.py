@@ -23,16 +23,16 @@ from scale import COMMON, RECIPE, make_work
 
 from c4pipe.corpus.manifest import read_manifest
 from c4pipe.dedup.known import CONTENT, FORMAT, INDEX, SPANS, URLS, VERSION, bucket_path, compared_by, digest_of_shards
+from c4pipe.dedup.shuffle import bucket_bits
+from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
 from c4pipe.filters.hashes import U64
 from c4pipe.io.json_files import write_checked_json
 
 SMALLER = 1000
 """One row stands for so many."""
 
-ROWS = {URLS: (300_000_000, 11), SPANS: (7_200_000_000, 12)}
-"""URLs and spans of the index of a crawl, at most, and the number of hash bits that make a bucket (docs/scale.md)."""
-
-SPANS_OF_FILE = 100_000
+PAGES, KEPT, SPANS_OF_FILE = 40_000, 4_167, 100_000
+"""Pages, kept pages and their spans of a WET file: the estimates of docs/scale.md."""
 
 RUN = f"""
 from c4pipe.dedup import shuffle
@@ -44,14 +44,15 @@ raise SystemExit(main())
 """The command c4pipe with buckets of a thousandth of their size: as many of them as a whole crawl has."""
 
 
-def make_known(corpus: Path, manifest: Path, number: int, also: U64) -> None:
-    """Writes a corpus that has only a manifest and an index; the index has the spans `also`, too."""
+def make_known(corpus: Path, manifest: Path, number: int, files: int, also: U64) -> None:
+    """Writes a corpus of that many files, only its manifest and its index; the index has the spans `also`, too."""
     (corpus / INDEX).mkdir(parents=True)
     shutil.copy(manifest, corpus)
     found = read_manifest(corpus)
     assert found
     buckets = {}
-    for kind, (rows, bits) in ROWS.items():
+    for kind, rows, row in ((URLS, files * KEPT, URL_ROW), (SPANS, files * SPANS_OF_FILE, SPAN_ROW)):
+        bits = bucket_bits(rows, row.itemsize)
         step = 2**64 * SMALLER // rows
         hashes = np.arange(rows // SMALLER, dtype=np.uint64) * np.uint64(step) + np.uint64(number)
         hashes = np.unique(np.concatenate([hashes, also])) if kind == SPANS and len(also) else hashes
@@ -82,7 +83,7 @@ def main() -> None:
     print(machine(), flush=True)
     folder = options.folder or Path(tempfile.mkdtemp(prefix="c4pipe-crawls-"))
     started = time.monotonic()
-    make_work(folder / "work", options.files, SPANS_OF_FILE // SMALLER, 0.1, 26)
+    make_work(folder / "work", options.files, SPANS_OF_FILE // SMALLER, 0.1, 26, (PAGES - KEPT) // SMALLER)
     print(f"{options.files:,} work files, {folder_bytes(folder / 'work'):,} bytes, {time.monotonic() - started:,.0f} s")
     known: list[str] = []
     for number in range(options.known + 1):
@@ -102,7 +103,7 @@ def main() -> None:
         corpus = folder / "known" / f"{number}"
         if not corpus.exists():
             also = np.random.default_rng(1).integers(0, 2**64 - 1, COMMON, dtype=np.uint64)
-            make_known(corpus, manifest, number, also if not number else also[:0])
+            make_known(corpus, manifest, number, options.files, also if not number else also[:0])
         known += ["--known", str(corpus)]
     if not options.folder:
         shutil.rmtree(folder)
