@@ -79,7 +79,12 @@ def _make_file(
         writer.add(key, 4070908800000000, row, page)
     for row, key in enumerate(draw.integers(0, 2**64 - 1, dropped, dtype=np.uint64).tolist()):
         writer.add(key, 4070908800000000, pages + row, None)
-    counts = {"pages.read": pages + dropped, "pages.cleaned": pages, "bytes.read": pages * UNITS * unit}
+    counts = {
+        "pages.read": pages + dropped,
+        "pages.dropped.language": dropped,
+        "pages.cleaned": pages,
+        "bytes.read": pages * UNITS * unit,
+    }
     counts |= {"units.cleaned": pages * UNITS, "bytes.cleaned": pages * (UNITS * unit - 1)}
     writer.finish(target.name.removesuffix(".parquet"), 1, RECIPE, {}, counts)
 
