@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT))
 
 from c4pipe.dedup.shuffle import bucket_bits, group_size  # noqa: E402
 from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW  # noqa: E402
-from c4pipe.io.words import format_number, format_size  # noqa: E402 - also in a clone that is not installed
+from c4pipe.io.words import format_duration, format_number, format_size  # noqa: E402 - also in a clone that is not installed
 from c4pipe.jobs.plan import Cost, CrawlsPlan, Plan, Sizes  # noqa: E402
 
 PAGE = ROOT / "docs" / "scale.md"
@@ -131,7 +131,7 @@ def crawls_table() -> str:
         walls = [CrawlsPlan({first: one}).wall_seconds(nodes, nodes).total, made.wall_seconds(nodes, nodes).total]
         used = made.cpu_seconds(last)
         walls.insert(1, one.clean_seconds / nodes + (used.dedup + used.indexing) / NODE_CORES / nodes)
-        add(f"{name}, hours", *map(hours, walls), "")
+        add(name, *map(format_duration, walls), "")
         add(f"{name}, dollars", *(f"{wall / 3600 * nodes * NODE_CORES * price:,.0f}" for wall in walls), "")
     head = ["| | first crawl | hundredth | all, one by one | all in one dedup |", "|---|--:|--:|--:|--:|"]
     return "\n".join([*head, *rows]) + "\n"

@@ -239,7 +239,7 @@ ASSUMPTIONS = (
 
 CRAWLS_ASSUMPTIONS = (
     "The pages of all crawls cost the same. What earlier crawls have is not subtracted: corpus and index are smaller.",
-    "A core compares 125 MB of the indexes of earlier crawls a second; the disk or store is not slower.",
+    "A core compares 115 MB of the indexes of earlier crawls a second; the disk or store is not slower.",
     "Disk at once: the earlier corpora and indexes, and all of the crawl itself.",
 )
 """The further assumptions of the estimates for several crawls."""
@@ -336,7 +336,7 @@ def _sources(options: CleanOptions | BuildOptions | ImportOptions, progress: Pro
     return InputOpener(replace(options.network, tries=min(_TRIES, options.network.tries)), note_wait(progress))
 
 
-KNOWN_RATE = 0.125e9
+KNOWN_RATE = 0.115e9
 """Bytes of the indexes of known corpora that dedup compares in a CPU second: docs/scale.md has the measurement."""
 
 

@@ -335,16 +335,16 @@ def test_a_crawl_that_cannot_be_measured(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_later_months_read_the_indexes_of_earlier_months() -> None:
-    """By hand: 1, 2 and 3 times 1000 stored bytes, of which 1000 cost 2.5 s of CPU and make 25 MB of index."""
-    cost = replace(COST, index_bytes=25_000_000, index_seconds=0.25)
+    """By hand: 1, 2 and 3 times 1000 stored bytes, of which 1000 cost 2.5 s of CPU and make 23 MB of index."""
+    cost = replace(COST, index_bytes=23_000_000, index_seconds=0.25)
     sizes = [Sizes(1, (1000 * number,)) for number in (1, 2, 3)]
     made = CrawlsPlan({name: Plan(4, 1, size, cost) for name, size in zip(YEAR, sizes, strict=True)})
-    assert [made.known_bytes(name) for name in YEAR] == [0, 25e6, 75e6]
+    assert [made.known_bytes(name) for name in YEAR] == [0, 23e6, 69e6]
     assert [made.cpu_seconds(name) for name in YEAR] == [(2, 0.5, 0.25), (4, 1.2, 0.5), (6, 2.1, 0.75)]
     assert [made.disk_bytes(name) - made.crawls[name].disk_bytes for name in YEAR] == [
-        25e6,
-        25e6 + 460 + 50e6,
-        75e6 + 3 * 460 + 75e6,
+        23e6,
+        23e6 + 460 + 46e6,
+        69e6 + 3 * 460 + 69e6,
     ]
     assert made.wall_seconds() == pytest.approx((3.0, 0.95, 0.375))
     assert made.wall_seconds(3) == pytest.approx((1.0, 0.95, 0.375))
