@@ -87,7 +87,9 @@ def test_the_words_on_a_hundred_crawls_have_the_constants_of_the_table() -> None
     assert f"{per_page:.1f} ms for a page of the corpus, {crawl.INDEX_MS} ms for a page that was read" in words
     assert f"{KNOWN_RATE / 1e6:.0f} MB a second on a core" in words
     assert f"each of the {crawl.KEPT * crawl.FILES / 1e6:.0f} million pages that a corpus has" in words
-    assert f"{crawl.BLOCK_BYTES} bytes for each block and {crawl.HEADER_BYTES / 1000} kB for each work file" in words
+    assert (
+        f"{crawl.BLOCK_BYTES} bytes for each block, and {crawl.HEADER_BYTES / 1000} kB for the header of each" in words
+    )
     bits = [shuffle.bucket_bits(crawl.KEPT * crawl.FILES, 32), shuffle.bucket_bits(crawl.SPANS * crawl.FILES, 24)]
     assert f"an index has {sum(2**each for each in bits):,}." in words
     assert f"has {2 ** bits[0]} buckets of URLs" in words

@@ -254,7 +254,7 @@ def test_a_part_of_a_file_from_a_server() -> None:
 
 def made_crawls(*names: str) -> dict[str, bytes]:
     """Crawls of four files each, and the list of them and of one without files; the newest comes first there."""
-    files = {}
+    files = dict[str, bytes]()
     for name in names:
         made = {path.replace(CRAWL, name).replace("wet/", f"wet/{name}-"): data for path, data in made_crawl(4).items()}
         listing = made.pop(f"crawl-data/{name}/wet.paths.gz")
