@@ -41,7 +41,6 @@ from c4pipe.dedup.known import (
 from c4pipe.dedup.shuffle import bucket_bits
 from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
 from c4pipe.filters.hashes import U64
-from c4pipe.io.atomic import write_bytes
 from c4pipe.io.json_files import write_checked_json
 
 SMALLER = 1000
@@ -78,7 +77,7 @@ def make_known(corpus: Path, manifest: Path, number: int, files: int, also: U64)
         ends = np.searchsorted(hashes, np.arange(1, 1 << bits, dtype=np.uint64) << np.uint64(64 - bits))
         buckets[kind] = []
         for each, some in enumerate(np.split(hashes, ends)):
-            write_bytes(bucket_path(corpus, kind, each, 1 << bits), some.tobytes())
+            Path(str(bucket_path(corpus, kind, each, 1 << bits))).write_bytes(some.tobytes())
             buckets[kind].append({"rows": len(some), "sha256": hashlib.sha256(some.tobytes()).hexdigest()})
     shards = digest_of_shards(found)
     index = {
@@ -97,7 +96,7 @@ def measure_bucket(folder: Path, kind: str, bits: int, there: int, new_bits: int
     rows = np.sort(draw.integers(0, 2 ** (64 - bits), there, dtype=np.uint64)).tobytes()
     hashes = np.sort(draw.integers(0, 2 ** (64 - new_bits), new, dtype=np.uint64))
     (folder / INDEX).mkdir(parents=True)
-    write_bytes(bucket_path(folder, kind, 0, 1 << bits), rows)
+    Path(str(bucket_path(folder, kind, 0, 1 << bits))).write_bytes(rows)
     buckets = {kind: [{"rows": there, "sha256": hashlib.sha256(rows).hexdigest()}] * (1 << bits)}
     index = {"format": FORMAT, "version": VERSION, "shards": "0" * 64, "compared": {}, "buckets": buckets}
     write_checked_json(folder / INDEX / CONTENT, index)

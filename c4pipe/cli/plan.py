@@ -43,7 +43,7 @@ def run(options: PlanOptions) -> int:
         clean = plan_clean(options.clean, progress)
     except UsageError:
         raise
-    except C4pipeError as error:  # the list of the crawl's files can't be downloaded
+    except (OSError, C4pipeError) as error:  # a list can't be downloaded, or a file of several crawls can't be read
         plan = Plan(cores, problem=str(error))
     else:
         for text in clean.notes:
@@ -65,13 +65,7 @@ def _run_crawls(options: PlanOptions, crawls: Sequence[str], cores: int, progres
     from c4pipe.jobs.plan import ASSUMPTIONS, CRAWLS_ASSUMPTIONS, plan_crawls
 
     say(printer(), f"measuring slices of {format_count(options.measure, 'file')} of {len(crawls):,} crawls ...")
-    try:
-        plan = plan_crawls(options.clean, crawls, options.formats, options.measure, cores, progress)
-    except UsageError:
-        raise
-    except (OSError, C4pipeError) as error:
-        note(f"not measured: {error}")
-        return MISSING
+    plan = plan_crawls(options.clean, crawls, options.formats, options.measure, cores, progress)
     console = printer(sys.stdout)
     for table in (crawls_table(plan), times_table(plan, options.nodes)):
         console.print(table)
