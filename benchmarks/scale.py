@@ -32,8 +32,11 @@ COMMON = 1_000_000
 """The number of spans that occur in several files."""
 
 
-def make_work(folder: Path, files: int, spans: int, repeated: float, unit: int) -> None:
-    """Writes work files with `spans` spans each, of sentences of `unit` bytes; the share `repeated` is common."""
+def make_work(folder: Path, files: int, spans: int, repeated: float, unit: int, dropped: int = 0) -> None:
+    """Writes work files with `spans` spans each, of sentences of `unit` bytes; the share `repeated` is common.
+
+    Each file has `dropped` tombstones.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     common = np.random.default_rng(1).integers(0, 2**64 - 1, COMMON, dtype=np.uint64)
     draw = np.random.default_rng(2)
@@ -42,10 +45,12 @@ def make_work(folder: Path, files: int, spans: int, repeated: float, unit: int) 
     for number in range(files):
         target = folder / f"CC-MAIN-20990101000000-20990101030000-{number:05}.warc.wet.gz.parquet"
         if not target.exists():
-            _make_file(target, number, max(1, spans // (UNITS - 2)), common, repeated, sentences)
+            _make_file(target, number, max(1, spans // (UNITS - 2)), common, repeated, sentences, dropped)
 
 
-def _make_file(target: Path, number: int, pages: int, common: U64, repeated: float, sentences: list[str]) -> None:
+def _make_file(
+    target: Path, number: int, pages: int, common: U64, repeated: float, sentences: list[str], dropped: int
+) -> None:
     unit = len(sentences[0]) + 1
     draw = np.random.default_rng([3, number])
     keys = draw.integers(0, 2**64 - 1, pages, dtype=np.uint64)
@@ -72,7 +77,14 @@ def _make_file(target: Path, number: int, pages: int, common: U64, repeated: flo
             span_hashes=hashes[row],
         )
         writer.add(key, 4070908800000000, row, page)
-    counts = {"pages.read": pages, "pages.cleaned": pages, "bytes.read": pages * UNITS * unit}
+    for row, key in enumerate(draw.integers(0, 2**64 - 1, dropped, dtype=np.uint64).tolist()):
+        writer.add(key, 4070908800000000, pages + row, None)
+    counts = {
+        "pages.read": pages + dropped,
+        "pages.dropped.language": dropped,
+        "pages.cleaned": pages,
+        "bytes.read": pages * UNITS * unit,
+    }
     counts |= {"units.cleaned": pages * UNITS, "bytes.cleaned": pages * (UNITS * unit - 1)}
     writer.finish(target.name.removesuffix(".parquet"), 1, RECIPE, {}, counts)
 

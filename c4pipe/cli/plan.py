@@ -1,6 +1,7 @@
 """The command `plan`: what a build will take."""
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from c4pipe.cli.console import MISSING, new_table, note, printer, say
@@ -12,12 +13,13 @@ from c4pipe.jobs.options import PlanOptions, check_input_kind
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from c4pipe.jobs.plan import Cost, Plan, Sizes
+    from c4pipe.jobs.plan import Cost, CrawlsPlan, Plan, Sizes
+    from c4pipe.runners.events import Progress
 
 
 def run(options: PlanOptions) -> int:
     """Measures slices of some files, prints the estimates, and returns the exit status: 3 where one is missing."""
-    for name, value in (("--cores", options.cores), ("--measure", options.measure)):
+    for name, value in (("--cores", options.cores), ("--measure", options.measure), ("--nodes", options.nodes)):
         if value is not None and value < 1:
             raise UsageError(f"{name} {value}: give 1 or more")
     if options.price is not None and not 0 <= options.price < float("inf"):
@@ -25,7 +27,7 @@ def run(options: PlanOptions) -> int:
 
     from c4pipe.cli.progress import BAR_SECONDS, ProgressBar
     from c4pipe.jobs.clean import plan_clean
-    from c4pipe.jobs.plan import ASSUMPTIONS, Plan, make_plan
+    from c4pipe.jobs.plan import ASSUMPTIONS, Plan, find_crawls, make_plan
     from c4pipe.runners.events import Progress
     from c4pipe.runners.machine_limits import allowed_cores
 
@@ -35,10 +37,13 @@ def run(options: PlanOptions) -> int:
     on_terminal = printer().is_terminal
     progress = Progress(ProgressBar(printer()) if on_terminal else None, note, BAR_SECONDS)
     try:
+        crawls = find_crawls(options.clean, progress)
+        if len(crawls) > 1:
+            return _run_crawls(options, crawls, cores, progress)
         clean = plan_clean(options.clean, progress)
     except UsageError:
         raise
-    except C4pipeError as error:  # the list of the crawl's files can't be downloaded
+    except (OSError, C4pipeError) as error:  # a list can't be downloaded, or a file of several crawls can't be read
         plan = Plan(cores, problem=str(error))
     else:
         for text in clean.notes:
@@ -54,6 +59,89 @@ def run(options: PlanOptions) -> int:
     for line in ASSUMPTIONS:
         say(console, f"- {line}")
     return 0
+
+
+def _run_crawls(options: PlanOptions, crawls: Sequence[str], cores: int, progress: "Progress") -> int:
+    from c4pipe.jobs.plan import ASSUMPTIONS, CRAWLS_ASSUMPTIONS, plan_crawls
+
+    say(printer(), f"measuring slices of {format_count(options.measure, 'file')} of {len(crawls):,} crawls ...")
+    plan = plan_crawls(options.clean, crawls, options.formats, options.measure, cores, progress)
+    console = printer(sys.stdout)
+    for table in (crawls_table(plan), times_table(plan, options.nodes)):
+        console.print(table)
+        console.print()
+    if options.price is not None:
+        hours = plan.wall_seconds().total / 3600
+        say(
+            console,
+            f"price: {hours * options.price:,.2f}, for {hours:,.1f} hours of a machine; more machines share them",
+        )
+    for line in (*keeping(plan), *CRAWLS_ASSUMPTIONS, *ASSUMPTIONS):
+        say(console, f"- {line}")
+    return 0
+
+
+def crawls_table(plan: "CrawlsPlan") -> "Table":
+    """Returns what each crawl of a plan takes, as a table for the terminal; the last row is of all."""
+    table = new_table()
+    names = ("", "read", "pages,\nmillions", "work\nfiles", "corpus", "index", "disk at\nonce", "CPU-\nhours")
+    for name in names:
+        table.add_column(name, justify="right" if name else "left", vertical="bottom", no_wrap=True)
+    rows = {crawl: _crawl_row(plan, crawl) for crawl in plan.crawls}
+    *others, disks, times = zip(*rows.values(), strict=True)
+    rows["all"] = (*map(sum, others), max(disks), sum(times))
+    for name, (read, pages, *sizes, seconds) in rows.items():
+        if name == "all":
+            table.add_section()
+        table.add_row(name, format_size(read), _short(pages / 1e6), *map(format_size, sizes), _short(seconds / 3600))
+    return table
+
+
+def _crawl_row(plan: "CrawlsPlan", crawl: str) -> tuple[float, ...]:
+    """Returns bytes read, pages, bytes of work files, corpus, index and disk, and CPU seconds of a crawl."""
+    each = plan.crawls[crawl]
+    assert each.sizes is not None
+    pages, work = plan.cost.pages * each.scale, plan.cost.work_bytes * each.scale
+    sizes = plan.corpus_bytes(crawl), plan.index_bytes(crawl), plan.disk_bytes(crawl)
+    return each.sizes.total, pages, work, *sizes, plan.cpu_seconds(crawl).total
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2f}"
+
+
+def times_table(plan: "CrawlsPlan", nodes: int) -> "Table":
+    """Returns the wall time of all crawls on one machine and on several, as a table for the terminal."""
+    table = new_table()
+    for name in ("", "clean", "dedup", "index", "wall time"):
+        table.add_column(name, justify="right" if name else "left")
+    cores = format_count(next(iter(plan.crawls.values())).cores, "core")
+    for name, times in (
+        (f"one machine of {cores}", plan.wall_seconds()),
+        (f"Slurm, {format_count(nodes, 'machine')}", plan.wall_seconds(nodes)),
+        (f"Ray, {format_count(nodes, 'machine')}", plan.wall_seconds(nodes, nodes)),
+    ):
+        table.add_row(name, *map(format_duration, (*times, times.total)))
+    return table
+
+
+def keeping(plan: "CrawlsPlan") -> list[str]:
+    """Returns sentences: how the crawls are built, what has to be kept, and what can be deleted when."""
+    largest = max(plan.crawls, key=lambda crawl: plan.crawls[crawl].scale)
+    work = format_size(plan.cost.work_bytes * plan.crawls[largest].scale)
+    hours = format_core_time(plan.cpu_seconds(largest).clean)
+    indexes = format_size(sum(map(plan.index_bytes, plan.crawls)))
+    last = list(plan.crawls)[-1]
+    return [
+        "Build the crawls one after the other: c4pipe build CRAWL --output CORPUS --index, with --known EARLIER for "
+        f"each earlier corpus. dedup of {last} reads {format_size(plan.known_bytes(last))} of indexes. "
+        "c4pipe clean can clean later crawls meanwhile.",
+        f"Keep each corpus and its index ({indexes} for all). Later crawls read only the manifest and the index: the "
+        "shards can be moved elsewhere.",
+        f"Delete the work files of a crawl (up to {work}) when its corpus and index are complete. To dedup the crawl "
+        f"again without them, it has to be cleaned again: {hours}.",
+        "dedup deletes its shuffle files itself. With Slurm, dedup and the index are made on one machine.",
+    ]
 
 
 def plan_table(plan: "Plan", hourly: float | None = None) -> "Table":
@@ -142,4 +230,8 @@ def _bytes(table: "Table", plan: "Plan", cost: "Cost") -> None:
     table.add_row("disk at once", format_size(plan.disk_bytes), "at most: work files, shuffle and corpus")
 
 
-COMMAND = Command(PlanOptions, run, examples=("c4pipe plan CC-MAIN-2019-18 --cores 64",))
+COMMAND = Command(
+    PlanOptions,
+    run,
+    examples=("c4pipe plan CC-MAIN-2019-18 --cores 64", "c4pipe plan 'CC-MAIN-2025-*' --cores 64 --price 3.28"),
+)

@@ -48,6 +48,8 @@ SKETCHED_BAND = np.dtype([("hash", "<u8"), ("sketch", "<u8"), ("sketch_end", "<u
 ROWS = {URLS: HASH, SPANS: HASH, BANDS: SKETCHED_BAND}
 """The rows of an index, by kind."""
 
+_DIGEST = hashlib.sha256().digest_size
+
 MOST_PAGES = 4
 """The most signatures with one band that an index has: those of the smallest sketches."""
 
@@ -138,15 +140,22 @@ def read_index(corpus: StoragePath) -> tuple[Index, str] | None:
         raise DamagedFileError(f"{path} is not what c4pipe wrote: {_advice(corpus)}") from error
 
 
-def read_bucket(corpus: StoragePath, index: Index, kind: str, number: int) -> Rows:
-    """Returns the rows of a bucket. Raises DamagedFileError where the file is missing or was changed."""
-    buckets = index["buckets"][kind]
-    path = bucket_path(corpus, kind, number, len(buckets))
+def digests_of(index: Index, kind: str) -> bytes:
+    """Returns the digests of all buckets of a kind, 32 bytes each: a worker holds those of all known corpora."""
+    return b"".join(bytes.fromhex(bucket["sha256"]) for bucket in index["buckets"][kind])
+
+
+def read_bucket(corpus: StoragePath, digests: bytes, kind: str, number: int) -> Rows:
+    """Returns the rows of a bucket, given the digests of all buckets of its kind.
+
+    Raises DamagedFileError where the file is missing or was changed.
+    """
+    path = bucket_path(corpus, kind, number, len(digests) // _DIGEST)
     try:
         data = read_file(path, sys.maxsize)
     except OSError as error:
         raise DamagedFileError(f"{path} can't be read: {error_reason(error)}; {_advice(corpus)}") from error
-    if hashlib.sha256(data).hexdigest() != buckets[number]["sha256"]:
+    if hashlib.sha256(data).digest() != digests[_DIGEST * number : _DIGEST * (number + 1)]:
         raise DamagedFileError(f"{path} is not what c4pipe wrote: {_advice(corpus)}")
     return np.frombuffer(data, ROWS[kind])
 
@@ -210,13 +219,13 @@ class KnownHashes:
 
     def __init__(self, known: Iterable[Known]) -> None:
         """Opens the indexes. Raises UsageError where one of them has changed since `find_known`."""
-        self._indexes: list[tuple[StoragePath, Index]] = []
+        self._digests: list[tuple[StoragePath, dict[str, bytes]]] = []
         for each in known:
             corpus = storage_path(each.corpus)
             found = read_index(corpus)
             if found is None or found[1] != each.digest:
                 raise UsageError(f"the index of {corpus} was changed meanwhile: run the same command again")
-            self._indexes.append((corpus, found[0]))
+            self._digests.append((corpus, {kind: digests_of(found[0], kind) for kind in found[0]["buckets"]}))
 
     def mask(self, kind: str, hashes: U64) -> Mask:
         """Returns which of some sorted hashes a known corpus has. Reads only the buckets that they belong to.
@@ -249,9 +258,9 @@ class KnownHashes:
 
     def _buckets(self, kind: str, hashes: U64) -> Iterator[tuple[slice, Rows]]:
         """Yields each bucket with rows to which some sorted hashes belong, with the part of the hashes."""
-        for corpus, index in self._indexes:
-            for number, part in _by_bucket(hashes, len(index["buckets"][kind])):
-                if len(there := read_bucket(corpus, index, kind, number)):
+        for corpus, digests in self._digests:
+            for number, part in _by_bucket(hashes, len(digests[kind]) // _DIGEST):
+                if len(there := read_bucket(corpus, digests[kind], kind, number)):
                     yield part, there
 
 

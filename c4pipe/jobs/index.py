@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from c4pipe.corpus.opened import open_corpus
 from c4pipe.dedup.index import IndexPlan, index_shards
-from c4pipe.dedup.known import CONTENT, INDEX, Index, read_bucket, read_index
+from c4pipe.dedup.known import CONTENT, INDEX, Index, digests_of, read_bucket, read_index
 from c4pipe.errors import DamagedFileError, LostDataError, UsageError
 from c4pipe.io.atomic import clear_abandoned, make_folder
 from c4pipe.io.lock import only_run
@@ -64,7 +64,7 @@ def _intact(folder: StoragePath, shards: str) -> Index | None:
             return None
         for kind, buckets in found[0]["buckets"].items():
             for number in range(len(buckets)):
-                read_bucket(folder, found[0], kind, number)
+                read_bucket(folder, digests_of(found[0], kind), kind, number)
     except (DamagedFileError, UsageError):
         return None
     return found[0]

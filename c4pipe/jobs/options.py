@@ -100,8 +100,8 @@ class CrawlOptions:
     inputs: Annotated[
         PathArgument | Sequence[PathArgument],
         Option(
-            "a crawl (CC-MAIN-2019-18), or WET files, gzipped or not: URLs, paths, globs, folders, or @FILE with one "
-            "of these on each line",
+            "a crawl (CC-MAIN-2019-18), a pattern of crawls ('CC-MAIN-2025-*'), or WET files, gzipped or not: URLs, "
+            "paths, globs, folders, or @FILE with one of these on each line",
             "INPUT",
             positional=True,
             nargs="+",
@@ -575,6 +575,7 @@ class PlanOptions(RecipeOptions, FormatOptions, KindOptions, CrawlOptions):
         float | None, Option("price of that machine for an hour: what the build will cost", "AMOUNT", parse=float)
     ] = None
     measure: Annotated[int, Option("number of files to measure a slice of", "N")] = 8
+    nodes: Annotated[int, Option("for several crawls: number of such machines with Slurm or Ray", "N")] = 8
 
     @property
     def clean(self) -> CleanOptions:

@@ -5,6 +5,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
 from c4pipe.clean.work_folder import find_work_files, read_headers_of, work_path
 from c4pipe.corpus.writer import FORMATS
+from c4pipe.dedup.known import INDEX
 from c4pipe.dedup.near_pages import BAND_ROW
 from c4pipe.errors import C4pipeError
 from c4pipe.filters import lists
@@ -20,18 +22,21 @@ from c4pipe.filters.lists import LISTS_FOLDER
 from c4pipe.io.paths import StoragePath, file_sizes
 from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.io.words import format_count
-from c4pipe.jobs.clean import CleanPlan, note_wait
+from c4pipe.jobs.clean import CleanPlan, note_wait, plan_clean
 from c4pipe.jobs.dedup import dedup, plan_dedup
-from c4pipe.jobs.options import DedupOptions
+from c4pipe.jobs.index import write_index
+from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions, ImportOptions
 from c4pipe.runners.events import Progress, Status
 from c4pipe.wet.damage import NoRecordError
-from c4pipe.wet.inputs import InputFile
+from c4pipe.wet.inputs import InputFile, crawl_names
 
 PART = 8 * 1000 * 1000
 """Bytes of a slice, as they are stored."""
 
 SIZED = 32
 """The most files whose size is requested if sizes are not known."""
+
+_FEWEST_SIZED = 4  # files of each of many crawls
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,8 @@ class Cost:
         fetch_seconds: seconds that the downloads took, over one connection.
         work_bytes: bytes of the work files.
         corpus_bytes: bytes of the corpus, by format.
+        index_bytes: bytes of the index of the corpus; 0 where it was not measured.
+        index_seconds: CPU seconds of the index.
     """
 
     parts: int
@@ -94,6 +101,8 @@ class Cost:
     fetch_seconds: float
     work_bytes: int
     corpus_bytes: dict[str, int]
+    index_bytes: int = 0
+    index_seconds: float = 0.0
 
 
 def spread(files: Sequence[InputFile], count: int) -> list[InputFile]:
@@ -102,24 +111,33 @@ def spread(files: Sequence[InputFile], count: int) -> list[InputFile]:
     return [files[(2 * number + 1) * len(files) // (2 * count)] for number in range(count)]
 
 
-def measure_sizes(files: Sequence[InputFile], sources: InputOpener) -> Sizes:
+def measure_sizes(files: Sequence[InputFile], sources: InputOpener, most: int = SIZED) -> Sizes:
     """Returns the sizes of files, in bytes as they are stored.
 
-    If some sizes are not known, the server is asked for the sizes of some evenly spread files.
+    If some sizes are not known, the server is asked for the sizes of at most `most` evenly spread files.
 
     Raises OSError if no size can be found out.
     """
     known = [file.size for file in files if file.size is not None]
     if len(known) < len(files):
-        asked = [sources.size(file.path) for file in spread(files, SIZED)]
+        asked = [sources.size(file.path) for file in spread(files, most)]
         known = [size for size in asked if size is not None]
     if not known:
         raise OSError("the server does not send the sizes of files")
     return Sizes(len(files), tuple(known))
 
 
-def measure_cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: InputOpener, progress: Progress) -> Cost:
+def measure_cost(
+    plan: CleanPlan,
+    formats: Sequence[str],
+    count: int,
+    sources: InputOpener,
+    progress: Progress,
+    with_index: bool = False,
+) -> Cost:
     """Cleans and deduplicates a slice of each of `count` files, in this process, and returns the cost.
+
+    With `with_index`, the index of the corpus is written, too.
 
     The slices are at evenly spread places in their files: in a WET file, pages are sorted by URL, and the first pages
     differ from the others. `progress` gets how many slices are cleaned.
@@ -154,6 +172,9 @@ def measure_cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: I
         options = DedupOptions(work, output=output, format=formats, workers=1)
         corpus = plan_dedup(options)
         manifest = dedup(corpus, progress)
+        done = time.process_time()
+        if with_index:
+            write_index(options.folder, options, progress)
         return Cost(
             parts=len(slices),
             stored=sum(each.stored for each in slices),
@@ -163,11 +184,13 @@ def measure_cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: I
             rows=sum(header.rows + header.spans for header in headers),
             band_rows=corpus.band_rows,
             clean_seconds=sum(each.clean_seconds for each in slices),
-            dedup_seconds=time.process_time() - before,
+            dedup_seconds=done - before,
             fetched=any(is_url(file.path) for file in files),
             fetch_seconds=sum(each.fetch_seconds for each in slices),
             work_bytes=sum(file_sizes(work, "*.parquet").values()),
             corpus_bytes={name: _bytes_of(name, manifest["shards"]) for name in formats},
+            index_bytes=sum(file_sizes(output / INDEX, "*").values()) if with_index else 0,
+            index_seconds=time.process_time() - done,
         )
 
 
@@ -213,6 +236,13 @@ ASSUMPTIONS = (
     "overhead; on one machine it is on disk.",
 )
 """The assumptions of the estimates."""
+
+CRAWLS_ASSUMPTIONS = (
+    "The pages of all crawls cost the same. What earlier crawls have is not subtracted: corpus and index are smaller.",
+    "A core compares 115 MB of the indexes of earlier crawls a second; the disk or store is not slower.",
+    "Disk at once: the earlier corpora and indexes, and all of the crawl itself.",
+)
+"""The further assumptions of the estimates for several crawls."""
 
 
 @dataclass(frozen=True)
@@ -293,11 +323,107 @@ def make_plan(build: CleanPlan, formats: Sequence[str], slices: int, cores: int,
         cores: the cores that wall time is estimated for.
         progress: gets how many slices are measured, and a note for each wait for a server.
     """
-    network = build.options.network
-    sources = InputOpener(replace(network, tries=min(_TRIES, network.tries)), note_wait(progress))
-    plan = Plan(cores, len(build.files), bytes_per_second=network.bytes_per_second)
+    sources = _sources(build.options, progress)
+    plan = Plan(cores, len(build.files), bytes_per_second=build.options.network.bytes_per_second)
     try:
         plan = replace(plan, sizes=measure_sizes(build.files, sources))
         return replace(plan, cost=measure_cost(build, formats, slices, sources, progress))
     except (OSError, C4pipeError) as error:
         return replace(plan, problem=str(error))
+
+
+def _sources(options: CleanOptions | BuildOptions | ImportOptions, progress: Progress) -> InputOpener:
+    return InputOpener(replace(options.network, tries=min(_TRIES, options.network.tries)), note_wait(progress))
+
+
+KNOWN_RATE = 0.115e9
+"""Bytes of the indexes of known corpora that dedup compares in a CPU second: docs/scale.md has the measurement."""
+
+
+class Times(NamedTuple):
+    """Seconds that crawls take: their two jobs, and the index of the corpus."""
+
+    clean: float
+    dedup: float
+    indexing: float
+
+    @property
+    def total(self) -> float:
+        """All of them."""
+        return sum(self)
+
+
+@dataclass(frozen=True)
+class CrawlsPlan:
+    """An estimate for several crawls with a corpus each, which lacks what the corpora of earlier crawls have (--known).
+
+    Attributes:
+        crawls: the plan of each crawl, by its name, with sizes and cost; the oldest first.
+    """
+
+    crawls: Mapping[str, Plan]
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of the slices of all crawls."""
+        cost = next(iter(self.crawls.values())).cost
+        assert cost is not None
+        return cost
+
+    def index_bytes(self, crawl: str) -> float:
+        """Returns the bytes of the index of a crawl's corpus."""
+        return self.cost.index_bytes * self.crawls[crawl].scale
+
+    def known_bytes(self, crawl: str) -> float:
+        """Returns the bytes of the indexes that `dedup` of a crawl reads: those of all earlier crawls."""
+        return sum(self.index_bytes(each) for each in takewhile(crawl.__ne__, self.crawls))
+
+    def corpus_bytes(self, crawl: str) -> float:
+        """Returns the bytes of a crawl's corpus in all formats."""
+        return sum(self.cost.corpus_bytes.values()) * self.crawls[crawl].scale
+
+    def cpu_seconds(self, crawl: str) -> Times:
+        """Returns the CPU seconds of a crawl."""
+        cost, scale = self.cost, self.crawls[crawl].scale
+        dedup = cost.dedup_seconds * scale + self.known_bytes(crawl) / KNOWN_RATE
+        return Times(cost.clean_seconds * scale, dedup, cost.index_seconds * scale)
+
+    def disk_bytes(self, crawl: str) -> float:
+        """Returns the bytes on disk at once: all of a crawl, and the corpora of earlier crawls with their indexes."""
+        earlier = sum(map(self.corpus_bytes, takewhile(crawl.__ne__, self.crawls))) + self.known_bytes(crawl)
+        return earlier + self.crawls[crawl].disk_bytes + self.index_bytes(crawl)
+
+    def wall_seconds(self, clean_nodes: int = 1, dedup_nodes: int = 1) -> Times:
+        """Returns the wall time of all crawls, given the number of machines of each job."""
+        cores = next(iter(self.crawls.values())).cores * dedup_nodes
+        used = [self.cpu_seconds(crawl) for crawl in self.crawls]
+        clean = sum(plan.clean_seconds for plan in self.crawls.values()) / clean_nodes
+        return Times(clean, sum(each.dedup for each in used) / cores, sum(each.indexing for each in used) / cores)
+
+
+def find_crawls(options: CleanOptions, progress: Progress) -> list[str]:
+    """Returns the crawls that the inputs name, the oldest first; none where an input names something else.
+
+    Raises UsageError or C4pipeError where the crawls of a pattern can't be found out.
+    """
+    named = [crawl_names(name, options.selection, note_wait(progress)) for name in options.input_names]
+    return sorted({crawl for crawls in named for crawl in crawls}) if all(named) else []
+
+
+def plan_crawls(
+    options: CleanOptions, crawls: Sequence[str], formats: Sequence[str], slices: int, cores: int, progress: Progress
+) -> CrawlsPlan:
+    """Measures slices of some files of all crawls, and returns the estimates; the arguments are those of `make_plan`.
+
+    One list of files is in memory at a time. Raises OSError or C4pipeError where files can't be read or listed.
+    """
+    sources, plans, chosen = _sources(options, progress), dict[str, Plan](), list[InputFile]()
+    for number, crawl in enumerate(crawls):
+        build = plan_clean(replace(options, inputs=[crawl]), progress)
+        for text in build.notes:
+            progress.note(text)
+        sizes = measure_sizes(build.files, sources, max(_FEWEST_SIZED, SIZED // len(crawls)))
+        plans[crawl] = Plan(cores, len(build.files), sizes, bytes_per_second=options.network.bytes_per_second)
+        chosen += spread(build.files, (number + 1) * slices // len(crawls) - number * slices // len(crawls))
+    cost = measure_cost(replace(build, files=tuple(chosen)), formats, len(chosen), sources, progress, with_index=True)
+    return CrawlsPlan({crawl: replace(plan, cost=cost) for crawl, plan in plans.items()})

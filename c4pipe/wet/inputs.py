@@ -13,7 +13,7 @@ from typing import NamedTuple, TypedDict
 
 from c4pipe.errors import C4pipeError, UsageError, hide_secrets
 from c4pipe.io.downloads import NetworkOptions, OnWait
-from c4pipe.io.json_files import FileName
+from c4pipe.io.json_files import FileName, parse_json
 from c4pipe.io.object_store import SCHEMES, is_store, list_objects, pinned
 from c4pipe.io.paths import match_paths, walk_folders
 from c4pipe.io.streams import InputOpener, is_url
@@ -34,6 +34,9 @@ _ENDINGS = {"wet": WET_ENDINGS, "warc": WARC_ENDINGS, "robotstxt": WARC_ENDINGS,
 COMMON_CRAWL = "https://data.commoncrawl.org"
 """The default address of crawls: Common Crawl's public server."""
 
+CRAWLS = "https://index.commoncrawl.org/collinfo.json"
+"""Common Crawl's list of its crawls: https://commoncrawl.org/blog/announcing-the-common-crawl-index"""
+
 _SAME_NAME = {
     "wet": ", and a work file is named after its WET file: rename one, or clean them into two --work folders",
     "warc": ", and a work file is named after its WARC file: rename one, or clean them into two --work folders",
@@ -42,6 +45,7 @@ _SAME_NAME = {
 }
 _DESCRIBING = ".", "_"  # beginnings of the names of files and folders that describe text
 _CRAWL = re.compile(r"CC-MAIN-[0-9]{4}(?:-[0-9]{2,4})?(?:-[0-9]{2})?")
+_CRAWLS = re.compile(r"CC-MAIN-[-0-9*?\[\]!]+")  # a pattern of names
 _LISTING_CAP = 64 * 1024 * 1024  # bytes of a list of files, packed or unpacked: most lists of crawls have 10 MB
 _LONGEST = 230  # bytes of a name: file systems allow 255, and ".quarantine.jsonl" and the like are added
 
@@ -214,6 +218,35 @@ def find_inputs(
     return tuple(finder.files(paths))
 
 
+def crawl_names(pattern: str, selection: Selection, on_wait: OnWait | None = None) -> list[str]:
+    """Returns the crawls that an input names, the oldest first: one, or those of a pattern such as `CC-MAIN-2025-*`.
+
+    An input that names files or folders of this machine, or is no such pattern, names no crawl. The crawls of a pattern
+    are those of Common Crawl's list; with another source, of its file `collinfo.json`.
+
+    Raises UsageError where no crawl has such a name, C4pipeError where the list can't be read.
+    """
+    if _CRAWL.fullmatch(pattern):
+        return [] if Path(pattern).exists() else [pattern]
+    if not _CRAWLS.fullmatch(pattern) or not has_magic(pattern) or any(Path().glob(pattern)):
+        return []
+    source = selection.source.rstrip("/")
+    listing = CRAWLS if source == COMMON_CRAWL else f"{source}/{CRAWLS.rpartition('/')[2]}"
+    try:
+        listed = sorted(str(each["id"]) for each in parse_json(_listing(listing, selection.network, on_wait)))
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        reason = _reason(error, listing) if isinstance(error, (OSError, ValueError)) else "it is no list of crawls"
+        raise C4pipeError(
+            f"the list of crawls {listing} can't be read: {reason}; name the crawls one by one, such as "
+            "CC-MAIN-2025-05 CC-MAIN-2025-08"
+        ) from error
+    found = [name for name in listed if _CRAWL.fullmatch(name) and fnmatchcase(name, pattern)]
+    if not found:
+        newest = f"the newest of {len(listed):,} is {listed[-1]}" if listed else "it is empty"
+        raise UsageError(f"{pattern}: no crawl of {listing} has such a name; {newest}")
+    return found
+
+
 def _name(path: str, given: str | None = None) -> str:
     """Returns the last part of a path or of a URL's path, or the name that it was given, which names the work file.
 
@@ -259,9 +292,10 @@ class _Finder:
         """Yields the paths and URLs that one input names."""
         if pattern.startswith("@") and not listed_in and not Path(pattern).is_dir():
             yield from self._list(pattern[1:])
-        elif self._kind != "text" and _CRAWL.fullmatch(pattern) and not Path(pattern).exists():
-            self.crawls += 1
-            yield from self._crawl(pattern)
+        elif self._kind != "text" and (crawls := crawl_names(pattern, self._selection, self._on_wait)):
+            self.crawls += len(crawls)
+            for crawl in crawls:
+                yield from self._crawl(crawl)
         elif is_store(pattern):
             yield from self._objects(pattern)
         elif is_url(pattern):
@@ -439,13 +473,9 @@ def _crawl_paths(listing: str, endings: tuple[str, ...], network: NetworkOptions
     Raises UsageError where there is no such list; C4pipeError where it can't be read, is cut or is no such list.
     """
     try:
-        # Few tries, since the user waits: a wrong address is reported within half a minute.
-        seconds = min(600, network.file_seconds)
-        limits = replace(network, tries=min(5, network.tries), file_seconds=seconds, file_bytes=_LISTING_CAP)
-        with InputOpener(limits, on_wait).open(listing) as stream:
-            text = decode_text(read_content(stream, listing, _LISTING_CAP))
+        text = _listing(listing, network, on_wait)
     except (OSError, ValueError) as error:
-        reason = error_reason(error, with_path=True).removeprefix(f"{hide_secrets(listing)}: ")
+        reason = _reason(error, listing)
         if "HTTP status 404" in reason or isinstance(error, FileNotFoundError):
             raise UsageError(
                 f"there is no such crawl as {listing.split('/')[-2]}: {listing} does not exist; "
@@ -458,3 +488,16 @@ def _crawl_paths(listing: str, endings: tuple[str, ...], network: NetworkOptions
             kind = endings[0].removeprefix(".").upper()
             raise C4pipeError(f"{listing} is no list of {kind} files: it has {path[:200]!r}")
     return paths
+
+
+def _listing(listing: str, network: NetworkOptions, on_wait: OnWait | None) -> str:
+    """Returns the text of a list. Raises OSError or ValueError where it can't be read."""
+    # Few tries, since the user waits: a wrong address is reported within half a minute.
+    seconds = min(600, network.file_seconds)
+    limits = replace(network, tries=min(5, network.tries), file_seconds=seconds, file_bytes=_LISTING_CAP)
+    with InputOpener(limits, on_wait).open(listing) as stream:
+        return decode_text(read_content(stream, listing, _LISTING_CAP))
+
+
+def _reason(error: Exception, listing: str) -> str:
+    return error_reason(error, with_path=True).removeprefix(f"{hide_secrets(listing)}: ")

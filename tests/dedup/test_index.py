@@ -1,6 +1,8 @@
 """The index of a corpus: hashes of its URLs and of the spans of its final texts; the same bytes however it is made."""
 
+import hashlib
 import shutil
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +10,10 @@ import pytest
 
 from c4pipe.corpus.opened import open_corpus
 from c4pipe.dedup import shuffle
-from c4pipe.dedup.known import SPANS, URLS, KnownHashes, find_known, read_index
+from c4pipe.dedup.known import CONTENT, FORMAT, INDEX, SPANS, URLS, VERSION, Known, KnownHashes, find_known, read_index
 from c4pipe.errors import DamagedFileError, LostDataError, UsageError
 from c4pipe.filters.hashes import normalise_url, url_key
-from c4pipe.io.json_files import write_json
+from c4pipe.io.json_files import write_checked_json, write_json
 from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.index import write_index
 from c4pipe.jobs.options import DedupOptions
@@ -148,3 +150,22 @@ def test_an_index_that_can_not_be_used(corpus: Path, tmp_path: Path) -> None:
         UsageError, match=r"the spans of its index are unit sentence, size 3, .* and those of the recipe"
     ):
         find_known([corpus], RECIPE.change("repeated_span", size=4))
+
+
+def test_a_worker_holds_a_digest_of_each_bucket_and_no_more(tmp_path: Path) -> None:
+    """A hundred crawls have 600,000 buckets: as a hundred lists of JSON they would take 213 MB in each worker."""
+    count, known = 4096, []
+    for number in range(5):
+        buckets = [{"rows": 9, "sha256": f"{each:064x}"} for each in range(count)]
+        index = {"format": FORMAT, "version": VERSION, "shards": "0" * 64, "compared": {}, "buckets": {SPANS: buckets}}
+        path = tmp_path / f"{number}" / INDEX / CONTENT
+        path.parent.mkdir(parents=True)
+        write_checked_json(path, index)
+        known.append(Known(str(tmp_path / f"{number}"), hashlib.sha256(path.read_bytes()).hexdigest()))
+    KnownHashes(known[:1])
+    tracemalloc.start()
+    hashes = KnownHashes(known)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 5 * count * 40
+    assert hashes

@@ -121,6 +121,7 @@ SMALL = {
     "peers.py": "--pages 15 --rounds 1 --only decode,build-tfds,build-tfds-2,build-c4,clean-tfds,clean-c4,clean-gopher",
     "training_peers.py": "--pages 15 --pieces 400 --rounds 1 --only c4pipe-spans,c4pipe-masked,c4pipe-read",
     "near_peers.py": "--pages 200 --words 30 --rounds 1 --only c4pipe",
+    "many_crawls.py": "--files 2 --known 2",
     "near_scale.py": "--files 2 --pages 20",
     "scale.py": "--files 2 --spans 500",
     "objectives.py": "--pages 15 --pieces 400",

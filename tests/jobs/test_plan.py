@@ -1,8 +1,11 @@
 """What a build will take: the estimates, what they are measured on, and what is said where that can't be."""
 
+import gzip
 import io
+import json
 import random
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +13,13 @@ import pytest
 from rich.console import Console
 
 from c4pipe.cli import main
-from c4pipe.cli.plan import plan_table
+from c4pipe.cli.plan import crawls_table, plan_table, times_table
 from c4pipe.io.streams import InputOpener
 from c4pipe.io.words import format_size
-from c4pipe.jobs.plan import Cost, Plan, Sizes, spread
+from c4pipe.jobs.plan import Cost, CrawlsPlan, Plan, Sizes, spread
 from c4pipe.wet.inputs import InputFile
 from tests.helpers.crawls import CRAWL, LISTS, QUICK, SAMPLES, build, made_crawl, sample_pages
+from tests.helpers.documents import page
 from tests.helpers.near_crawls import divided, made_texts, pages_of
 from tests.helpers.web import serve
 from tests.helpers.wet import record
@@ -226,7 +230,7 @@ def test_input_without_a_page_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     )
 
 
-@pytest.mark.parametrize("option", ["--cores", "--measure"])
+@pytest.mark.parametrize("option", ["--cores", "--measure", "--nodes"])
 def test_none_at_all_is_wrong(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert plan(str(SAMPLES[0]), option, "0") == 2
     assert f"{option} 0" in capsys.readouterr().err
@@ -246,3 +250,116 @@ def test_a_part_of_a_file_from_a_server() -> None:
         assert sources.size(f"{web.url}/a") == len(data)
         for first, length in ((0, 10), (1, 20_000), (20_000, 30_000), (49_999, 1), (40_000, 99_999)):
             assert sources.read_range(f"{web.url}/a", first, length) == data[first : first + length]
+
+
+def made_crawls(*names: str) -> dict[str, bytes]:
+    """Crawls of four files each, and the list of them and of one without files; the newest comes first there."""
+    files = dict[str, bytes]()
+    for name in names:
+        made = {path.replace(CRAWL, name).replace("wet/", f"wet/{name}-"): data for path, data in made_crawl(4).items()}
+        listing = made.pop(f"crawl-data/{name}/wet.paths.gz")
+        paths = gzip.decompress(listing).decode().replace(CRAWL, name).replace("wet/", f"wet/{name}-")
+        files |= {**made, f"crawl-data/{name}/wet.paths.gz": gzip.compress(paths.encode())}
+    listed = [{"id": name} for name in sorted({*names, "CC-MAIN-2012"}, reverse=True)]
+    return {**files, "collinfo.json": json.dumps(listed).encode()}
+
+
+YEAR = ("CC-MAIN-2098-50", "CC-MAIN-2099-01", "CC-MAIN-2099-05")
+
+
+@pytest.fixture(scope="module")
+def crawls() -> Iterator[str]:
+    """The URL of a server with three crawls."""
+    with serve(made_crawls(*YEAR)) as web:
+        yield web.url
+
+
+def test_a_pattern_names_the_crawls_of_the_list(crawls: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert plan("CC-MAIN-2099-*", "--source", crawls, "--cores", "2", "--nodes", "3", "--price", "7200") == 0
+    told = capsys.readouterr().out
+    rows = rows_of(told)
+    assert [name for name in rows if name.startswith("CC-")] == list(YEAR[1:])
+    assert rows["one machine of 2 cores"]
+    assert rows["Slurm, 3 machines"]
+    assert "price: " in told
+    assert plan("CC-MAIN-2099-01", "CC-MAIN-2098-50", "--source", crawls) == 0
+    assert [name for name in rows_of(capsys.readouterr().out) if name.startswith("CC-")] == list(YEAR[:2])
+    assert plan("CC-MAIN-2098-*", "--source", crawls) == 0  # one crawl has the table of one crawl
+    assert rows_of(capsys.readouterr().out)["files"] == "4"
+
+
+def test_whole_files_as_slices_give_what_the_build_of_all_crawls_gives(
+    crawls: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = build(tmp_path / "work", tmp_path / "corpus", YEAR[:2], crawls, index=True)
+    index = sum(path.stat().st_size for path in (tmp_path / "corpus" / "_index").iterdir())
+    assert plan(YEAR[0], YEAR[1], "--source", crawls) == 0
+    cells = rows_of(capsys.readouterr().out)["all"].split(" | ")
+    assert cells[3:5] == [format_size(sum(shard["bytes"] for shard in made["shards"])), format_size(index)]
+
+
+@pytest.mark.parametrize("source", [None, "mirror"])
+def test_a_list_of_crawls_that_cannot_be_had(
+    source: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("c4pipe.io.downloads.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("c4pipe.wet.inputs.CRAWLS", "http://127.0.0.1:9/collinfo.json")
+    assert plan("CC-MAIN-2099-*", *(["--source", str(tmp_path)] if source else [])) == 3
+    told = capsys.readouterr().err
+    where = f"{tmp_path}/collinfo.json" if source else "http://127.0.0.1:9/collinfo.json"
+    assert f"the list of crawls {where} can't be read: " in told
+    assert "; name the crawls one by one, such as CC-MAIN-2025-05 CC-MAIN-2025-08" in told
+
+
+def test_a_pattern_of_no_crawl(crawls: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert plan("CC-MAIN-2077-*", "--source", crawls) == 2
+    listing = f"{crawls}/collinfo.json"
+    assert (
+        f"CC-MAIN-2077-*: no crawl of {listing} has such a name; the newest of 4 is CC-MAIN-2099-05"
+        in capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("listing", [b"[{}]", b"{", b"[1]", b"<html>", b"\xff"])
+def test_a_list_that_is_none(listing: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    with serve({"collinfo.json": listing}) as web:
+        assert plan("CC-MAIN-2099-*", "--source", web.url) == 3
+    assert f"not measured: the list of crawls {web.url}/collinfo.json can't be read: " in capsys.readouterr().err
+
+
+def test_a_crawl_that_cannot_be_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    files = {path: data for path, data in made_crawls(*YEAR).items() if "wet.gz" not in path}
+    with serve(files) as web:
+        assert plan(*YEAR, "--source", web.url) == 3
+    assert "c4pipe: not measured: " in capsys.readouterr().err
+
+
+def test_later_months_read_the_indexes_of_earlier_months() -> None:
+    """By hand: 1, 2 and 3 times 1000 stored bytes, of which 1000 cost 2.5 s of CPU and make 23 MB of index."""
+    cost = replace(COST, index_bytes=23_000_000, index_seconds=0.25)
+    sizes = [Sizes(1, (1000 * number,)) for number in (1, 2, 3)]
+    made = CrawlsPlan({name: Plan(4, 1, size, cost) for name, size in zip(YEAR, sizes, strict=True)})
+    assert [made.known_bytes(name) for name in YEAR] == [0, 23e6, 69e6]
+    assert [made.cpu_seconds(name) for name in YEAR] == [(2, 0.5, 0.25), (4, 1.2, 0.5), (6, 2.1, 0.75)]
+    assert [made.disk_bytes(name) - made.crawls[name].disk_bytes for name in YEAR] == [
+        23e6,
+        23e6 + 460 + 46e6,
+        69e6 + 3 * 460 + 69e6,
+    ]
+    assert made.wall_seconds() == pytest.approx((3.0, 0.95, 0.375))
+    assert made.wall_seconds(3) == pytest.approx((1.0, 0.95, 0.375))
+    assert made.wall_seconds(3, 3) == pytest.approx((1.0, 0.95 / 3, 0.125))
+
+
+def test_the_tables_of_crawls_are_those_of_the_page_and_fit_into_80_columns() -> None:
+    cost = Cost(8, 64_000_000, 18_077, 10**9, 3000, 140_000, 0, 2.1, 0.4, True, 1.0, 7_090_000, {"parquet": 3_330_000})
+    cost = replace(cost, index_bytes=520_000, index_seconds=0.2)
+    weeks = ("05", "08", "13")
+    made = CrawlsPlan({f"CC-MAIN-2025-{week}": Plan(64, 90_000, Sizes(90_000, (93_000_000,)), cost) for week in weeks})
+    tables = []
+    for table in (crawls_table(made), times_table(made, 16)):
+        console = Console(file=io.StringIO(), width=80)
+        console.print(table)
+        text = console.file.getvalue()  # type: ignore[attr-defined]
+        tables.append("\n".join(line.rstrip() for line in text.splitlines()))
+    assert "\n\n".join(tables) in page("docs/crawl.md")
