@@ -3,6 +3,7 @@
 build_corpus       WET files to a corpus
 clean_files        job 1 alone: WET files to work files
 dedup_files        job 2 alone: work files to a corpus
+add_files          work files to a new part of a finished corpus
 import_text        other text to a corpus: Parquet, JSON Lines, plain text
 open_corpus        a finished corpus: its manifest, counts and shards
 Cleaner            the filters of a recipe on any text
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from c4pipe.filters.checked_page import CheckedPage
     from c4pipe.filters.rule import Between, LineRule, PageRule
     from c4pipe.inspect.overlap import FileOverlap, Match, Overlap, find_overlap
-    from c4pipe.jobs.api import build_corpus, clean_files, dedup_files, explain_text, import_text
+    from c4pipe.jobs.api import add_files, build_corpus, clean_files, dedup_files, explain_text, import_text
     from c4pipe.recipes.recipe import Recipe
     from c4pipe.runners.events import ProgressEvent
     from c4pipe.tokens import write_token_files
@@ -61,6 +62,7 @@ __all__ = [
     "RuleVerdict",
     "UsageError",
     "__version__",
+    "add_files",
     "build_corpus",
     "clean_files",
     "dedup_files",
@@ -87,6 +89,7 @@ _MODULES = {
     "ProgressEvent": "c4pipe.runners.events",
     "Recipe": "c4pipe.recipes.recipe",
     "RuleVerdict": "c4pipe.clean.evaluate",
+    "add_files": "c4pipe.jobs.api",
     "build_corpus": "c4pipe.jobs.api",
     "clean_files": "c4pipe.jobs.api",
     "dedup_files": "c4pipe.jobs.api",

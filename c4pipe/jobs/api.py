@@ -10,10 +10,11 @@ from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.options import PathArgument, comma_separated, takes_options
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import format_count, short_repr
+from c4pipe.jobs.add import add
 from c4pipe.jobs.build import build, plan_build
 from c4pipe.jobs.clean import clean, plan_clean
 from c4pipe.jobs.dedup import dedup, plan_dedup
-from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions, ImportOptions
+from c4pipe.jobs.options import AddOptions, BuildOptions, CleanOptions, DedupOptions, ImportOptions
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.events import Progress
 from c4pipe.wet.inputs import Missing
@@ -83,6 +84,20 @@ def dedup_files(options: DedupOptions) -> Corpus:
     """
     progress = Progress(options.progress)
     dedup(plan_dedup(options), progress)
+    return open_corpus(options.folder)
+
+
+@takes_options(AddOptions)
+def add_files(options: AddOptions) -> Corpus:
+    """Adds the pages of work folders to a finished corpus, without what the corpus has. The command `c4pipe add`.
+
+    Of work files that are a part of the corpus already, nothing is added.
+
+    {options}
+
+    The returned corpus is the whole one; the errors are those of `build_corpus`.
+    """
+    add(options, Progress(options.progress))
     return open_corpus(options.folder)
 
 

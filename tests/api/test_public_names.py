@@ -31,6 +31,7 @@ PUBLIC = [
     "RuleVerdict",
     "UsageError",
     "__version__",
+    "add_files",
     "build_corpus",
     "clean_files",
     "dedup_files",
