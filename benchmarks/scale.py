@@ -32,17 +32,19 @@ COMMON = 1_000_000
 """The number of spans that occur in several files."""
 
 
-def make_work(folder: Path, files: int, spans: int, repeated: float, unit: int, dropped: int = 0) -> None:
+def make_work(
+    folder: Path, files: int, spans: int, repeated: float, unit: int, dropped: int = 0, first: int = 0
+) -> None:
     """Writes work files with `spans` spans each, of sentences of `unit` bytes; the share `repeated` is common.
 
-    Each file has `dropped` tombstones.
+    Each file has `dropped` tombstones. `first` is the number of the first file; a number stands for its pages.
     """
     folder.mkdir(parents=True, exist_ok=True)
     common = np.random.default_rng(1).integers(0, 2**64 - 1, COMMON, dtype=np.uint64)
     draw = np.random.default_rng(2)
     letters = draw.integers(97, 123, (10_000, unit - 2)).astype(np.uint8)
     sentences = [bytes(row).decode().capitalize() + "." for row in letters]
-    for number in range(files):
+    for number in range(first, first + files):
         target = folder / f"CC-MAIN-20990101000000-20990101030000-{number:05}.warc.wet.gz.parquet"
         if not target.exists():
             _make_file(target, number, max(1, spans // (UNITS - 2)), common, repeated, sentences, dropped)
