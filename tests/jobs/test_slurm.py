@@ -1,6 +1,7 @@
 """`--runner slurm` and `status`, on a real Slurm of two nodes that share no /tmp."""
 
 import gzip
+import json
 import os
 import shutil
 import signal
@@ -145,6 +146,17 @@ def test_one_command_makes_the_corpus_of_a_local_run(cluster: Cluster, folder: P
     assert "out is a complete corpus" in status(cluster, "out/_work")[1]
     assert submit(cluster, "build", "crawl", "--output", "out").returncode == 0
     assert cluster.queue() == []
+
+
+def test_what_known_corpora_have_is_left_out(cluster: Cluster, folder: Path) -> None:
+    first = f"crawl/{min(path.name for path in (cluster.shared / 'crawl').iterdir())}"
+    known = ["--known", "first"]
+    assert c4pipe(cluster, "build", first, "--output", "first", "--workers", "1", "--index").returncode == 0
+    assert c4pipe(cluster, "build", "crawl", "--output", "rest", "--workers", "1", *known).returncode == 0
+    assert submit(cluster, "build", "crawl", "--output", "out", *known).returncode == 0
+    cluster.wait()
+    assert corpus(cluster, "out") == corpus(cluster, "rest")
+    assert json.loads((folder / "manifest.json").read_bytes())["counts"]["pages.dropped.known_url"] > 0
 
 
 def test_failed_tasks_stop_dedup_and_are_submitted_again_alone(
