@@ -14,6 +14,7 @@ import hashlib
 import json
 import mmap
 import re
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from math import exp, frexp
@@ -34,7 +35,7 @@ _ADDED = 1e-5  # fastText adds it to each probability before it takes the logari
 _DIGITS = 9  # more than fastText has
 _SIGMOID_STEPS, _SIGMOID_LIMIT = 512, 8  # of fastText's table
 
-_MAGIC = b"c4pipe classifier 1\n"  # of a file of products
+_MAGIC = f"c4pipe classifier 1, {sys.byteorder}\n".encode()  # of a file of products
 _START = len(_MAGIC) + 65  # of what has the digest before it
 _ALIGNMENT = 64  # bytes, of the products in their file
 
@@ -96,7 +97,7 @@ class Products(NamedTuple):
         return cls(**head, table=table, bucket_rows=rows, dictionary=data[place + table.nbytes + rows.nbytes :])
 
     def write(self, target: Path) -> None:
-        """Writes the products into a new file, for this machine and others of its byte order. Raises OSError."""
+        """Writes the products into a new file, which machines of this byte order can read. Raises OSError."""
         arrays = {"table": self.table, "bucket_rows": self.bucket_rows}
         values = {name: value for name, value in self._asdict().items() if name not in (*arrays, "dictionary")}
         head = json.dumps(values | {name: array.size for name, array in arrays.items()}).encode()
