@@ -11,6 +11,7 @@ user's cache, as in benchmarks/peers.py.
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -145,7 +146,9 @@ def theirs(recipe: str, python: Path, given: Path, lists: Path, folder: Path) ->
     if peer == "datatrove":
         arguments = [recipe, *arguments, lists / str(bad_words_file("en")), lists / BLOCKED_FOLDER]
     command = [python, script, *arguments]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    # datatrove copies each model into huggingface_hub's folder for assets, by default in the user's cache
+    environ = {**os.environ, "HF_ASSETS_CACHE": str(folder / "assets")}
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, env=environ)
     if done.returncode:
         raise SystemExit(f"{peer} failed:\n{done.stderr[-4000:]}")
     rows = map(json.loads, out.read_text(encoding="utf-8").splitlines())

@@ -30,13 +30,15 @@ def run(options: IndexOptions) -> None:
     """Writes the index, and prints what it has."""
     start_workers(options.workers, options.runner)
     from c4pipe.cli.progress import make_progress
+    from c4pipe.dedup.known import ROWS
     from c4pipe.jobs.index import write_index
 
     index = write_index(options.corpus, options, make_progress(options))
     if not options.quiet:
-        counts = {kind: sum(each["hashes"] for each in buckets) for kind, buckets in index["buckets"].items()}
-        found = " and ".join(f"{number:,} {kind}" for kind, number in counts.items())
-        note(f"the index of {options.corpus} has {found}: {format_count(8 * sum(counts.values()), 'byte')}")
+        counts = {kind: sum(each["rows"] for each in buckets) for kind, buckets in index["buckets"].items()}
+        found = ", ".join(f"{number:,} {kind}" for kind, number in counts.items())
+        size = sum(number * ROWS[kind].itemsize for kind, number in counts.items())
+        note(f"the index of {options.corpus} has {found}: {format_count(size, 'byte')}")
 
 
 COMMAND = Command(IndexOptions, run, examples=("c4pipe index corpus",))

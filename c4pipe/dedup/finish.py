@@ -21,9 +21,9 @@ from c4pipe.dedup import near_duplicates, write
 from c4pipe.dedup.near_duplicates import Copies, NearDuplicates
 from c4pipe.dedup.near_pages import COPIED_HOSTS, HOSTS, NEAR_DUPLICATES, STAYED, STAYING
 from c4pipe.dedup.removals import JOINED, Removals, joined_copies, most_repeated
-from c4pipe.dedup.shuffle import CHANGES, KNOWN_URLS, MARKS, PAGES, REMOVED_SPANS, STALE_CAPTURES, Sent
+from c4pipe.dedup.shuffle import CHANGES, KNOWN_PAGES, KNOWN_URLS, MARKS, PAGES, REMOVED_SPANS, STALE_CAPTURES, Sent
 from c4pipe.dedup.step import DedupPlan, DedupStep, Made, Received, RowStep, rows_of
-from c4pipe.filters.corpus_rules import KNOWN_URL, NearDuplicate, RepeatedSpan, StaleCapture
+from c4pipe.filters.corpus_rules import KNOWN_FACTS, KNOWN_NEAR, KNOWN_URL, NearDuplicate, RepeatedSpan, StaleCapture
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.language import DROPPED_LANGUAGE, UNKNOWN, Language
 from c4pipe.filters.lists import Lists, find_lists
@@ -295,7 +295,7 @@ class FinishPages(DedupStep):
     def run(self, received: Received) -> Iterator[Made]:
         """Finishes the pages of a group, and sends them to their shards."""
         stale, near = received.rows(STALE_CAPTURES), self._near(received)
-        known = received.rows(KNOWN_URLS)
+        known = {KNOWN_URL: received.rows(KNOWN_URLS), KNOWN_NEAR: received.rows(KNOWN_PAGES)}
         copies = Copies(received.rows(STAYING)) if COPIES_COLUMN in self._plan.rules.columns else None
         group = GroupFinisher(self._finisher, self._plan.span, received.rows(MARKS), received.rows(CHANGES))
         shown_examples: list[Example] = []
@@ -306,9 +306,9 @@ class FinishPages(DedupStep):
             if len(near.rows(file)):
                 hosts.append(near_duplicates.host_pairs(*near.urls(storage_path(path), file)))
             shown = SmallestKeys() if path in self._shown else None
-            of_known = rows_of(known, file)
-            rows = np.setdiff1d(rows_of(stale, file), of_known)
-            passed = {StaleCapture.name: rows, KNOWN_URL: of_known, NearDuplicate.name: near.rows(file)}
+            of_known = {reason: rows_of(rows, file) for reason, rows in known.items()}
+            rows = np.setdiff1d(rows_of(stale, file), np.concatenate([*of_known.values()]))
+            passed = {StaleCapture.name: rows, **of_known, NearDuplicate.name: near.rows(file)}
             for pages in self._finish_file(file, storage_path(path), passed, near, group, shown):
                 held.append(copies.fill(pages) if copies else pages)
                 held_bytes += pages.nbytes
@@ -342,9 +342,12 @@ class FinishPages(DedupStep):
     ) -> Iterator[pa.Table]:
         """Yields the finished pages of a work file; `passed` has the rows that are passed over, by the reason."""
         with self._finisher.audit(self._plan.keep_dropped, path.name.removesuffix(".parquet")) as dropped:
-            for reason in (NearDuplicate.name, KNOWN_URL):
-                if len(passed[reason]):  # without the pages that job 1 has dropped
-                    number = sum(map(len, read_stale(path, ["page_key"], passed[reason])))
+            numbers = {NearDuplicate.name: len(passed[NearDuplicate.name])}
+            for fact in KNOWN_FACTS:
+                if len(passed[fact]):  # job 1 has dropped some of these pages
+                    numbers[fact] = sum(map(len, read_stale(path, ["page_key"], passed[fact])))
+            for reason, number in numbers.items():
+                if number:
                     group.counts[f"pages.dropped.{reason}"] += number
                     group.counts[f"pages.dropped.{StaleCapture.name}"] -= number  # all are counted as stale below
             columns, rows = [*page_columns(self._plan.rules), "span_hashes"], np.concatenate([*passed.values()])
@@ -357,9 +360,11 @@ class FinishPages(DedupStep):
             if dropped:
                 further = [EXTRA] if self._plan.rules.columns else []
                 columns = ["page_key", "url", "timestamp", "text", *further]
-                for reason, add in ((StaleCapture.name, dropped.add_stale), (KNOWN_URL, dropped.add_known)):
+                for pages in read_stale(path, columns, passed[StaleCapture.name]):
+                    dropped.add_stale(pages)
+                for reason in KNOWN_FACTS:
                     for pages in read_stale(path, columns, passed[reason]):
-                        add(pages)
+                        dropped.add_known(pages, reason)
                 for pages in near.pages(path, passed[NearDuplicate.name], further):
                     dropped.add_near(pages)
                 dropped.finish()

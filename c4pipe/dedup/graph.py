@@ -14,7 +14,7 @@ from c4pipe.dedup.falling_pages import PageSource, keep_copies, newest_pages
 from c4pipe.dedup.finish import CountRepeats, FinishPages, finisher_of
 from c4pipe.dedup.known import URLS as URLS_OF_INDEX
 from c4pipe.dedup.known import KnownHashes
-from c4pipe.dedup.near_duplicates import CountHosts, find_near_duplicates
+from c4pipe.dedup.near_duplicates import CountHosts, find_known_pages, find_near_duplicates
 from c4pipe.dedup.occurrences import FindRepeats, ReadSpans
 from c4pipe.dedup.shuffle import KNOWN_URLS, STALE_CAPTURES, URLS
 from c4pipe.dedup.step import FILES, DedupPlan, DedupStep, Files, Made, Received, pages_can_fall
@@ -60,9 +60,12 @@ def _finish_pages(graph: Graph, files: Output, plan: DedupPlan, shown: Collectio
     """Adds the steps up to the finished pages, and returns the outputs of the last one."""
     urls = graph.add("Read URLs", ReadUrls(plan), files)
     newest = graph.add("Find stale captures", FindStaleCaptures(plan), urls["urls"])
-    stale, known = newest["stale_captures"], [newest["known_urls"]] if plan.known else []
+    stale, known = [newest["stale_captures"]], [newest["known_urls"]] if plan.known else []
+    if plan.known and plan.near and plan.near.within == "corpus":
+        pages = find_known_pages(graph, files, stale[0], plan)
+        stale, known = [*stale, pages["stale_captures"]], [*known, pages["known_pages"]]
     near = find_near_duplicates(graph, files, stale, plan) if plan.near else ()
-    spans = graph.add("Read spans", ReadSpans(plan), files, stale, *near[:1])
+    spans = graph.add("Read spans", ReadSpans(plan), files, *stale, *near[:1])
     bits = plan.span_bits if pages_can_fall(plan.rules) else 0
     find = FindRepeats(plan.spill, plan.group, plan.moves_survivors, bits, plan.known)
     found = graph.add("Find repeated spans", find, spans["spans"])
@@ -72,10 +75,10 @@ def _finish_pages(graph: Graph, files: Output, plan: DedupPlan, shown: Collectio
         marks = [first, *changes]
         if bits:
             source = PageSource(plan.spill, plan.span.size, bits, partial(finisher_of, plan), newest_pages)
-            marks += keep_copies(graph, [files, stale, *near[:1]], marks, found["holders"], source)
+            marks += keep_copies(graph, [files, *stale, *near[:1]], marks, found["holders"], source)
     else:
         marks = [spans["marks"], found["marks"]]
-    return graph.add("Finish pages", FinishPages(plan, shown), files, stale, *known, *near, *marks)
+    return graph.add("Finish pages", FinishPages(plan, shown), files, *stale, *known, *near, *marks)
 
 
 class ReadUrls(DedupStep):

@@ -12,9 +12,12 @@ from c4pipe.clean.file_cleaner import PageKeeper
 from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.dedup.known import (
+    BANDS,
     CONTENT,
     FORMAT,
+    HASH,
     INDEX,
+    ROWS,
     SPANS,
     URLS,
     VERSION,
@@ -23,12 +26,16 @@ from c4pipe.dedup.known import (
     bucket_path,
     compared_by,
     digest_of_shards,
+    sketched_bands,
+    smallest_of_each,
 )
+from c4pipe.dedup.near_pages import BAND_ROW
 from c4pipe.dedup.shuffle import Shuffle, bucket_bits
 from c4pipe.dedup.step import Made, Received, RowStep
 from c4pipe.errors import C4pipeError, LostDataError
 from c4pipe.filters.checked_page import CheckedPage, RuleTools
-from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
+from c4pipe.filters.corpus_rules import NearDuplicate
+from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW, Rows
 from c4pipe.filters.language import Guess
 from c4pipe.filters.lists import Lists
 from c4pipe.io.atomic import write_bytes
@@ -41,10 +48,10 @@ from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.graph import Graph
 from c4pipe.wet.page import Page
 
-_HASH = np.dtype([("hash", "<u8")])
 _SHUFFLES = {
-    URLS: Shuffle("index_urls", "hashes of URLs, to their bucket of the index", _HASH),
-    SPANS: Shuffle("index_spans", "hashes of spans, to their bucket of the index", _HASH),
+    URLS: Shuffle("index_urls", "hashes of URLs, to their bucket of the index", ROWS[URLS]),
+    SPANS: Shuffle("index_spans", "hashes of spans, to their bucket of the index", ROWS[SPANS]),
+    BANDS: Shuffle("index_bands", "bands of signatures, to their bucket of the index", ROWS[BANDS]),
 }
 _SHARD, _BUCKET = "shard", "bucket"  # outputs with the elements that are given
 
@@ -70,9 +77,13 @@ class IndexPlan:
     @classmethod
     def of(cls, corpus: Corpus) -> "IndexPlan":
         """Plans the index of a corpus: as many buckets as a deduplication of as many URLs and spans would have."""
-        rows = {URLS: (corpus.pages, URL_ROW), SPANS: (corpus.counts.get("units.kept", 0), SPAN_ROW)}
-        bits = {kind: bucket_bits(rows[kind][0], rows[kind][1].itemsize) for kind in compared_by(corpus.recipe)}
-        manifest = corpus.manifest
+        compared, manifest = compared_by(corpus.recipe), corpus.manifest
+        rows = {
+            URLS: (corpus.pages, URL_ROW),
+            SPANS: (corpus.counts.get("units.kept", 0), SPAN_ROW),
+            BANDS: (corpus.pages * compared.get(BANDS, {}).get("bands", 0), BAND_ROW),
+        }
+        bits = {kind: bucket_bits(rows[kind][0], rows[kind][1].itemsize) for kind in compared}
         return cls(str(corpus.path), manifest["recipe"], digest_of_shards(manifest), bits)
 
     @cached_property
@@ -110,7 +121,7 @@ def index_shards(flow: Flow, shards: Sequence[Shard], plan: IndexPlan) -> None:
 
 
 class HashPages(RowStep):
-    """A shard -> the hashes of its URLs and spans, by bucket. The hashes are those that job 1 makes of a page."""
+    """A shard -> its URLs, spans and bands, by bucket. The hashes are those that job 1 makes of a page."""
 
     def __init__(self, plan: IndexPlan) -> None:
         self.sends = tuple(_SHUFFLES[kind] for kind in plan.bits)
@@ -120,40 +131,45 @@ class HashPages(RowStep):
     def setup(self) -> None:
         super().setup()
         recipe = self._plan.rules
+        if BANDS not in self._plan.bits and recipe.find(NearDuplicate):
+            recipe = recipe.without(NearDuplicate.name)  # signatures take long
         self._tools, self._keeper = RuleTools(list(recipe.rules()), Lists()), PageKeeper(recipe)
 
     def run(self, received: Received) -> Iterator[Made]:
         """Reads a shard."""
         (shard,) = received.given(_SHARD)
-        hashes: dict[str, list[Any]] = {URLS: [np.empty(0, np.uint64)], SPANS: [np.empty(0, np.uint64)]}
+        found: dict[str, list[Rows]] = {kind: [np.empty(0, rows)] for kind, rows in ROWS.items()}
         for table in read_tables(shard, ["url", "text"]):
             for url, text in zip(table["url"].to_pylist(), table["text"].to_pylist(), strict=True):
                 page = CheckedPage(Page(url, "", ""), self._tools, text.split("\n"))
                 page.as_crawled = False
                 page.__dict__["guess"] = Guess(shard.language, 1.0)  # the language is known: it is not detected again
-                hashes[URLS].append(np.array([page.url_key], np.uint64))
-                hashes[SPANS].append(self._keeper.keep(page, None).span_hashes)
+                kept = self._keeper.keep(page, None)
+                found[URLS].append(np.array([page.url_key], np.uint64).view(HASH))
+                found[SPANS].append(kept.span_hashes.view(HASH))
+                if len(kept.band_hashes):
+                    found[BANDS].append(sketched_bands(np.array([kept.band_hashes]), np.array([kept.minima])))
         for kind, bits in self._plan.bits.items():
-            yield _SHUFFLES[kind].to_buckets(np.unique(np.concatenate(hashes[kind])).view(_HASH), bits)
+            yield _SHUFFLES[kind].to_buckets(smallest_of_each(np.unique(np.concatenate(found[kind]))), bits)
 
 
 class WriteBucket(RowStep):
-    """The hashes of a bucket -> its file; a report."""
+    """The rows of a bucket -> its file; a report."""
 
     def __init__(self, plan: IndexPlan, kind: str) -> None:
         super().__init__(plan.spill)
         self._plan, self._kind = plan, kind
 
     def run(self, received: Received) -> Iterator[Made]:
-        """Writes the hashes in their order, each once."""
-        hashes = np.unique(received.rows(_SHUFFLES[self._kind])["hash"])
+        """Writes the rows in their order, each once."""
+        rows = smallest_of_each(np.unique(received.rows(_SHUFFLES[self._kind])))
         path = bucket_path(self._plan.folder, self._kind, received.key, 1 << self._plan.bits[self._kind])
-        data = hashes.astype("<u8").tobytes()
+        data = rows.tobytes()
         try:
             write_bytes(path, data)
         except OSError as error:
             raise C4pipeError(f"{path} can't be written: {error_reason(error)}") from error
-        bucket = Bucket(hashes=len(hashes), sha256=hashlib.sha256(data).hexdigest())
+        bucket = Bucket(rows=len(rows), sha256=hashlib.sha256(data).hexdigest())
         yield {self._kind: [(received.key, bucket)]}
 
 

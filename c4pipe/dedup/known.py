@@ -1,7 +1,8 @@
 """Known corpora: by the index of a finished corpus, job 2 leaves out of a new corpus what the finished corpus has.
 
-An index has a hash of each URL, and of each span of the final texts. A bucket is a file of the hashes with the same
-first bits, sorted, 8 bytes each. A reader holds one bucket at a time.
+An index has a hash of each URL, and of each span of the final texts. If the recipe looks for near-duplicates in the
+whole corpus, the index also has the bands of signatures. A bucket is a file of the rows whose hashes begin with the
+same bits, sorted. A reader holds one bucket at a time.
 """
 
 import hashlib
@@ -17,13 +18,17 @@ from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.manifest import Manifest
 from c4pipe.corpus.opened import no_manifest
 from c4pipe.errors import DamagedFileError, UsageError
-from c4pipe.filters.corpus_rules import RepeatedSpan
+from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan
+from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.hashes import U64
+from c4pipe.filters.minhash import U16
 from c4pipe.filters.page_size import FewSentences
 from c4pipe.io.json_files import Digest, choice, decode_checked_json, parse_json, shown
 from c4pipe.io.paths import StoragePath, read_file, storage_path
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
+
+Mask = npt.NDArray[np.bool_]
 
 INDEX = "_index"
 """The folder of the index, inside a corpus."""
@@ -33,14 +38,24 @@ CONTENT = "index.json"
 
 FORMAT, VERSION = "c4pipe index", 1
 
-URLS, SPANS = "urls", "spans"
+URLS, SPANS, BANDS = "urls", "spans", "bands"
 """The kinds of hashes in an index."""
+
+HASH = np.dtype([("hash", "<u8")])
+SKETCHED_BAND = np.dtype([("hash", "<u8"), ("sketch", "<u8"), ("sketch_end", "<u8")])
+"""A band of a signature: its hash, and the sketch of the signature, the last bit of each of its first 128 numbers."""
+
+ROWS = {URLS: HASH, SPANS: HASH, BANDS: SKETCHED_BAND}
+"""The rows of an index, by kind."""
+
+MOST_PAGES = 4
+"""The most signatures with one band that an index has: those of the smallest sketches."""
 
 
 class Bucket(TypedDict):
-    """A file of hashes: the number of its hashes, and its digest."""
+    """A file of rows: the number of its rows, and its digest."""
 
-    hashes: int
+    rows: int
     sha256: Digest
 
 
@@ -61,7 +76,27 @@ def compared_by(recipe: Recipe) -> dict[str, dict[str, Any]]:
         compared[SPANS] = {"unit": span.unit, "size": span.size, "whitespace": span.whitespace}
         if span.unit == "sentence" and (sentences := recipe.find(FewSentences)):
             compared[SPANS]["model"] = sentences.model
+    if (near := recipe.find(NearDuplicate)) and near.within == "corpus":
+        compared[BANDS] = {"ngram": near.ngram, "bands": near.bands, "rows": near.rows}
     return compared
+
+
+def sketched_bands(bands: U64, minima: U16) -> Rows:
+    """Returns the SKETCHED_BAND rows of pages, page by page, given their band hashes and short minima by page."""
+    bits = np.zeros((len(minima), 128), np.uint8)
+    bits[:, : minima.shape[1]] = minima[:, :128] & 1
+    sketches = np.packbits(bits, axis=1).view("<u8")
+    rows = np.empty(bands.size, SKETCHED_BAND)
+    rows["hash"] = bands.reshape(-1)
+    for number, name in enumerate(("sketch", "sketch_end")):
+        rows[name] = np.repeat(sketches[:, number], bands.shape[1])
+    return rows
+
+
+def smallest_of_each(rows: Rows) -> Rows:
+    """Returns the first MOST_PAGES of the sorted rows of each hash."""
+    first = np.searchsorted(rows["hash"], rows["hash"])
+    return rows[np.arange(len(rows)) - first < MOST_PAGES]
 
 
 def digest_of_shards(manifest: Manifest) -> str:
@@ -102,8 +137,8 @@ def read_index(corpus: StoragePath) -> tuple[Index, str] | None:
         raise DamagedFileError(f"{path} is not what c4pipe wrote: {_advice(corpus)}") from error
 
 
-def read_bucket(corpus: StoragePath, index: Index, kind: str, number: int) -> U64:
-    """Returns the hashes of a bucket. Raises DamagedFileError where the file is missing or was changed."""
+def read_bucket(corpus: StoragePath, index: Index, kind: str, number: int) -> Rows:
+    """Returns the rows of a bucket. Raises DamagedFileError where the file is missing or was changed."""
     buckets = index["buckets"][kind]
     path = bucket_path(corpus, kind, number, len(buckets))
     try:
@@ -112,7 +147,7 @@ def read_bucket(corpus: StoragePath, index: Index, kind: str, number: int) -> U6
         raise DamagedFileError(f"{path} can't be read: {error_reason(error)}; {_advice(corpus)}") from error
     if hashlib.sha256(data).hexdigest() != buckets[number]["sha256"]:
         raise DamagedFileError(f"{path} is not what c4pipe wrote: {_advice(corpus)}")
-    return np.frombuffer(data, "<u8").astype(np.uint64, copy=False)
+    return np.frombuffer(data, ROWS[kind])
 
 
 class Known(NamedTuple):
@@ -173,18 +208,46 @@ class KnownHashes:
                 raise UsageError(f"the index of {corpus} was changed meanwhile: run the same command again")
             self._indexes.append((corpus, found[0]))
 
-    def mask(self, kind: str, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+    def mask(self, kind: str, hashes: U64) -> Mask:
         """Returns which of some sorted hashes a known corpus has. Reads only the buckets that they belong to.
 
         Raises DamagedFileError as `read_bucket`.
         """
         mask = np.zeros(len(hashes), np.bool_)
+        for part, there in self._buckets(kind, hashes):
+            at = np.searchsorted(there["hash"], hashes[part])
+            mask[part] |= there["hash"][np.minimum(at, len(there) - 1)] == hashes[part]
+        return mask
+
+    def near_mask(self, rows: Rows, near: NearDuplicate) -> Mask:
+        """Returns which of some SKETCHED_BAND rows, sorted by hash, are of pages that nearly are a known page.
+
+        The share of equal bits of two sketches is about (1 + similarity) / 2: equal numbers have equal bits, and so
+        have half of the others (b-bit minwise hashing, Li and Koenig 2010). Raises DamagedFileError as `read_bucket`.
+        """
+        bits = min(128, near.bands * near.rows)
+        most = bits * (1 - near.min_similarity) / 2 if near.min_similarity else bits
+        mask = np.zeros(len(rows), np.bool_)
+        for part, there in self._buckets(BANDS, rows["hash"]):
+            first = np.searchsorted(there["hash"], rows["hash"][part])
+            for number in range(MOST_PAGES):
+                other = there[np.minimum(first + number, len(there) - 1)]
+                differences = _sketches(rows[part]) ^ _sketches(other)
+                different = np.unpackbits(differences.view(np.uint8), axis=1).sum(axis=1)
+                mask[part] |= (rows["hash"][part] == other["hash"]) & (different <= most)
+        return mask
+
+    def _buckets(self, kind: str, hashes: U64) -> Iterator[tuple[slice, Rows]]:
+        """Yields each bucket with rows to which some sorted hashes belong, with the part of the hashes."""
         for corpus, index in self._indexes:
             for number, part in _by_bucket(hashes, len(index["buckets"][kind])):
-                there = read_bucket(corpus, index, kind, number)
-                at = np.minimum(np.searchsorted(there, hashes[part]), max(0, len(there) - 1))
-                mask[part] |= there[at] == hashes[part] if len(there) else False
-        return mask
+                if len(there := read_bucket(corpus, index, kind, number)):
+                    yield part, there
+
+
+def _sketches(rows: Rows) -> U64:
+    """Returns the sketches of SKETCHED_BAND rows: two numbers for each."""
+    return np.stack([rows["sketch"], rows["sketch_end"]], axis=1)
 
 
 def _by_bucket(hashes: U64, buckets: int) -> Iterator[tuple[int, slice]]:

@@ -82,8 +82,7 @@ class ClassifierScore(PageRule):
 
     def _probability(self, page: CheckedPage) -> float:
         classifier = page.tools.lists.classifiers[self.name].classifier()
-        ends = page.encoded[:1] + page.encoded[-1:]
-        if self.newlines == "blanks" and ends.isascii() and ends.isalnum():  # as below, without a copy
+        if self.newlines == "blanks" and not any(map(str.isspace, _ends(page.encoded))):  # as below, without a copy
             return classifier.scores(page.encoded).get(self.label, 0.0)
         line = _NEWLINES[self.newlines](page.text.strip())
         return classifier.scores(line.encode(errors="replace")).get(self.label, 0.0)
@@ -116,6 +115,11 @@ class ClassifierScore(PageRule):
                 f"--score {self.name}={self.model}:LABEL)" + suggestion(self.label, labels)
             )
         return {"classifiers": {self.name: model}}
+
+
+def _ends(text: bytes) -> tuple[str, str]:
+    """Returns the first and the last character of a text in UTF-8."""
+    return text[:4].decode(errors="ignore")[:1], text[-4:].decode(errors="ignore")[-1:]
 
 
 def parse_score(text: str) -> ClassifierScore:

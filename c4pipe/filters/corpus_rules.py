@@ -9,8 +9,14 @@ from c4pipe.filters.rule import PAPER, TFDS, CorpusRule, Others, Positive, Share
 MOST_MINIMA = 1024
 """The most numbers in a page's signature: bands times rows of the rule on near-duplicates."""
 
-KNOWN_URL = "known_url"
-"""The name in counters for pages whose URL a known corpus has. No recipe has such a rule: the corpora are an option."""
+KNOWN_URL, KNOWN_NEAR = "known_url", "known_near_duplicate"
+"""The names in counters for pages that known corpora have. No recipe has such a rule: the corpora are an option."""
+
+KNOWN_FACTS = {
+    KNOWN_URL: "a known corpus has a page of this URL",
+    KNOWN_NEAR: "a known corpus has a page that is nearly the same",
+}
+"""The fact that drops such a page, by name."""
 
 
 @dataclass(frozen=True)

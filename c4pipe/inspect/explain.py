@@ -21,7 +21,15 @@ from c4pipe.corpus.reader import UNREADABLE, Shard, parquet_tables, read_tables
 from c4pipe.dedup import removals
 from c4pipe.dedup.known import URLS, KnownHashes, find_known
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.corpus_rules import KNOWN_URL, NearDuplicate, RepeatedSpan, StaleCapture, Validation
+from c4pipe.filters.corpus_rules import (
+    KNOWN_FACTS,
+    KNOWN_NEAR,
+    KNOWN_URL,
+    NearDuplicate,
+    RepeatedSpan,
+    StaleCapture,
+    Validation,
+)
 from c4pipe.filters.hashes import is_validation, normalise_url, page_key, url_key
 from c4pipe.filters.lists import find_lists
 from c4pipe.filters.rule import number_of
@@ -227,7 +235,7 @@ class _DroppedPages:
         named = ((source, job, f"{source}.{job}.parquet") for source in sources for job in jobs)
         for source, job, path in ((source, job, path) for source, job, name in named for path in self._files[name]):
             stages = {rule.name: stage for stage, rule in (rules if job == "dedup" else reversed(rules))}
-            stages[KNOWN_URL] = "corpus"
+            stages |= dict.fromkeys(KNOWN_FACTS, "corpus")
             try:
                 for table in parquet_tables(path, ["url", "timestamp", "reason", "fact"]):
                     for page in table.to_pylist():
@@ -282,7 +290,7 @@ class _WorkExplainer:
         inputs = [{"name": name, "bytes": size, "ends_sha256": ends} for name, size, ends in values]
         if (self._header.fingerprint, inputs) != (corpus.manifest["fingerprint"], corpus.manifest["inputs"]):
             raise UsageError(f"{folders[0]} has work files of another recipe or input than the corpus {corpus.path}")
-        self._files = WorkFiles(list(work_files.values()), known)
+        self._files = WorkFiles(list(work_files.values()), known, self._recipe.find(NearDuplicate))
 
     def _next_step(self, source: str = "") -> str:
         """Returns advice on how to find the rule that dropped a page; `source` is the input with the page, "" if
@@ -343,13 +351,21 @@ class _WorkExplainer:
             return CaptureVerdict(url, timestamp, JOB_1, source, rules=(age,), note=note)
         if not is_newest:
             return CaptureVerdict(page["url"], timestamp, age.rule, source, rules=(age,))
-        for corpus in self._files.in_known(URLS, [int(capture["hash"])]).values():
-            rule = RuleVerdict("corpus", KNOWN_URL, True, f"{corpus} has a page of this URL")
+        for reason, corpus in self._known_reasons(capture):
+            rule = RuleVerdict("corpus", reason, True, KNOWN_FACTS[reason].replace("a known corpus", corpus))
             return CaptureVerdict(page["url"], timestamp, rule.rule, source, rules=(age, rule))
         near = self._near_duplicate(page)
         if near and near.dropped:
             return CaptureVerdict(page["url"], timestamp, near.rule, source, rules=(age, near))
         return self._explain_newest(page, timestamp, source, (age, near) if near else (age,))
+
+    def _known_reasons(self, capture: Any) -> Iterator[tuple[str, str]]:
+        """Yields why a capture (a URL_ROW) is passed over because of known corpora, and the folder of each corpus."""
+        for corpus in self._files.in_known(URLS, [int(capture["hash"])]).values():
+            yield KNOWN_URL, corpus
+        for corpus, captures in self._files.near_known(np.array([capture])).items():
+            if any(map(len, captures)):
+                yield KNOWN_NEAR, corpus
 
     def _near_duplicate(self, page: dict[str, Any]) -> RuleVerdict | None:
         """Returns the verdict of the rule `near_duplicate` on the newest capture of a URL; None without the rule."""
@@ -377,7 +393,9 @@ class _WorkExplainer:
         there = {url for url in keepers - self._known.keys() if _find_page(self._corpus, url)[0]}
         losses = tuple(
             Loss(
-                *(first + 1, first + size, min(urls, key=lambda url: url not in there)),
+                first=first + 1,
+                last=first + size,
+                kept_by=min(urls, key=lambda url: url not in there),
                 in_corpus=not there.isdisjoint(urls),
                 known=not self._known.keys().isdisjoint(urls),
             )

@@ -126,9 +126,12 @@ _NO_STALE = np.empty(0, shuffle.STALE_ROW)
 class WorkFiles:
     """Work files, numbered from 0 in the order in which deduplication reads them."""
 
-    def __init__(self, files: Sequence[StoragePath], known: Mapping[str, KnownHashes]) -> None:
-        """Takes the files, and the hashes of the known corpora by their folders."""
+    def __init__(
+        self, files: Sequence[StoragePath], known: Mapping[str, KnownHashes], near: NearDuplicate | None
+    ) -> None:
+        """Takes the files, the hashes of known corpora by their folders, and the rule on near-duplicates, if any."""
         self._files, self._known = files, known
+        self._near = near if near and near.within == "corpus" else None
 
     def in_known(self, kind: str, hashes: Iterable[int]) -> dict[int, str]:
         """Returns the folder of a known corpus for each of some hashes (of a kind of `dedup.known`) that one has."""
@@ -167,9 +170,26 @@ class WorkFiles:
         return [passed["row"][passed["file"] == file] for file in range(len(self._files))]
 
     def _passed_over(self, newest: Rows, stale: Rows) -> Rows:
-        """Returns the captures that are passed over: stale ones, and those whose URL a known corpus has."""
-        known = np.array([*self.in_known(URLS, newest["hash"].tolist())], np.uint64)
-        return np.concatenate([stale, newest[np.isin(newest["hash"], known)]])
+        """Returns the captures that are passed over: stale ones, and those that known corpora have."""
+        urls = np.array([*self.in_known(URLS, newest["hash"].tolist())], np.uint64)
+        known = np.isin(newest["hash"], urls)
+        near = [row for each in self.near_known(newest[~known]).values() for row in each]
+        return np.concatenate([stale, newest[known], *near])
+
+    def near_known(self, captures: Rows) -> dict[str, list[Rows]]:
+        """Returns, by the folder of a known corpus, the captures (URL_ROW) that are nearly the same as its pages."""
+        found: dict[str, list[Rows]] = {}
+        if not self._known or not self._near:
+            return found
+        for file in np.unique(captures["file"]).tolist():
+            here = captures[captures["file"] == file]
+            nothing = np.empty(0, np.uint32)
+            for rows in near_duplicates.read_sketches(self._files[file], file, nothing, self._near):
+                rows = np.sort(rows[np.isin(rows["row"], here["row"])], order="hash")
+                for folder, known in self._known.items():
+                    near = rows["row"][known.near_mask(rows, self._near)]
+                    found.setdefault(folder, []).append(here[np.isin(here["row"], near)])
+        return found
 
     def repeats(
         self, page_key: int, span_hashes: Sequence[int], moved: Rows, near: NearDuplicate | None

@@ -402,18 +402,12 @@ class CleanOptions(
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildOptions(
-    SubmittedJobOptions,
-    AnnotateOptions,
-    DroppedOptions,
-    RecipeOptions,
-    KnownOptions,
-    CorpusOptions,
-    MissingOptions,
-    ProvenanceOptions,
-    KindOptions,
-    CrawlOptions,
-):
+class _BothJobsOptions(DroppedOptions, RecipeOptions, KnownOptions, CorpusOptions, MissingOptions, ProvenanceOptions):
+    """What both jobs take, for WET files and for other text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions(SubmittedJobOptions, AnnotateOptions, _BothJobsOptions, KindOptions, CrawlOptions):
     """Both jobs: WET files to a corpus."""
 
 
@@ -522,16 +516,7 @@ class TextOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportOptions(
-    SubmittedJobOptions,
-    DroppedOptions,
-    RecipeOptions,
-    KnownOptions,
-    CorpusOptions,
-    MissingOptions,
-    ProvenanceOptions,
-    TextOptions,
-):
+class ImportOptions(SubmittedJobOptions, _BothJobsOptions, TextOptions):
     """Both jobs: other text to a corpus."""
 
     recipe: Annotated["PathArgument | Recipe", recipe_option()] = "as-is"

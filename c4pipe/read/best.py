@@ -75,7 +75,7 @@ def best_first(source: Source, column: str) -> BestFirst:
     if source.documents is not None:
         raise UsageError(f"{source.path} is a subset of its corpus: give best_first for the corpus, or leave it out")
     check_column(column, source.path, source.columns)
-    RandomAccess(source)
+    RandomAccess(source)  # raises UsageError for a corpus without Parquet
     return BestFirst(**_shared(source), column=column)
 
 

@@ -76,15 +76,20 @@ class Best:
     row: int
     score: Number
 
+    def rows(self, number: int, shard: Shard) -> npt.NDArray[np.int64]:
+        """Returns the rows of the best documents of a shard, given its number, in their order."""
+        return _rows(self, number, shard)
+
     def times(self, number: int, shard: Shard) -> npt.NDArray[np.int16]:
         """Returns 1 for each of the best documents of a shard, given its number, and 0 for the others."""
-        return _times(self, number, shard)
+        times = np.zeros(shard.rows, np.int16)
+        times[self.rows(number, shard)] = 1
+        return times
 
 
 @lru_cache(maxsize=8)
-def _times(best: Best, number: int, shard: Shard) -> npt.NDArray[np.int16]:
+def _rows(best: Best, number: int, shard: Shard) -> npt.NDArray[np.int64]:
     known, values = column_of(shard, best.column)
     last_row = shard.rows if number < best.shard else best.row if number == best.shard else -1
     is_before = np.arange(shard.rows) <= last_row
-    times: npt.NDArray[np.int16] = known & ((values > best.score) | ((values == best.score) & is_before))
-    return times.astype(np.int16)
+    return np.flatnonzero(known & ((values > best.score) | ((values == best.score) & is_before)))

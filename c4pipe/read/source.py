@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypedDict, cast
 
-import numpy as np
-
 from c4pipe.corpus import manifest
 from c4pipe.corpus.layout import SPLITS, ShardId
 from c4pipe.corpus.manifest import LanguageCode
@@ -95,7 +93,7 @@ class Source:
 
     def place(self, file: int, number: int) -> int:
         """Returns the row of a file, by its number, that has the file's document `number`, from 0."""
-        return int(np.flatnonzero(self.best.times(file, self.shards[file]))[number]) if self.best else number
+        return int(self.best.rows(file, self.shards[file])[number]) if self.best else number
 
     def rows_of(self, spans: Sequence[Span], position: int, window: int, verified: set[int]) -> Documents:
         """Yields the documents of spans, one span after the other.

@@ -122,15 +122,14 @@ def _run_all(calls: Iterable[Callable[[], Any]], on_wait: Callable[[float], None
 
     def wait(left: int) -> None:
         nonlocal running
-        minutes = _QUIET_MINUTES
+        waited = 0.0
         while len(running) > left:
-            done, running = ray.wait(running, timeout=60 * minutes)
+            step = waited or _QUIET_MINUTES
+            done, running = ray.wait(running, timeout=60 * step)
             ray.get(done)
-            if done:
-                minutes = _QUIET_MINUTES
-            else:
-                on_wait(minutes)
-                minutes *= 2
+            waited = 0.0 if done else waited + step
+            if waited:
+                on_wait(waited)
 
     try:
         for call in calls:

@@ -40,7 +40,7 @@ class _NamedRunner:
     runner: Annotated[
         str | None,
         Option(
-            "slurm, spark, or a Beam runner, such as FlinkRunner, DataflowRunner or DirectRunner; its own options "
+            "slurm, ray, spark, or a Beam runner, such as FlinkRunner, DataflowRunner or DirectRunner; its own options "
             "follow after --",
             "NAME",
             otherwise="this machine",

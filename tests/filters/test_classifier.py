@@ -1,5 +1,6 @@
 """What a fastText classifier says: as the package says it, in C as in Python, and files that are no classifier."""
 
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,24 @@ def test_probabilities_are_those_of_the_package(tmp_path: Path, monkeypatch: pyt
             assert score == pytest.approx(min(1.0, theirs[label]), abs=1e-5), (label, text[:80])
             spread.add(round(score, 1))
     assert len(spread) > 3
+
+
+def test_words_of_all_lengths_are_found_in_c_as_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words that begin or end as others do, up to three times the sixteen bytes that C compares at once."""
+    draw = random.Random(5)
+    parts = ["a", "b", "\x01", "\x1f", "\x7f", "é", "語", "</s>", "abcdefgh"]
+    words = {"".join(draw.choices(parts, k=draw.randint(1, 12))) for _ in range(3000)}
+    words |= {"x" * 16 + middle + "y" * 8 for middle in "abcdefgh"}
+    path = tmp_path / "model.bin"
+    path.write_bytes(random_classifier([*sorted(words)[::2], "with a blank"], LABELS, buckets=97, word_ngrams=2))
+    ours = FastTextClassifier(path)
+    monkeypatch.setattr(classifier, "text_kernel", None)
+    python = FastTextClassifier(path)
+    for _ in range(400):
+        chosen = draw.sample(sorted(words - {"</s>"}), draw.randint(1, 90))
+        text = "".join(word + draw.choice(" \t\n\v\f\r\0") * draw.randint(1, 3) for word in chosen).encode()
+        for line in (text, text.rstrip(b" \t\n\v\f\r\0"), text[: draw.randint(0, len(text))]):
+            assert ours.scores(line) == python.scores(line), line
 
 
 def test_a_text_of_which_nothing_is_known_has_no_scores(tmp_path: Path) -> None:

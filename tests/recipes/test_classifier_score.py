@@ -142,6 +142,9 @@ def test_a_model_in_the_lists_folder_and_newlines(recipe: Path, tmp_path: Path) 
     text = "the buy\nclick\u2028here of"
     scores = [score(text, newlines) for newlines in ("blanks", "line separators are blanks", "removed")]
     assert len({*scores}) == 3
+    for start, end in (("\u3000", ""), ("", "\x85"), ("\u2003 ", "\u00a0\n")):
+        assert score(f"{start}the sea, click{end}", "blanks") == score("the sea, click", "blanks"), (start, end)
+    assert score("\u3001the sea, click", "blanks") != score("the sea, click", "blanks")
 
 
 def test_a_score_is_a_column_of_the_corpus(recipe: Path, tmp_path: Path) -> None:

@@ -2,21 +2,28 @@
 
 #include "text.h"
 
-#define NO_ROW (-1)
-#define HEAD 16 /* bytes of a word beside its hash: most words are not longer */
-#define AHEAD 16 /* memory that is read soon is fetched that many features before: the tables are larger than caches */
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
+#define NO_ROW (-1)
+#define PAGE 4096
+#define BATCH 64 /* words that are cut before the first of them is looked up: by then its slot is fetched */
+#define AHEAD 128 /* rows that wait until their numbers are fetched: the tables are larger than caches */
+
+/* A word of the dictionary. Its hash is of fastText; it is found by its first sixteen bytes. */
 typedef struct {
+    uint64_t head, tail;
     uint32_t hash;
     int32_t row; /* NO_ROW in a free slot */
     uint32_t start; /* in the dictionary */
     uint32_t size;
-    byte head[HEAD];
 } Slot;
 
 typedef struct {
     PyObject_HEAD
     Py_buffer dictionary, table, bucket_rows;
+    byte *memory;     /* of the slots */
     Slot *slots;      /* the words by their hash */
     size_t mask;      /* of slots, a power of two less one */
     int32_t word_count;
@@ -24,19 +31,21 @@ typedef struct {
     uint64_t reciprocal; /* of the number of buckets: 2^64 divided by it */
 } Classifier;
 
-/* A word of a line. */
+/* A word of a line, with its first sixteen bytes; 0 stands behind a shorter word. */
 typedef struct {
     const byte *at;
     Py_ssize_t size;
-    uint32_t hash;
+    uint64_t head, tail;
+    size_t place; /* of its slot; the mask is missing */
 } Word;
 
-/* The features of a line so far. Rows wait until their numbers are fetched. */
+/* The features of a line so far. */
 typedef struct {
     const Classifier *model;
     int64_t *sums;
     Py_ssize_t count;
-    int64_t waiting[AHEAD];
+    int waits; /* how many rows wait */
+    const int32_t *waiting[AHEAD]; /* the products of each */
 } Features;
 
 static const char *const end_of_line = "</s>", *const label_prefix = "__label__";
@@ -57,57 +66,87 @@ static inline int is_blank(byte value)
     return value == ' ' || value == 0 || (value >= '\t' && value <= '\r');
 }
 
-static inline int is_end(Word word)
+static inline uint64_t eight_at(const byte *at)
 {
-    return word.size == (Py_ssize_t)strlen(end_of_line) && !memcmp(word.at, end_of_line, word.size);
+    uint64_t eight;
+    memcpy(&eight, at, sizeof eight);
+    return PY_BIG_ENDIAN ? __builtin_bswap64(eight) : eight;
 }
+
+/* Marks bytes below the lowest mark: all bytes where there is none. Marks are the highest bits of bytes. */
+static inline uint64_t before(uint64_t marks) { return ((marks & -marks) >> 7) - 1; }
+
+/* Marks the bytes that are at most as large as a blank: exactly up to the first of them. */
+static inline uint64_t low_in(uint64_t eight) { return (eight - ONES * (' ' + 1)) & ~eight & ONES * 0x80; }
+
+/* The word at `at`, up to a blank or to the end. */
+static inline Word word_at(const byte *at, const byte *end)
+{
+    Word word = {at, 0, 0, 0, 0};
+    uint64_t head = end - at >= 16 ? eight_at(at) : 0, tail = end - at >= 16 ? eight_at(at + 8) : 0;
+    uint64_t first = low_in(head), second = low_in(tail);
+    if (first | second)
+        word.size = (first ? __builtin_ctzll(first) : 64 + __builtin_ctzll(second)) / 8;
+    if (end - at < 16 || !(first | second) || !is_blank(at[word.size])) { /* few words */
+        while (at + word.size < end && !is_blank(at[word.size]))
+            word.size++;
+        byte start[16] = {0};
+        memcpy(start, at, word.size < 16 ? word.size : 16);
+        word.head = eight_at(start);
+        word.tail = eight_at(start + 8);
+    } else {
+        word.head = head & before(first);
+        word.tail = first ? 0 : tail & before(second);
+    }
+    uint64_t last = word.size > 16 ? eight_at(at + word.size - 8) * 0x9E3779B97F4A7C15u : 0;
+    unsigned __int128 mixed =
+        (unsigned __int128)(word.head ^ 0xBF58476D1CE4E5B9u) * ((word.tail + last) ^ 0x94D049BB133111EBu);
+    word.place = (size_t)(mixed >> 64 ^ mixed);
+    return word;
+}
+
+static inline int is_end(Word word) { return word.head == 0x3E732F3C && !word.tail; } /* </s> */
 
 static inline int is_in_slot(const Classifier *self, const Slot *slot, Word word)
 {
-    if (slot->hash != word.hash || slot->size != word.size)
+    if (slot->head != word.head || slot->tail != word.tail || slot->size != word.size)
         return 0;
-    const byte *at = word.size <= HEAD ? slot->head : (const byte *)self->dictionary.buf + slot->start;
-    return !memcmp(at, word.at, word.size);
+    return word.size <= 16 || !memcmp((const byte *)self->dictionary.buf + slot->start, word.at, word.size);
 }
-
-static inline size_t place_of(const Classifier *self, uint32_t hash) { return mix(hash) & self->mask; }
 
 static Slot *slot_of(const Classifier *self, Word word)
 {
-    size_t place = place_of(self, word.hash);
+    size_t place = word.place & self->mask;
     while (self->slots[place].row != NO_ROW && !is_in_slot(self, &self->slots[place], word))
         place = (place + 1) & self->mask;
     return &self->slots[place];
 }
 
-static inline const int32_t *products_of(const Classifier *model, int64_t row)
+/* Adds the rows that wait. */
+static void add_waiting(Features *features)
 {
-    return (const int32_t *)model->table.buf + row * model->labels;
+    int labels = features->model->labels;
+    for (int label = 0; label < labels; label += 2) { /* most models have two */
+        int64_t sum = 0, next = 0;
+        int other = label + (label + 1 < labels);
+        for (int each = 0; each < features->waits; each++) {
+            sum += features->waiting[each][label];
+            next += features->waiting[each][other];
+        }
+        features->sums[label] += sum;
+        features->sums[other] += other > label ? next : 0;
+    }
+    features->count += features->waits;
+    features->waits = 0;
 }
 
-static inline void sum_row(Features *features, int64_t row)
-{
-    const int32_t *products = products_of(features->model, row);
-    for (int label = 0; label < features->model->labels; label++)
-        features->sums[label] += products[label];
-}
-
-/* Adds a row, in truth the one that came some rows before. */
 static inline void add_row(Features *features, int64_t row)
 {
-    int64_t *waiting = &features->waiting[features->count % AHEAD];
-    __builtin_prefetch(products_of(features->model, row));
-    if (features->count >= AHEAD)
-        sum_row(features, *waiting);
-    *waiting = row;
-    features->count++;
-}
-
-/* Adds the rows that wait. */
-static void finish(Features *features)
-{
-    for (Py_ssize_t each = 0; each < features->count && each < AHEAD; each++)
-        sum_row(features, features->waiting[each]);
+    const int32_t *products = (const int32_t *)features->model->table.buf + row * features->model->labels;
+    __builtin_prefetch(products);
+    features->waiting[features->waits++] = products;
+    if (features->waits == AHEAD)
+        add_waiting(features);
 }
 
 static inline void add_bucket(Features *features, uint64_t hash)
@@ -146,15 +185,16 @@ static void add_characters(Features *features, const byte *marked, Py_ssize_t si
 }
 
 /* Adds a word without its n-grams of words. Returns 1 if it counts for these, 0 if not, -1 after an error. */
-static int add_word(Features *features, Word word)
+static int add_word(Features *features, Word word, int32_t *hash)
 {
     const Classifier *model = features->model;
-    int32_t row = slot_of(model, word)->row;
+    const Slot *slot = slot_of(model, word);
     Py_ssize_t prefix = (Py_ssize_t)strlen(label_prefix);
-    if (row != NO_ROW)
-        add_row(features, row);
+    if (slot->row != NO_ROW)
+        add_row(features, slot->row);
     else if (word.size >= prefix && !memcmp(word.at, label_prefix, prefix))
         return 0;
+    *hash = (int32_t)(slot->row != NO_ROW ? slot->hash : hash_of(word.at, word.size));
     if (model->longest && !is_end(word)) {
         byte *marked = PyMem_Malloc(word.size + 2);
         if (!marked)
@@ -180,59 +220,54 @@ static void add_ngrams(Features *features, const int32_t *hashes, Py_ssize_t cou
     }
 }
 
-/* Cuts a line into words, of which the last is the end of the line; returns their number. */
-static Py_ssize_t cut(const Classifier *self, const byte *line, Py_ssize_t size, Word *words)
+/* Cuts the next words of a line, of which the last is the end of the line, up to BATCH; returns their number. */
+static int cut(const Classifier *self, const byte **line, const byte *end, Word *words)
 {
-    const Word end = {(const byte *)end_of_line, (Py_ssize_t)strlen(end_of_line),
-                      hash_of((const byte *)end_of_line, strlen(end_of_line))};
-    Py_ssize_t count = 0, at = 0;
-    for (;;) {
-        while (at < size && is_blank(line[at]))
+    const byte *at = *line, *last = (const byte *)end_of_line;
+    int count = 0;
+    while (count < BATCH) {
+        while (at < end && is_blank(*at))
             at++;
-        if (at == size)
-            break;
-        Word word = {line + at, at, 2166136261u};
-        while (at < size && !is_blank(line[at]))
-            word.hash = add_byte(word.hash, line[at++]);
-        word.size = at - word.size;
-        if (is_end(word)) /* inside of the text: fastText stops here */
-            break;
-        __builtin_prefetch(&self->slots[place_of(self, word.hash)]);
+        Word word = at < end ? word_at(at, end) : word_at(last, last + strlen(end_of_line));
+        at += word.size;
+        __builtin_prefetch(&self->slots[word.place & self->mask]);
         words[count++] = word;
+        if (is_end(word)) /* also inside of the text: fastText stops here */
+            break;
     }
-    words[count++] = end;
+    *line = at;
     return count;
 }
 
 /* Adds all features of a line; -1 after an error. */
 static int add_line(Features *features, const byte *line, Py_ssize_t size)
 {
-    Word *words = PyMem_Malloc((size / 2 + 2) * sizeof *words);
     int32_t *hashes = PyMem_Malloc((size / 2 + 2) * sizeof *hashes);
-    int failed = !words || !hashes;
-    Py_ssize_t number = failed ? 0 : cut(features->model, line, size, words), count = 0;
-    for (Py_ssize_t each = 0; !failed && each < number; each++) {
-        if (each + AHEAD < number)
-            __builtin_prefetch(&features->model->slots[place_of(features->model, words[each + AHEAD].hash)]);
-        int counts = add_word(features, words[each]);
-        failed = counts < 0;
-        if (counts > 0)
-            hashes[count++] = (int32_t)words[each].hash;
+    Word words[BATCH];
+    int failed = !hashes;
+    Py_ssize_t count = 0;
+    const byte *end = line + size;
+    for (int number = 0; !failed && !(number && is_end(words[number - 1]));) {
+        number = cut(features->model, &line, end, words);
+        for (int each = 0; !failed && each < number; each++) {
+            int counts = add_word(features, words[each], &hashes[count]);
+            failed = counts < 0;
+            count += counts > 0;
+        }
     }
     if (failed)
         PyErr_NoMemory();
     else {
         add_ngrams(features, hashes, count);
-        finish(features);
+        add_waiting(features);
     }
-    PyMem_Free(words);
     PyMem_Free(hashes);
     return failed ? -1 : 0;
 }
 
 static PyObject *classifier_sums(Classifier *self, PyObject *arg)
 {
-    Features features = {self, PyMem_Calloc(self->labels, sizeof(int64_t)), 0, {0}};
+    Features features = {self, PyMem_Calloc(self->labels, sizeof(int64_t)), 0, 0, {0}};
     PyObject *sums = NULL;
     if (!features.sums)
         return PyErr_NoMemory();
@@ -251,30 +286,43 @@ static PyObject *classifier_sums(Classifier *self, PyObject *arg)
     return sums ? Py_BuildValue("(nN)", features.count, sums) : NULL;
 }
 
+/* Makes the table of words, without a word; -1 after an error. It begins with a page of memory: so no slot is in two cache
+ * lines, and the system can be asked for pages of megabytes, as NumPy does, whose addresses are found faster. */
+static int make_slots(Classifier *self)
+{
+    self->mask = 15;
+    while (self->mask < 3 * (size_t)self->word_count / 2)
+        self->mask = 2 * self->mask + 1;
+    size_t size = (self->mask + 1) * sizeof *self->slots;
+    self->memory = PyMem_Malloc(size + PAGE);
+    if (!self->memory) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    self->slots = (Slot *)(self->memory + (-(uintptr_t)self->memory & (PAGE - 1)));
+#ifdef MADV_HUGEPAGE
+    if (size >= (size_t)1 << 22)
+        (void)madvise(self->slots, size, MADV_HUGEPAGE); /* nothing depends on the answer */
+#endif
+    for (size_t each = 0; each <= self->mask; each++)
+        self->slots[each].row = NO_ROW;
+    return 0;
+}
+
 /* Enters the words of the dictionary into the table; -1 after an error. */
 static int list_words(Classifier *self)
 {
     const byte *first = self->dictionary.buf, *at = first, *end = at + self->dictionary.len;
-    self->mask = 15;
-    while (self->mask < 3 * (size_t)self->word_count / 2)
-        self->mask = 2 * self->mask + 1;
-    self->slots = PyMem_Malloc((self->mask + 1) * sizeof *self->slots);
-    if (!self->slots) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (size_t each = 0; each <= self->mask; each++)
-        self->slots[each].row = NO_ROW;
     for (int32_t row = 0; row < self->word_count; row++) {
         const byte *stop = memchr(at, 0, end - at);
         if (!stop || end - stop < 10) {
             PyErr_SetString(PyExc_ValueError, "the dictionary is cut off");
             return -1;
         }
-        Word word = {at, stop - at, hash_of(at, stop - at)};
-        Slot *slot = slot_of(self, word);
-        *slot = (Slot){word.hash, row, (uint32_t)(at - first), (uint32_t)word.size, {0}};
-        memcpy(slot->head, at, word.size < HEAD ? word.size : HEAD);
+        Word word = word_at(at, stop);
+        if (word.size == stop - at) /* else it has a blank, so no text has it */
+            *slot_of(self, word) = (Slot){word.head, word.tail, hash_of(at, word.size), row, (uint32_t)(at - first),
+                                          (uint32_t)word.size};
         at = stop + 10; /* its count and its type */
     }
     return 0;
@@ -314,7 +362,7 @@ static PyObject *classifier_new(PyTypeObject *type, PyObject *args, PyObject *Py
         PyErr_SetString(PyExc_ValueError, "the parts of a model contradict each other");
         failed = 1;
     }
-    if (failed || list_words(self) < 0)
+    if (failed || make_slots(self) < 0 || list_words(self) < 0)
         Py_CLEAR(self);
     return (PyObject *)self;
 }
@@ -325,7 +373,7 @@ static void classifier_dealloc(Classifier *self)
     PyBuffer_Release(&self->dictionary);
     PyBuffer_Release(&self->table);
     PyBuffer_Release(&self->bucket_rows);
-    PyMem_Free(self->slots);
+    PyMem_Free(self->memory);
     type->tp_free((PyObject *)self);
     Py_DECREF(type);
 }
