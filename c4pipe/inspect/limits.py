@@ -1,7 +1,7 @@
 """What other limits of rules would keep, by the columns of annotated files.
 
 A page rule drops a page, and changes nothing that later rules see. So the columns tell exactly what `clean` keeps with
-other limits of page rules. The limits of line rules, which change the text, are not here: `AnnotatedPages.notes`.
+other limits of page rules. The limits of line rules, which change the text, are not here: `Tuner.notes`.
 """
 
 import operator
@@ -19,12 +19,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from c4pipe.clean.annotated_folder import (
-    MANIFEST,
-    annotated_path,
+    AnnotatedPages,
+    annotated_schema,
     fired_column,
     number_column,
-    read_annotated_header,
-    read_manifest,
+    open_annotated_file,
 )
 from c4pipe.clean.evaluate import LineCounts, Operation, RecipeEvaluator, operations_of
 from c4pipe.errors import UsageError
@@ -32,10 +31,8 @@ from c4pipe.filters.classifier_rule import ClassifierScore
 from c4pipe.filters.language import UNKNOWN, Language
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.rule import LineRule, PageRule
-from c4pipe.io.parquet_footer import open_parquet, reading
 from c4pipe.io.paths import StoragePath
 from c4pipe.recipes.presets import RECIPES
-from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_file import recipe_toml
 from c4pipe.wet.page import Page
 
@@ -58,7 +55,6 @@ _STEPS = 100
 _NEAREST = 20
 _SAMPLE = 200  # pages, of a few row groups, whose text is cleaned for the estimate
 _SAMPLED_GROUPS = 4
-_ADVICE = "delete it, and run the same c4pipe command with --annotate again"
 
 
 class Limit(NamedTuple):
@@ -149,60 +145,30 @@ class Look:
 class TextFiles:
     """The texts of annotated files, of which one row group at a time is in memory."""
 
-    def __init__(self) -> None:
-        """Has no file yet."""
-        self.groups: list[tuple[StoragePath, int]] = []
+    def __init__(self, paths: Iterable[StoragePath]) -> None:
+        """Takes the paths of the files, in the order of rows. Raises UsageError or DamagedFileError."""
+        self._groups: list[tuple[StoragePath, int]] = []
         self.starts = [0]
         self._held: tuple[int, pa.Table] | None = None
-
-    def add(self, path: StoragePath, columns: Iterable[str]) -> pa.Table:
-        """Adds a file, and returns those of some columns that it has. Raises UsageError or DamagedFileError."""
-        with reading(path, "is damaged", _ADVICE):
-            file, _ = open_parquet(path)
-            with file:
+        for path in paths:
+            with open_annotated_file(path) as file:
                 for number in range(file.num_row_groups):
-                    self.groups.append((path, number))
+                    self._groups.append((path, number))
                     self.starts.append(self.starts[-1] + file.metadata.row_group(number).num_rows)
-                wanted = set(columns)
-                return file.read(columns=[name for name in file.schema_arrow.names if name in wanted])
 
     def page(self, row: int) -> Page:
         """Returns a page as crawled. Raises UsageError or DamagedFileError."""
         place = bisect_right(self.starts, row) - 1
         if self._held is None or self._held[0] != place:
-            path, number = self.groups[place]
-            with reading(path, "is damaged", _ADVICE):
-                file, _ = open_parquet(path)
-                with file:
-                    self._held = place, file.read_row_group(number, columns=["url", "timestamp", "text"])
+            path, number = self._groups[place]
+            with open_annotated_file(path) as file:
+                self._held = place, file.read_row_group(number, columns=["url", "timestamp", "text"])
         url, timestamp, text = (column[row - self.starts[place]].as_py() for column in self._held[1].columns)
         return Page(url, timestamp, text)
 
 
-def open_annotated(folder: StoragePath) -> "AnnotatedPages":
-    """Returns the pages of an annotated folder.
-
-    Raises UsageError where it is not a complete annotated folder or has no page, DamagedFileError where a file is
-    damaged.
-    """
-    manifest = read_manifest(folder)
-    if manifest is None:
-        raise UsageError(f"{folder} has no {MANIFEST}: give the folder of a finished build or clean with --annotate")
-    if not any(each["pages"] for each in manifest["files"]):
-        raise UsageError(f"{folder} has no pages: annotate WET files that have pages")
-    paths = [annotated_path(folder, each["name"]) for each in manifest["files"]]
-    headers = [read_annotated_header(path) for path in paths]
-    for path, header in zip(paths, headers, strict=True):
-        if header.fingerprint != manifest["fingerprint"]:
-            raise UsageError(f"{path} is of another recipe than {folder / MANIFEST}; {_ADVICE}")
-    recipe, texts = headers[0].recipe, TextFiles()
-    names = [column(each.name) for each in operations_of(recipe) for column in (fired_column, number_column)]
-    names += ["url", "bytes", "lines_left", "language", "language_probability"]
-    return AnnotatedPages(recipe, pa.concat_tables([texts.add(path, names) for path in paths]), texts)
-
-
-class AnnotatedPages:
-    """Annotated pages: the columns of rules in memory, texts in the files.
+class Tuner:
+    """Other limits for annotated pages: the columns of rules are in memory, texts in the files.
 
     Attributes:
         recipe: the recipe of the folder.
@@ -211,9 +177,14 @@ class AnnotatedPages:
         notes: sentences on what has no slider, and on what the numbers leave out.
     """
 
-    def __init__(self, recipe: Recipe, table: pa.Table, texts: TextFiles) -> None:
-        """Takes the recipe, the columns of all pages but their texts, and the texts."""
-        self.recipe, self.count, self._texts = recipe, len(table), texts
+    def __init__(self, annotated: AnnotatedPages) -> None:
+        """Reads the columns of all pages but their texts. Raises UsageError or DamagedFileError."""
+        recipe = self.recipe = annotated.recipe
+        named = [column(each.name) for each in operations_of(recipe) for column in (fired_column, number_column)]
+        named += ["url", "bytes", "lines_left", "language", "language_probability"]
+        columns = [name for name in annotated_schema(recipe, 0).names if name in named]
+        table = pa.Table.from_batches(annotated.batches(columns))
+        self.count, self._texts = len(table), TextFiles(annotated.paths)
         self._operations = operations_of(recipe)
         self._names = list(dict.fromkeys(each.name for each in self._operations if each.kind in _DROP_PAGES))
         self._last = {name for name in self._names if all(each.stage == "final" for each in self._named(name))}
@@ -388,7 +359,7 @@ class AnnotatedPages:
         return after / before if before else 1.0
 
     def texts(self, row: int) -> tuple[str, str]:
-        """Returns the text of a page as crawled, and what the line rules leave of it. Raises as `open_annotated`."""
+        """Returns the text of a page as crawled, and what the line rules leave of it. Raises UsageError."""
         page = self._texts.page(row)
         checked, counts = self._evaluator.page(page), LineCounts()
         for operation in self._evaluator.observed:
