@@ -99,7 +99,12 @@ def test_a_job_reads_the_vectors_once(recipe: Path, tmp_path: Path, monkeypatch:
     recipe.write_text(RECIPE.replace(', before = "few_sentences"', ', stage = "final"'))
     read: list[Path] = []
     of_model = Products.of_model
-    monkeypatch.setattr(Products, "of_model", lambda path: (read.append(path), of_model(path))[1])
+
+    def noted(path: Path) -> Products:
+        read.append(path)
+        return of_model(path)
+
+    monkeypatch.setattr(Products, "of_model", noted)
     Path("quality.bin").write_bytes(random_classifier(["the"], ("__label__hq", "__label__cc"), buckets=9999, dim=50))
     for _ in range(2):
         c4pipe.build_corpus(SAMPLES, output=tmp_path / "out", recipe=recipe, lists=LISTS, workers=1)
