@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from c4pipe.filters.fasttext_file import HIERARCHICAL_SOFTMAX, LABEL, SOFTMAX, ModelFile, open_model
 from c4pipe.filters.model_path import CHANGED, ModelPath, once_a_file
+from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import open_file
 from c4pipe.native import text_kernel
 
@@ -90,7 +91,7 @@ class Products(NamedTuple):
         if mapped[len(_MAGIC) : _START] != hashlib.sha256(data[_START:]).hexdigest().encode() + b"\n":
             raise ValueError(CHANGED)
         place = mapped.find(b"\n", _START) + 1
-        head = json.loads(mapped[_START:place])
+        head = parse_json(mapped[_START:place])
         table = np.frombuffer(data, np.int32, head.pop("table"), place)
         rows = np.frombuffer(data, np.int32, head.pop("bucket_rows"), place + table.nbytes)
         head["labels"], head["ngrams"] = tuple(head["labels"]), tuple(head["ngrams"])
