@@ -2,13 +2,14 @@
 
 import gzip
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 # c4pipe is imported where it is used: the process that measures imports this too, and its memory counts as a floor.
-from measuring import HERE, NotMeasured, environment
+from measuring import HERE, NotMeasured, environment, last_line
 from rounds import Peer, Trial
 
 DECODE = """
@@ -24,16 +25,41 @@ print(pages, size)
 """
 """Decompresses the files with isal, splits them into records and decodes their text, by c4pipe's own reader."""
 
+TRAIN = """
+import json
+import sys
+import fasttext
+from warcio.archiveiterator import ArchiveIterator
+
+file, model, size = sys.argv[1:]
+with open(file, "rb") as stream:
+    records = (each for each in ArchiveIterator(stream) if each.rec_type == "conversion")
+    texts = [" ".join(each.content_stream().read().decode("utf-8", "replace").split()) for each in records]
+shares = [text.count("the ") / (len(text) + 1) for text in texts]
+middle = sorted(shares)[len(shares) // 2]
+with open(f"{model}.txt", "w", encoding="utf-8") as lines:
+    for text, share in zip(texts, shares):
+        print("__label__hq" if share > middle else "__label__cc", text, file=lines)
+options = json.loads(size)
+fasttext.train_supervised(f"{model}.txt", wordNgrams=2, epoch=1, thread=1, verbose=0, **options).save_model(model)
+"""
+"""Trains a classifier on the pages of a WET file: whether a page has much of the word `the`."""
+
+SIZES = {"classifier": {"dim": 100, "bucket": 2_000_000}, "small-classifier": {"dim": 16, "bucket": 50_000}}
+"""The numbers of a vector, and the buckets for bigrams, of the models in the section on classifiers."""
+
 DATATROVE = """
 import sys
 from datatrove.executor import LocalPipelineExecutor
 from datatrove.pipeline.filters import (
     C4BadWordsFilter,
     C4QualityFilter,
+    FastTextClassifierFilter,
     FineWebQualityFilter,
     GopherQualityFilter,
     GopherRepetitionFilter,
     c4_filters,
+    fasttext_filter,
 )
 from datatrove.pipeline.filters.base_filter import BaseFilter
 from datatrove.pipeline.formatters import PIIFormatter
@@ -51,9 +77,10 @@ class English(BaseFilter):
             return False, "unknown"
         return best.lang == "en" and best.prob >= 0.99
 
-crawl, bad_words, out, recipe = sys.argv[1:]
+crawl, bad_words, out, recipe, *model = sys.argv[1:]
 DetectorFactory.seed = 0
 c4_filters.cached_asset_path_or_download = lambda *given, **named: bad_words  # the same list, not its download
+fasttext_filter.cached_asset_path_or_download = lambda path, **named: path  # the file itself, not a copy
 gopher = [GopherRepetitionFilter(), GopherQualityFilter()]
 filters = {
     "c4": lambda: [C4QualityFilter(), English(), C4BadWordsFilter()],
@@ -62,6 +89,7 @@ filters = {
         *gopher, C4QualityFilter(filter_no_terminal_punct=False), FineWebQualityFilter(), PIIFormatter()
     ],
     "datatrove-c4": lambda: [C4QualityFilter()],
+    "classifier": lambda: [FastTextClassifierFilter(*model, keep_labels=("hq", 0.5), newline_replacement=" ")],
 }[recipe]()
 steps = [WarcReader(crawl, glob_pattern="*.wet.gz", recursive=False), *filters, JsonlWriter(out, compression=None)]
 LocalPipelineExecutor(steps, tasks=1, workers=1, logging_dir=f"{out}/logs").run()
@@ -110,6 +138,34 @@ def clean_without(recipe: str, *off: str) -> Callable[[Trial], list[str]]:
         return c4pipe("clean", str(file), 1)(trial)
 
     return command
+
+
+def trained(trial: Trial, size: str) -> str:
+    """Returns the path of a fastText classifier, which datatrove's environment trains before the first measurement."""
+    model = trial.folder.with_name(f"{size}.bin")
+    if not model.exists():
+        command = [str(environment("datatrove")), "-c", TRAIN, trial.files[0], str(model), json.dumps(SIZES[size])]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise NotMeasured(f"no classifier can be trained: {last_line(done.stderr)}")
+    return str(model)
+
+
+def clean_classifier(size: str) -> Callable[[Trial], list[str]]:
+    """Returns how to make the command of `clean` with one rule, the score of a classifier."""
+
+    def command(trial: Trial) -> list[str]:
+        file = trial.folder / "recipe.toml"
+        rule = f"[classifier_score]\nmodel = {json.dumps(trained(trial, size))}\nmin_score = 0.5\n"
+        file.write_text(f'base = "as-is"\nrules = ["classifier_score"]\n{rule}')
+        return c4pipe("clean", str(file), 1)(trial)
+
+    return command
+
+
+def datatrove_classifier(size: str) -> Callable[[Trial], list[str]]:
+    """Returns how to make the command of datatrove with its filter by a classifier."""
+    return lambda trial: [*datatrove("classifier")(trial), trained(trial, size)]
 
 
 def decode(trial: Trial) -> list[str]:
@@ -185,5 +241,13 @@ PEERS = {
     ),
     "datatrove-c4": Peer("datatrove, C4QualityFilter", datatrove("datatrove-c4"), json_pages, True),
     "clean-dolma-c4": Peer("c4pipe clean --recipe dolma-c4", clean_without("dolma-c4", "language"), work_pages),
+    "clean-classifier": Peer("c4pipe clean, only classifier_score", clean_classifier("classifier"), work_pages),
+    "classifier": Peer("datatrove, FastTextClassifierFilter", datatrove_classifier("classifier"), json_pages, True),
+    "clean-small-classifier": Peer(
+        "c4pipe clean, only classifier_score", clean_classifier("small-classifier"), work_pages
+    ),
+    "small-classifier": Peer(
+        "datatrove, FastTextClassifierFilter", datatrove_classifier("small-classifier"), json_pages, True
+    ),
     "dolma-c4": Peer("Dolma, c4_v2 and its mixer", dolma, mixed_pages, True),
 }

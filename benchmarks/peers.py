@@ -1,7 +1,7 @@
 """What c4pipe takes beside decoding alone, TensorFlow Datasets, datatrove and Dolma, on the same WET files.
 
-    python benchmarks/peers.py [--sections build,large,recipes] [--pages N] [--rounds N] [--only NAME,...]
-        [--data DIR | --crawl DIR --lists DIR] [--write]
+    python benchmarks/peers.py [--sections build,large,recipes,classifiers] [--pages N] [--rounds N]
+        [--only NAME,...] [--data DIR | --crawl DIR --lists DIR] [--write]
 
 The WET files are made of the pages and lists of a folder: of tests/data, or of a larger one of the same form (--data).
 Whole processes one after the other, start-up and children included. c4pipe runs five times, in turn with the others;
@@ -62,8 +62,8 @@ def versions(rows: Mapping[str, Row]) -> str:
     """Returns what ran: Python, and the packages that matter to the figures."""
     ours = [*OURS, *TFDS] if isinstance(rows.get("tfds"), Measured) else OURS
     line = "- " + ", ".join([f"Python {platform.python_version()}", *(f"{name}=={version(name)}" for name in ours)])
-    for peer, names in (("datatrove", ("datatrove", "gopher", "fineweb", "datatrove-c4")), ("dolma", ("dolma-c4",))):
-        if any(isinstance(rows.get(name), Measured) for name in names):
+    for peer, title in (("datatrove", "datatrove, "), ("dolma", "Dolma, ")):
+        if any(isinstance(row, Measured) and PEERS[name].title.startswith(title) for name, row in rows.items()):
             line += f"; for {peer}: {required(peer)}"
     return line
 

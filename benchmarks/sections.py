@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from contenders import SIZES
 from results import Goal
 from rounds import Row, ratio
 
@@ -30,6 +31,13 @@ RECIPES = """
 - `dolma-c4`: warcio reads the WET files; Dolma's tagger `c4_v2` and its mixer run in one process each, with the files
   between them packed at level 1. Dolma keeps pages that lose all their lines, c4pipe drops them. Its ratio has no goal:
   the goals are beside datatrove.
+"""
+
+CLASSIFIERS = """
+- Two fastText models with bigrams, trained on half of the pages: `classifier` has 100 numbers a vector and two million
+  buckets, `small-classifier` 16 and 50,000. Both programs read the WET files and the model, and write the pages to
+  which it gives its label with a probability of 0.5 or more. 40,000 pages are about those of one WET file; a job reads
+  the model once, however many files it has. datatrove skips pages that libmagic does not recognise as plain text.
 """
 
 
@@ -94,6 +102,15 @@ SECTIONS = {
             Bound("cpu", "dolma-c4", "clean-dolma-c4"),
         ),
         notes=RECIPES,
+    ),
+    "classifiers": Section(
+        "Classifiers",
+        files=2,
+        pages=20_000,
+        rounds=3,
+        names=("clean-classifier", "classifier", "clean-small-classifier", "small-classifier"),
+        goals=tuple(Bound("cpu", size, f"clean-{size}", "at least", 10) for size in SIZES),
+        notes=CLASSIFIERS,
     ),
 }
 """All of them are to take less than 20 minutes on two idle cores, of the 25 that `make bench` has."""

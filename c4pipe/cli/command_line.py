@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from c4pipe.cli.parser import Command, Parser, given_options
 from c4pipe.errors import UsageError
 from c4pipe.io.words import suggestion
-from c4pipe.runners.table import Runner, find_runner
+from c4pipe.runners.table import find_runner
 
 _MISTYPED = 0.75  # similarity, from 0 to 1
 
@@ -32,8 +32,9 @@ def parse_command_line(parser: Parser, given: Sequence[str]) -> tuple[Command[An
 def split_command_line(parser: Parser, given: Sequence[str]) -> tuple[list[str], list[str]]:
     """Splits a command line into c4pipe's arguments and the options for the runner, with their values.
 
-    The options for the runner are all options after `--`, and the options before it that only Beam knows.
-    Raises UsageError for an option that neither knows.
+    The options for the runner are all options after `--`, and, for a runner of Beam, the options before it that only
+    Beam knows: Beam, whose import takes long, is asked for no other runner. Raises UsageError for an option that
+    neither knows.
     """
     command = next((parser.commands[each] for each in given if each in parser.commands), None)
     if command is None:
@@ -45,7 +46,8 @@ def split_command_line(parser: Parser, given: Sequence[str]) -> tuple[list[str],
         return list(given), []
     end = given.index("--") if "--" in given else len(given)
     before, after = list(given[:end]), list(given[end + 1 :])
-    is_beam = not command.takes_runner_options or _may_be_beam(find_runner(_runner(before)))
+    runner = _runner(before) if command.takes_runner_options else None
+    is_beam = runner is not None and find_runner(runner).options == "beam"
     own: list[str] = []
     beam: list[str] = []
     while before:
@@ -59,12 +61,16 @@ def split_command_line(parser: Parser, given: Sequence[str]) -> tuple[list[str],
                 del before[:1]
             continue
         if not is_beam or _is_mistyped(command, name):
-            _refuse(command, argument)
+            _refuse(command, argument, names_runner=runner is not None)
         beam.append(argument)
         if _beam_takes_value(command, argument, before):
             beam.append(before.pop(0))
-    if after and is_beam:
-        _check_runner_options(command, after)
+    if after and not command.takes_runner_options:
+        raise UsageError(f"{command.name} takes no options for a runner: leave out {after[0]} and the -- before it")
+    if after and (is_beam or runner is None):
+        _check_is_not_own(command, after)
+    if after and is_beam and find_spec("apache_beam"):  # without it, the check of the runner says so
+        _check_is_known(command, after)
     return own, [*beam, *after]
 
 
@@ -78,13 +84,8 @@ def _runner(arguments: Sequence[str]) -> str | None:
     return runner
 
 
-def _may_be_beam(runner: Runner) -> bool:
-    """Tells whether options that only Beam knows are for this runner, or for a runner that is not named yet."""
-    return runner.is_local or runner.options == "beam"
-
-
 def _is_mistyped(command: Parser, name: str) -> bool:
-    """Tells whether an option looks like an option of the command: then Beam, whose import takes long, is not asked.
+    """Tells whether an option looks like an option of the command: then Beam is not asked.
 
     Beam's options have low lines between their words.
     """
@@ -95,7 +96,7 @@ def _is_mistyped(command: Parser, name: str) -> bool:
 
 def _beam_takes_value(command: Parser, argument: str, following: Sequence[str]) -> bool:
     """Tells whether an option that the command does not know takes the next argument. Raises UsageError: see above."""
-    if not command.takes_runner_options or find_spec("apache_beam") is None:
+    if find_spec("apache_beam") is None:
         _refuse(command, argument)
     from c4pipe.runners.beam_options import BeamOptions
 
@@ -107,22 +108,21 @@ def _beam_takes_value(command: Parser, argument: str, following: Sequence[str]) 
     return not has_value and not rest
 
 
-def _check_runner_options(command: Parser, given: Sequence[str]) -> None:
-    if not command.takes_runner_options:
-        raise UsageError(f"{command.name} takes no options for a runner: leave out {given[0]} and the -- before it")
-    if find_spec("apache_beam") is None:  # the check of the runner says so
-        return
-    from c4pipe.runners.beam_options import BeamOptions
-
-    options = BeamOptions()
+def _check_is_not_own(command: Parser, given: Sequence[str]) -> None:
     for argument in given:
         if argument.startswith("--") and command.takes_value(argument.partition("=")[0]) is not None:
             _refuse(command, argument)
+
+
+def _check_is_known(command: Parser, given: Sequence[str]) -> None:
+    from c4pipe.runners.beam_options import BeamOptions
+
+    options = BeamOptions()
     for argument in options.unknown(given):
         _refuse(command, argument, options.names)
 
 
-def _refuse(command: Parser, argument: str, beam_names: Sequence[str] = ()) -> NoReturn:
+def _refuse(command: Parser, argument: str, beam_names: Sequence[str] = (), names_runner: bool = True) -> NoReturn:
     name = argument.partition("=")[0]
     if command.takes_value(name) is not None:
         raise UsageError(f"{name} is an option of c4pipe: give it before the --")
@@ -130,5 +130,7 @@ def _refuse(command: Parser, argument: str, beam_names: Sequence[str] = ()) -> N
         raise UsageError("--conf is an option of Spark: give it after --, and --runner spark before")
     similar = get_close_matches(name, [*command.option_names, *beam_names], n=3)
     hint = f"; similar: {', '.join(similar)}" if similar else ""
+    if command.takes_runner_options and not names_runner and not _is_mistyped(command, name):
+        hint += "; an option of a runner needs --runner"
     who = "neither c4pipe nor Beam has" if beam_names else f"{command.name} has no"
     raise UsageError(f"{who} option {name}{hint} (see {command.prog} --help)".replace("has option", "has the option"))

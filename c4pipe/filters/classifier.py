@@ -6,55 +6,131 @@ kept of it is one number for each label: 8 bytes for a row of a model with two l
 are whole numbers of a unit, so that their sums are exact in any order, in C and in Python.
 
 fastText adds in single precision; its probabilities differ from these by about 0.000001.
+
+A job reads the vectors once: its work folder has the products, which all workers share (memory-mapped).
 """
 
+import hashlib
+import json
 import mmap
 import re
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from math import exp, frexp
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from c4pipe.filters.fasttext_file import HIERARCHICAL_SOFTMAX, LABEL, SOFTMAX, ModelFile, open_model
-from c4pipe.filters.model_path import ModelPath
+from c4pipe.filters.model_path import CHANGED, ModelPath, once_a_file
+from c4pipe.io.json_files import parse_json
+from c4pipe.io.paths import open_file
 from c4pipe.native import text_kernel
 
-_ROWS = 8192  # that are multiplied together
+_ROWS = 4096  # that are multiplied together
 _BITS = 30  # of a product
 _ADDED = 1e-5  # fastText adds it to each probability before it takes the logarithm
 _DIGITS = 9  # more than fastText has
 _SIGMOID_STEPS, _SIGMOID_LIMIT = 512, 8  # of fastText's table
+
+_MAGIC = f"c4pipe classifier 1, {sys.byteorder}\n".encode()  # of a file of products
+_START = len(_MAGIC) + 65  # of what has the digest before it
+_ALIGNMENT = 64  # bytes, of the products in their file
 
 _BLANK = rb"[ \n\r\t\v\f\0]+"
 _END_OF_LINE = b"</s>"
 _OF_64, _OF_32 = (1 << 64) - 1, (1 << 32) - 1
 
 
+class Products(NamedTuple):
+    """The parts of a classifier that scores need.
+
+    Attributes:
+        digest: the SHA-256 of the file of the model.
+        labels: without `__label__`.
+        is_softmax: whether the probabilities of a text add up to 1.
+        unit: of the products.
+        words: the number of words.
+        ngrams: `buckets`, `word_ngrams`, `shortest` and `longest` of `ModelFile`.
+        table: the product of each row with each label, in units.
+        bucket_rows: see `_bucket_rows`; empty for a model that is not pruned.
+        dictionary: the entries of the words and labels.
+    """
+
+    digest: str
+    labels: tuple[str, ...]
+    is_softmax: bool
+    unit: float
+    words: int
+    ngrams: tuple[int, int, int, int]
+    table: npt.NDArray[np.int32]
+    bucket_rows: npt.NDArray[np.int32]
+    dictionary: bytes | memoryview
+
+    @classmethod
+    def of_model(cls, path: Path) -> "Products":
+        """Checks the file of a model and multiplies its vectors. Raises as `FastTextClassifier`."""
+        with open_model(path) as (data, model):
+            check_classifier(model)
+            labels = tuple(each.removeprefix(LABEL) for each in model.labels)
+            table, unit = _products(data, model)
+            ngrams = (model.buckets, model.word_ngrams, model.shortest, model.longest)
+            rows = np.empty(0, dtype=np.int32) if model.pruned is None else _bucket_rows(model)
+            head = (hashlib.sha256(data).hexdigest(), labels, model.loss == SOFTMAX, unit, model.words, ngrams)
+            return cls(*head, table, rows, data[slice(*model.dictionary)])
+
+    @classmethod
+    def of_file(cls, path: Path) -> "Products":
+        """Returns what `write` wrote, memory-mapped. Raises ValueError where it was changed, OSError."""
+        with open_file(path) as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        data = memoryview(mapped)
+        if mapped[len(_MAGIC) : _START] != hashlib.sha256(data[_START:]).hexdigest().encode() + b"\n":
+            raise ValueError(CHANGED)
+        place = mapped.find(b"\n", _START) + 1
+        head = parse_json(mapped[_START:place])
+        table = np.frombuffer(data, np.int32, head.pop("table"), place)
+        rows = np.frombuffer(data, np.int32, head.pop("bucket_rows"), place + table.nbytes)
+        head["labels"], head["ngrams"] = tuple(head["labels"]), tuple(head["ngrams"])
+        return cls(**head, table=table, bucket_rows=rows, dictionary=data[place + table.nbytes + rows.nbytes :])
+
+    def write(self, target: Path) -> None:
+        """Writes the products into a new file, which machines of this byte order can read. Raises OSError."""
+        arrays = {"table": self.table, "bucket_rows": self.bucket_rows}
+        values = {name: value for name, value in self._asdict().items() if name not in (*arrays, "dictionary")}
+        head = json.dumps(values | {name: array.size for name, array in arrays.items()}).encode()
+        head += b" " * (-(_START + len(head) + 1) % _ALIGNMENT) + b"\n"
+        parts = (head, *(array.data for array in arrays.values()), self.dictionary)
+        digest = hashlib.sha256()
+        for part in parts:
+            digest.update(part)
+        with target.open("xb") as file:
+            file.writelines((_MAGIC, digest.hexdigest().encode(), b"\n", *parts))
+
+
 class FastTextClassifier:
     """A fastText model with softmax, negative sampling or one-versus-all loss.
 
     Attributes:
+        products: its parts.
         labels: its labels, without `__label__`.
     """
 
     def __init__(self, path: Path) -> None:
-        """Checks the file of a model and multiplies its vectors.
+        """Checks the file of a model and multiplies its vectors, or takes the file of its products.
 
         Raises ValueError, with the reason, for a file that is no such model, OSError for one that can't be read.
         """
-        with open_model(path) as (data, model):
-            check_classifier(model)
-            self.labels = tuple(each.removeprefix(LABEL) for each in model.labels)
-            self._softmax = model.loss == SOFTMAX
-            self._table, self._unit = _products(data, model)
-            dictionary = data[slice(*model.dictionary)]
-        rows = np.empty(0, dtype=np.int32) if model.pruned is None else _bucket_rows(model)
+        with open_file(path) as file:
+            is_multiplied = file.read(len(_MAGIC)) == _MAGIC
+        self.products = parts = Products.of_file(path) if is_multiplied else Products.of_model(path)
+        self.labels = parts.labels
         sums = text_kernel.Classifier if text_kernel else Sums
-        ngrams = (model.buckets, model.word_ngrams, model.shortest, model.longest)
-        self._sums = sums(dictionary, model.words, self._table, len(self.labels), ngrams, rows).sums
+        sizes = (parts.words, parts.table, len(self.labels), parts.ngrams, parts.bucket_rows)
+        self._sums = sums(parts.dictionary, *sizes).sums
 
     def scores(self, text: bytes) -> dict[str, float]:
         """Returns the probability of each label for a text in UTF-8; none where the model knows nothing of it.
@@ -64,13 +140,16 @@ class FastTextClassifier:
         count, sums = self._sums(text)
         if not count:
             return {}
-        logits = [each / count * self._unit for each in sums]
-        values = _softmax(logits) if self._softmax else map(_sigmoid, logits)
+        logits = [each / count * self.products.unit for each in sums]
+        values = _softmax(logits) if self.products.is_softmax else map(_sigmoid, logits)
         return {label: min(1.0, round(each + _ADDED, _DIGITS)) for label, each in zip(self.labels, values, strict=True)}
 
 
+_read_once = once_a_file(FastTextClassifier)
+
+
 class ClassifierModel(ModelPath):
-    """The file of a fastText classifier."""
+    """The file of a fastText classifier, or of its products."""
 
     def classifier(self) -> FastTextClassifier:
         """Returns the model, loaded. Raises UsageError for a file that is missing, was changed or is no model."""
@@ -81,19 +160,21 @@ class ClassifierModel(ModelPath):
 
         Raises ValueError, with the reason, for a file that is no such model, OSError for one that can't be read.
         """
-        return self.measured(_labels)
+        return self.measured(lambda path: _read_once(path).labels)
+
+    def digest_of(self, path: Path) -> str:
+        """Returns the digest of the model, also of the file of its products. Raises as `FastTextClassifier`."""
+        return _read_once(path).products.digest
+
+    def copy(self, target: Path) -> None:
+        """Writes the products into a new file. Raises as `classifier`, and OSError."""
+        self.classifier().products.write(target)
 
 
 @lru_cache(maxsize=8)
 def _classifier(model: ClassifierModel) -> FastTextClassifier:
     """Returns a loaded model. The rules and steps of a job that run in one process share it."""
-    return model.loaded("classifier", FastTextClassifier)
-
-
-def _labels(path: Path) -> tuple[str, ...]:
-    with open_model(path) as (_, model):
-        check_classifier(model)
-        return tuple(each.removeprefix(LABEL) for each in model.labels)
+    return model.loaded("classifier", _read_once)
 
 
 def check_classifier(model: ModelFile) -> None:
@@ -110,11 +191,13 @@ def _products(data: mmap.mmap, model: ModelFile) -> tuple[npt.NDArray[np.int32],
 
     Products are added one column after the other, so that each machine gets the same.
     """
-    inputs, outputs = model.inputs, model.outputs.chunk(data, 0, model.outputs.rows)
+    inputs, outputs = model.inputs, model.outputs.chunk(data, 0, model.outputs.rows).astype(np.float64)
     products = np.empty((inputs.rows, len(outputs)), dtype=np.float32)
+    memory = np.empty((inputs.columns, _ROWS))  # one for all: new memory costs more than the products
     for first in range(0, inputs.rows, _ROWS):
         last = min(first + _ROWS, inputs.rows)
-        columns = np.ascontiguousarray(inputs.chunk(data, first, last).T)
+        columns = memory[:, : last - first]
+        columns[:] = inputs.chunk(data, first, last).T
         for number, label in enumerate(outputs):
             total = np.zeros(last - first)
             for column, factor in zip(columns, label, strict=True):
@@ -155,7 +238,7 @@ class Sums:
 
     def __init__(
         self,
-        dictionary: bytes,
+        dictionary: bytes | memoryview,
         words: int,
         table: npt.NDArray[np.int32],
         labels: int,

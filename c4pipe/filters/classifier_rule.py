@@ -46,6 +46,7 @@ class ClassifierScore(PageRule):
     )
     stage = "cleaned"
     counts = "float"
+    drops_if = ("< min_score", "> max_score")
     needs = ("classifiers",)
     names_itself = True
     file_parameters = ("model",)

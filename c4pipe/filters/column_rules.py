@@ -21,6 +21,7 @@ class ColumnBelow(PageRule):
     source = "as FineWeb-Edu (Penedo et al. 2024) keeps pages by the score of a classifier"
     stage = "crawled"
     counts = "float"
+    drops_if = ("< minimum",)
     column: str = "score"
     minimum: float = 0.0
 

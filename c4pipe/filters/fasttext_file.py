@@ -71,12 +71,11 @@ class Matrix(NamedTuple):
     quantiser: Quantiser | None = None
     norms: tuple[int, Quantiser] | None = None
 
-    def chunk(self, data: mmap.mmap, first: int, last: int) -> npt.NDArray[np.float64]:
-        """Returns some rows, in double precision."""
+    def chunk(self, data: mmap.mmap, first: int, last: int) -> npt.NDArray[np.float32 | np.float64]:
+        """Returns some rows: a view, or in double precision where they are quantised."""
         if self.quantiser is None:
             place = self.start + 4 * first * self.columns
-            rows = np.frombuffer(data, "<f4", (last - first) * self.columns, place)
-            return rows.reshape(-1, self.columns).astype(np.float64)
+            return np.frombuffer(data, "<f4", (last - first) * self.columns, place).reshape(-1, self.columns)
         parts = self.quantiser.parts(data)
         codes = np.frombuffer(data, np.uint8, (last - first) * len(parts), self.start + first * len(parts))
         chosen = [part[each] for part, each in zip(parts, codes.reshape(-1, len(parts)).T, strict=True)]
@@ -227,14 +226,11 @@ class _Reader:
         return parts, Quantiser(width, columns, start)
 
     def _floats(self, count: int) -> None:
-        for chunk in self._chunks(4 * count):
-            _expect(bool(np.isfinite(np.frombuffer(chunk, dtype="<f4")).all()), "it has a number that is not finite")
-
-    def _chunks(self, size: int) -> Iterator[bytes]:
         start = self._place
-        self._skip(size)
-        for place in range(start, start + size, _CHUNK):
-            yield self._data[place : min(place + _CHUNK, start + size)]
+        self._skip(4 * count)
+        for place in range(start, self._place, _CHUNK):
+            size = min(_CHUNK, self._place - place) // 4
+            _expect(_all_finite(self._data, place, size), "it has a number that is not finite")
 
     def _bytes(self, size: int) -> bytes:
         start = self._place
@@ -247,6 +243,10 @@ class _Reader:
     def _skip(self, size: int) -> None:
         _expect(self._place + size <= len(self._data), "it is cut off, or its sizes are false")
         self._place += size
+
+
+def _all_finite(data: mmap.mmap, place: int, count: int) -> bool:
+    return bool(np.isfinite(np.frombuffer(data, "<f4", count, place)).all())
 
 
 def _expect(holds: bool, message: str) -> None:

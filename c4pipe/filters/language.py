@@ -260,6 +260,7 @@ class Language(PageRule):
         "{min_probability}"
     )
     source = f"{PAPER}; seed 0: {TFDS}; CLD3: {MC4}; its limit and und: {TFDS}"
+    drops_if = ("< min_probability",)
     detector: Literal["langdetect", "cld3", "fasttext"] = "langdetect"
     languages: Texts = ("en",)
     min_probability: Share = 0.99

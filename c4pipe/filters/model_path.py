@@ -6,12 +6,15 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import open_file, storage_path
 from c4pipe.io.words import error_reason
+
+CHANGED = "its content was changed"
 
 _CHUNK = 1 << 20
 
@@ -33,9 +36,13 @@ class ModelPath:
 
     def check(self) -> None:
         """Raises OSError if the file is missing, ValueError if it was changed."""
-        with open_file(storage_path(self.path)) as file:
-            if _digest(file) != self.digest:
-                raise ValueError("its content was changed")
+        with self.local() as path:
+            if self.digest_of(path) != self.digest:
+                raise ValueError(CHANGED)
+
+    def digest_of(self, path: Path) -> str:
+        """Returns the digest of the model in a file of this machine. Raises OSError."""
+        return _digest(path)
 
     def copy(self, target: Path) -> None:
         """Writes the model into a new file. Raises OSError."""
@@ -82,12 +89,27 @@ class ModelPath:
         model = replace(self, path=str(storage_path(self.path).absolute()))
         with model.local() as file:
             found = read(file)
-            with open_file(file) as data:
-                return replace(model, digest=_digest(data)), found
+            return replace(model, digest=model.digest_of(file)), found
 
 
-def _digest(file: BinaryIO) -> str:
+def once_a_file(read: Callable[[Path], Loaded]) -> Callable[[Path], Loaded]:
+    """Returns `read`, which keeps what it returned of a file of this machine until the file is changed."""
+
+    @lru_cache(maxsize=8)
+    def kept(path: Path, _: tuple[int, ...]) -> Loaded:
+        return read(path)
+
+    def read_once(path: Path) -> Loaded:
+        state = path.stat()
+        return kept(path, (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
+
+    return read_once
+
+
+@once_a_file
+def _digest(path: Path) -> str:
     digest = hashlib.sha256()
-    while chunk := file.read(_CHUNK):
-        digest.update(chunk)
+    with open_file(path) as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
     return digest.hexdigest()

@@ -56,6 +56,7 @@ class TooLong(PageRule):
     does = "drops a page of more than {max_characters} characters"
     source = TFDS
     counts = "int"
+    drops_if = ("> max_characters",)
     max_characters: Whole = 190_000
 
     def value(self, page: CheckedPage) -> int:
@@ -99,6 +100,7 @@ class FewLongLines(PageRule):
     does = "keeps a page of at least {min_lines} lines of {min_characters} characters"
     source = MC4
     counts = "int"
+    drops_if = ("< min_lines",)
     min_lines: Whole = 3
     min_characters: Whole = 200
 
@@ -128,6 +130,7 @@ class FewSentences(PageRule):
     does = "drops a page of fewer than {min_sentences} sentences, counted line by line (model: {model})"
     source = PAPER
     counts = "int"
+    drops_if = ("< min_sentences",)
     min_sentences: Whole = 3
     model: Literal["language", "nltk english", "spacy english"] = "language"
 
@@ -166,6 +169,7 @@ class FewSentencesLeft(PageRule):
     )
     source = PAPER
     counts = "int"
+    drops_if = ("< min_sentences",)
     min_sentences: Whole = 3
     count: Literal["remaining sentences", "punkt on the whole text"] = "remaining sentences"
     model: Literal["language", "nltk english"] = "language"

@@ -81,6 +81,7 @@ class ManyRemovedWords(PageRule):
     source = _SOURCE + "word_removal_ratio_filter"
     stage = "cleaned"
     counts = "float"
+    drops_if = ("> at_most",)
     at_most: Share = 0.05
 
     def value(self, page: CheckedPage) -> float:

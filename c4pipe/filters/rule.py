@@ -144,12 +144,15 @@ class PageRule(Rule):
         looks_at_url: whether the value depends on the URL.
         searches: whether it looks at `page.searched`: before the line rules, the page as crawled.
         counts: whether the value, or a number in it, has a column in annotated files, and of which type.
+        drops_if: how that number is compared with parameters, such as `< at_least`: one that holds drops the page. With
+            it, `c4pipe tune` shows the parameters as limits.
     """
 
     scope = "page"
     looks_at_url: ClassVar[bool] = False
     searches: ClassVar[bool] = False
     counts: ClassVar[Literal["int", "float"] | None] = None
+    drops_if: ClassVar[tuple[str, ...]] = ()
 
     def value(self, page: CheckedPage) -> Any:
         """Returns the value that the rule decides by: a number, a word, a guess. `drops` takes it."""

@@ -207,6 +207,7 @@ class SoftBannedUrlWords(_UrlWords):
     source = _FINEWEB
     file = "soft_banned_words"
     counts = "int"
+    drops_if = (">= min_words",)
     min_words: Whole = 2
 
     def value(self, page: CheckedPage) -> list[str]:

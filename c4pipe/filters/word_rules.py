@@ -47,6 +47,7 @@ class CountRule(PageRule):
 class AtLeast(CountRule):
     """Drops a page whose number is too small."""
 
+    drops_if = ("< at_least",)
     at_least: Number
 
     def drops(self, value: float) -> bool:
@@ -59,6 +60,7 @@ class AtLeast(CountRule):
 class AtMost(CountRule):
     """Drops a page whose number is too large."""
 
+    drops_if = ("> at_most",)
     at_most: Number
 
     def drops(self, value: float) -> bool:

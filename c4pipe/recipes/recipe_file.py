@@ -8,8 +8,9 @@ min_words_per_line = 3         # a parameter that only one rule has; or a table 
 excluded_endings = []
 """
 
+import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from c4pipe.filters.rule import Rule, check_parameter, checked_value, parameter_
 from c4pipe.filters.rules import RULES
 from c4pipe.io.text import read_text
 from c4pipe.io.words import CONTROL, error_reason, suggestion
-from c4pipe.recipes.own_rules import find_rule
+from c4pipe.recipes.own_rules import find_rule, is_own, origin_of
 from c4pipe.recipes.recipe import STAGES, Recipe
 
 if sys.version_info >= (3, 11):
@@ -52,6 +53,75 @@ def read_recipe(path: Path, bases: Mapping[str, Recipe]) -> Recipe:
     except (OSError, ValueError) as error:
         next_step = "check the path" if isinstance(error, OSError) else "correct the file"
         raise UsageError(f"recipe file {path} can't be read: {error_reason(error)}; {next_step}") from None
+
+
+def recipe_toml(recipe: Recipe, path: Path, bases: Mapping[str, Recipe]) -> str:
+    """Returns the text of the shortest recipe file from which `read_recipe` makes the rules of a recipe.
+
+    The extraction and the columns of a recipe are options of commands, and are not in the text.
+
+    Args:
+        recipe: the recipe.
+        path: where the file will be: modules of the user's own rules are looked for beside it.
+        bases: the recipes that the file can name as its base.
+
+    Raises UsageError where no base can be changed into the recipe.
+    """
+    texts = ("\n".join(_lines_of(recipe, base)) + "\n" for base in bases.values())
+    made = [text for text in texts if _rules_of(text, path, bases) == _rules_in(recipe)]
+    if not made:
+        raise UsageError(
+            f"recipe {recipe.name} has rules in an order that no recipe file can describe: change it in Python"
+        )
+    return min(made, key=lambda text: (text.count("\n"), len(text)))
+
+
+def _rules_of(text: str, path: Path, bases: Mapping[str, Recipe]) -> Any:
+    try:
+        return _rules_in(_Reader(path, bases).recipe(tomllib.loads(text)))
+    except UsageError:  # of a base that is too far from the recipe
+        return None
+
+
+def _rules_in(recipe: Recipe) -> Any:
+    values = recipe.to_json()
+    return [values[stage] for stage in STAGES]
+
+
+def _lines_of(recipe: Recipe, base: Recipe) -> Iterator[str]:
+    """Yields the lines of a recipe file that changes a base, as far as its form allows, into a recipe."""
+    has = {rule.name: rule for _, rule in base.rules()}
+    rules = {rule.name: rule for _, rule in recipe.rules()}
+    new = [rule for name, rule in rules.items() if name not in has]
+    placed = [rule for rule in new if rule.names_itself or is_own(type(rule))]
+    yield f'base = "{base.name}"'
+    if off := [name for name in has if name not in rules]:
+        yield f"off = {json.dumps(off)}"
+    if on := [rule.name for rule in new if rule not in placed and rule.name not in _NEEDED]:
+        yield f"on = {json.dumps(on)}"
+    if placed:
+        yield "rules = ["
+        yield from (f"  {{ {_place(rule, recipe, placed)} }}," for rule in placed)
+        yield "]"
+    for name, rule in rules.items():
+        own_name: Any = {"name": name} if rule.names_itself else {}
+        before = has.get(name) or type(rule)(**own_name)
+        changed = {key: value for key, value in rule.parameters.items() if value != before.parameters.get(key)}
+        if changed:
+            yield from ("", f"[{name}]")
+            yield from (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in changed.items())
+
+
+def _place(rule: Rule, recipe: Recipe, placed: Sequence[Rule]) -> str:
+    """Returns the entry of `rules` that puts a rule into its place."""
+    named = "name" in rule.parameters and rule.names_itself
+    kind = type(rule).name if named else origin_of(type(rule)).partition("@")[0]
+    stage, rules = next((stage, getattr(recipe, stage)) for stage in STAGES if rule in getattr(recipe, stage))
+    at = rules.index(rule)
+    behind = [] if at else [("before", each.name) for each in rules[1:2] if each not in placed]
+    beside = ("after", rules[at - 1].name) if at else (*behind, ("stage", stage))[0]
+    entry = dict([("rule", kind), *([("name", rule.name)] if named else []), beside])
+    return ", ".join(f"{key} = {json.dumps(value)}" for key, value in entry.items())
 
 
 def _meant(values: Mapping[str, Any], bases: Iterable[str]) -> str:

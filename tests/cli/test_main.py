@@ -73,7 +73,7 @@ MISTAKES = [
     ("no runner", ["build", CRAWL, *OUTPUT, "--runner="], 2, ["--runner", "there are ", " spark, slurm, Bundle"]),
     ("this machine as a name", ["dedup", "w", *OUTPUT, "--runner", "LocalRunner"], 2, ["leave out --runner"]),
     ("no such mode", ["build", CRAWL, *OUTPUT, DIRECT, "--direct_running_mode", "nonsense"], 2, ["nonsense", "in_"]),
-    ("a mode of no runner", ["build", CRAWL, *OUTPUT, "--direct_running_mode", "nonsense"], 2, ["'nonsense'"]),
+    ("a mode of no runner", ["build", CRAWL, *OUTPUT, DIRECT, "--direct_running_mode", "nonsense"], 2, ["'nonsense'"]),
     ("a mode of this machine", ["build", CRAWL, *OUTPUT, "--direct_running_mode=in_memory"], 2, ["--runner"]),
     ("processes of Beam's", ["build", CRAWL, *OUTPUT, DIRECT, "--", LOSES], 2, [LOSES.replace("=", " "), "loses data"]),
     ("threads of Beam's", ["tokens", "c", "--vocab", "v", DIRECT, "--", "--direct_num_workers=2"], 2, ["loses data"]),

@@ -60,6 +60,32 @@ def test_probabilities_are_those_of_the_package(tmp_path: Path, monkeypatch: pyt
     assert len(spread) > 3
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_file_of_the_products_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: str) -> None:
+    path, saved = tmp_path / "model.bin", tmp_path / "saved.bin"
+    path.write_bytes(random_classifier(WORDS, LABELS, **SHAPES[shape]))
+    model, labels = ClassifierModel(str(path), "").with_labels()
+    model.copy(saved)
+    path.unlink()
+    copy = ClassifierModel(str(saved), model.digest)
+    copy.check()
+    assert copy.with_labels() == (copy, labels)
+    expected = [model.classifier().scores(text.encode()) for text in TEXTS]
+    assert [copy.classifier().scores(text.encode()) for text in TEXTS] == expected
+    monkeypatch.setattr(classifier, "text_kernel", None)
+    assert [FastTextClassifier(saved).scores(text.encode()) for text in TEXTS] == expected
+
+
+def test_each_flipped_bit_of_the_products_is_found(tmp_path: Path) -> None:
+    model, saved = small_classifier(tmp_path), tmp_path / "saved.bin"
+    model.copy(saved)
+    data = saved.read_bytes()
+    for place in range(len(data)):
+        saved.write_bytes(data[:place] + bytes([data[place] ^ 1 << place % 8]) + data[place + 1 :])
+        with pytest.raises(ValueError, match=r"its content was changed|it is no fastText model"):
+            ClassifierModel(str(saved), model.digest).check()
+
+
 def test_words_of_all_lengths_are_found_in_c_as_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Words that begin or end as others do, up to three times the sixteen bytes that C compares at once."""
     draw = random.Random(5)
@@ -103,11 +129,13 @@ def test_a_file_that_is_no_classifier(tmp_path: Path, data: bytes, reason: str) 
 
 def test_a_worker_without_the_model_says_so(tmp_path: Path) -> None:
     model = small_classifier(tmp_path)
-    Path(model.path).write_bytes(b"another")
-    with pytest.raises(
-        UsageError, match=r"the classifier .*quality.bin can't be used: its content was changed; each wor"
+    for data, reason in (
+        (random_classifier(WORDS, LABELS), "its content was changed"),
+        (b"x", "it is no fastText mod"),
     ):
-        model.classifier()
+        Path(model.path).write_bytes(data)
+        with pytest.raises(UsageError, match=rf"the classifier .*quality.bin can't be used: {reason}.*; each worker"):
+            model.classifier()
 
 
 def test_c_refuses_parts_that_contradict_each_other() -> None:

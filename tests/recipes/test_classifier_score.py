@@ -1,6 +1,7 @@
 """The rule classifier_score: several in a recipe, each with its name in every table, and what is said of mistakes."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +14,13 @@ import c4pipe
 from c4pipe import read
 from c4pipe.cli.main import main
 from c4pipe.errors import UsageError
+from c4pipe.filters.classifier import Products
 from c4pipe.filters.classifier_rule import ClassifierScore, parse_score
 from c4pipe.filters.lists import load_lists
 from c4pipe.recipes.choose import ListedRecipe
 from c4pipe.recipes.presets import C4, RECIPES
 from c4pipe.recipes.stored_recipe import check_recipe
-from tests.helpers.classifiers import small_classifier
+from tests.helpers.classifiers import random_classifier, small_classifier
 from tests.helpers.crawls import LISTS, SAMPLES
 
 RECIPE = """
@@ -90,6 +92,24 @@ def test_job_2_and_explain_take_the_model_of_the_work_folder(
     capsys.readouterr()
     assert main(["dedup", work, "--output", str(tmp_path / "other"), "--workers", "1", "--quiet"]) == 2
     assert "can't be read (its content was changed)" in capsys.readouterr().err
+
+
+def test_a_job_reads_the_vectors_once(recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rules with one model, and both jobs; the work folder has the products, which are much smaller."""
+    recipe.write_text(RECIPE.replace(', before = "few_sentences"', ', stage = "final"'))
+    read: list[Path] = []
+    of_model = Products.of_model
+
+    def noted(path: Path) -> Products:
+        read.append(path)
+        return of_model(path)
+
+    monkeypatch.setattr(Products, "of_model", noted)
+    Path("quality.bin").write_bytes(random_classifier(["the"], ("__label__hq", "__label__cc"), buckets=9999, dim=50))
+    for _ in range(2):
+        c4pipe.build_corpus(SAMPLES, output=tmp_path / "out", recipe=recipe, lists=LISTS, workers=1)
+        shutil.rmtree(tmp_path / "out")
+    assert read == [tmp_path / "quality.bin"]
 
 
 def test_explain_tells_each_probability(recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
