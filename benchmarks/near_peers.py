@@ -66,7 +66,7 @@ NOTES = """
   and writes report and manifest. datatrove reads and writes JSON Lines, text-dedup reads them and writes Arrow.
 - c4pipe and datatrove have the same signatures. datatrove drops all pages of a cluster but one, c4pipe only those whose
   signatures are similar enough. text-dedup has other words and hashes, so other pages stay.
-- For comparison: Data-Juicer 2.0 (https://arxiv.org/abs/2501.14755) says 2.8 hours on 1,280 cores for 5 TB, which is 717
+- For comparison: Data-Juicer 2.0 (https://arxiv.org/abs/2501.14755) says 2.8 hours on 1,280 cores for 5 TB: 717
   core-hours a TB, of wall time on a cluster with Ray, with pages and a machine that are not these.
 """
 
