@@ -81,14 +81,16 @@ class SmallestKeys:
 
 
 def write_examples(pages: SmallestKeys, evaluator: RecipeEvaluator, work_file: StoragePath) -> None:
-    """Writes pages (`wet.Page`) as examples beside a work file, atomically. Raises OSError."""
+    """Writes pages (`wet.Page`) as examples beside a work file, atomically, without a sync of the folder. Raises
+    OSError.
+    """
     explained: dict[int, PageVerdict] = {}  # a page can be an example of several rules
     examples = []
     for rule, key, page in pages.items():
         if page.position not in explained:
             explained[page.position] = explain_page(evaluator, page, to_the_end=False)
         examples.append(_of_clean(rule, key, explained[page.position]))
-    write_checked_json(examples_file(work_file), {"examples": examples})
+    write_checked_json(examples_file(work_file), {"examples": examples}, sync_folder=False)
 
 
 def examples_file(work_file: StoragePath) -> StoragePath:

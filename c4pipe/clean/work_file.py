@@ -224,6 +224,8 @@ class WorkWriter:
     ) -> None:
         """Writes the header and moves the file to its place. From then on its WET file is not cleaned again.
 
+        The folder is not synced: the job does so once, after its last file.
+
         The arguments are the values of the header with these names.
         """
         self._flush()
@@ -244,7 +246,7 @@ class WorkWriter:
         self._writer.add_key_value_metadata({HEADER_KEY: json.dumps(values).encode()})
         self._writer.close()
         sign_footer(self._file.path)
-        self._file.publish()
+        self._file.publish(sync_folder=False)
 
     def discard(self) -> None:
         """Removes the incomplete file."""

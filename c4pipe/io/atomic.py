@@ -27,13 +27,18 @@ class AtomicFile:
         name = f".{label}{start}.{os.getpid()}-{secrets.token_hex(16)}.tmp"
         self.path = target.with_name(name) if isinstance(target, Path) else Path(tempfile.gettempdir(), name)
 
-    def publish(self) -> None:
-        """Moves the file to its target and replaces an existing one. Raises OSError, which names the target."""
+    def publish(self, sync_folder: bool = True) -> None:
+        """Moves the file to its target and replaces an existing one. Raises OSError, which names the target.
+
+        Without `sync_folder`, a power cut can take the file away again, but never a part of it: a caller with many
+        files syncs their folder once, after the last of them.
+        """
         if isinstance(self._target, Path):
             with name_os_errors(self._target):
                 sync(self.path)
                 self.path.replace(self._target)
-                sync(self._target.parent)
+                if sync_folder:
+                    sync(self._target.parent)
         else:
             self._target.upload(self.path)
             self.path.unlink()
@@ -91,13 +96,13 @@ def write_text(target: StoragePath, text: str) -> None:
     write_bytes(target, text.encode())
 
 
-def write_bytes(target: StoragePath, data: bytes) -> None:
-    """Writes a file that appears complete or not at all. Raises OSError."""
+def write_bytes(target: StoragePath, data: bytes, sync_folder: bool = True) -> None:
+    """Writes a file that appears complete or not at all; `sync_folder` as in `publish`. Raises OSError."""
     file = AtomicFile(target)
     try:
         with name_os_errors(target), file.path.open("xb") as opened:
             opened.write(data)
-        file.publish()
+        file.publish(sync_folder)
     finally:
         file.discard()
 

@@ -316,9 +316,9 @@ def decode_checked_json(data: bytes, name: object, kind: type[Record]) -> Record
         ) from None
 
 
-def write_checked_json(target: StoragePath, values: Mapping[str, Any]) -> None:
-    """Writes an object with its digest to a JSON file. Raises OSError."""
-    write_bytes(target, encode_checked_json(values))
+def write_checked_json(target: StoragePath, values: Mapping[str, Any], sync_folder: bool = True) -> None:
+    """Writes an object with its digest to a JSON file; `sync_folder` as in `AtomicFile.publish`. Raises OSError."""
+    write_bytes(target, encode_checked_json(values), sync_folder)
 
 
 def read_checked_json(path: StoragePath, kind: type[Record]) -> Record | None:

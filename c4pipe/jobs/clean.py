@@ -18,7 +18,7 @@ from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError, UsageErr
 from c4pipe.filters.column_rules import ColumnBelow, missing
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.lists import LISTS_FOLDER, Lists
-from c4pipe.io.atomic import clear_abandoned
+from c4pipe.io.atomic import clear_abandoned, sync
 from c4pipe.io.downloads import NetworkOptions, OnWait
 from c4pipe.io.lock import has_locks, only_run
 from c4pipe.io.paths import StoragePath, check_inner, list_names, storage_path
@@ -326,6 +326,8 @@ def clean_files(plan: CleanPlan, files: list[InputFile], progress: Progress, wor
 
     with watch_clean(progress, plan.work, plan.loads):
         run_job(graph, options, len(tasks), progress, workers)
+    if isinstance(plan.work, Path):
+        sync(plan.work)
 
 
 def network_of_worker(options: CleanOptions | BuildOptions | ImportOptions, tasks: int) -> NetworkOptions:

@@ -1,5 +1,6 @@
 """What keeps c4pipe fast, without a clock: how often the costly parts are called."""
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -10,6 +11,7 @@ from typing import Any
 import punkt
 import pytest
 
+import c4pipe
 from c4pipe.clean.examples import EXAMPLES_PER_FILE
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
@@ -87,6 +89,20 @@ def test_a_page_that_falls_early_costs_little(calls: Calls, tmp_path: Path) -> N
     counts = clean("c4", [crawl], ROOT / "samples" / "lists", tmp_path / "work.parquet")
     assert counts["lines.dropped.no_terminal_punctuation"] == 5000
     assert calls.counts == {"contains": 2 * EXAMPLES_PER_FILE}  # in whole pages: examples are explained
+
+
+def test_a_small_file_is_written_with_two_syncs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A sync takes a millisecond, or ten on a busy disk: one of the work file, one of its examples."""
+    syncs = Calls(monkeypatch)
+    syncs.of(os, "fsync")
+    crawl = [tmp_path / f"{number}.warc.wet" for number in range(5)]
+    for path in crawl:
+        path.write_bytes(record("A page.", f"http://a.example/{path.name}"))
+    found = []
+    for inputs, work in ((crawl[:1], "one"), (crawl, "five")):
+        c4pipe.clean_files(inputs, work=tmp_path / work, lists=ROOT / "samples" / "lists", workers=1)
+        found.append(syncs.counts.pop("fsync"))
+    assert found[1] - found[0] == 2 * 4
 
 
 def test_a_build_imports_nothing_heavy(tmp_path: Path) -> None:
