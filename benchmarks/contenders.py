@@ -41,7 +41,7 @@ with open(f"{model}.txt", "w", encoding="utf-8") as lines:
     for text, share in zip(texts, shares):
         print("__label__hq" if share > middle else "__label__cc", text, file=lines)
 options = json.loads(size)
-fasttext.train_supervised(f"{model}.txt", wordNgrams=2, epoch=1, thread=1, verbose=0, **options).save_model(model)
+fasttext.train_supervised(f"{model}.txt", wordNgrams=2, epoch=1, thread=11, verbose=0, **options).save_model(model)
 """
 """Trains a classifier on the pages of a WET file: whether a page has much of the word `the`."""
 
