@@ -23,6 +23,7 @@ from c4pipe.wet.warc import SKIPPED
 Section = Literal["records", "pages", "lines", "units", "spans", "bytes", "damage"]
 Kind = Literal["read", "skipped", "dropped", "changed", "kept", "part", "damage"]
 
+
 @dataclass(frozen=True)
 class FunnelRow:
     """One row of a funnel.
