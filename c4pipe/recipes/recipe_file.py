@@ -91,7 +91,8 @@ def _rules_in(recipe: Recipe) -> Any:
 
 def _lines_of(recipe: Recipe, base: Recipe) -> Iterator[str]:
     """Yields the lines of a recipe file that changes a base, as far as its form allows, into a recipe."""
-    base = base.in_scripts_of(recipe.languages)  # as the reader sets it
+    if recipe.languages != base.languages:  # as the reader sets it
+        base = base.in_scripts_of(recipe.languages)
     has = {rule.name: rule for _, rule in base.rules()}
     rules = {rule.name: rule for _, rule in recipe.rules()}
     new = [rule for name, rule in rules.items() if name not in has]
@@ -150,7 +151,8 @@ class _Reader:
         for rule in changes:
             if rule in off:
                 raise self._error(f"rule {rule} is switched off and has parameters: leave one of them out")
-        recipe = recipe.in_scripts_of(changes.get(Language.name, {}).get("languages", recipe.languages))
+        if languages := changes.get(Language.name, {}).get("languages"):
+            recipe = recipe.in_scripts_of(languages)
         name = self._text(values, "name", self._path.stem)
         description = self._text(values, "description", f"{base}, changed by {self._path.name}")
         try:

@@ -1,6 +1,7 @@
 """Scripts as data: the table against Unicode's own properties, and what `c4` keeps in languages that need it."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import regex
@@ -11,8 +12,9 @@ from c4pipe.filters.language import CLD3_LANGUAGES, LANGDETECT_LANGUAGES
 from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
 from c4pipe.filters.page_size import FewSentences, SentenceSplitter
 from c4pipe.filters.scripts.facts import SCRIPTS, Script, script_of, scripts_of
-from c4pipe.recipes.presets import C4, DATATROVE_C4, DOLMA_C4, MC4, TFDS, UNFILTERED
+from c4pipe.recipes.presets import C4, DATATROVE_C4, DOLMA_C4, MC4, RECIPES, TFDS, UNFILTERED
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_file import read_recipe, recipe_toml
 
 ADDED = {"Grek": ";\u037e"}  # CLDR
 WRITTEN = {"Hans": ["Han"], "Hant": ["Han"], "Jpan": ["Han", "Hira", "Kana"], "Kore": ["Hang", "Han"]}
@@ -94,6 +96,17 @@ def test_languages_set_and_unset_the_scripts() -> None:
     assert C4.with_languages(["de", "ru", "he"]).need(FewWords).scripts == ()
     with pytest.raises(UsageError, match=r"\[few_words\] scripts = \['Cyrl'\]: choose from Arab, "):
         FewWords(scripts=("Cyrl",))
+
+
+def test_a_recipe_file_with_languages(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('base = "c4"\nlanguages = ["ja"]\n[few_words]\nmin_words_per_line = 3\n')
+    recipe = read_recipe(path, RECIPES)
+    assert recipe.need(FewWords) == FewWords(3, ("Jpan",))
+    assert recipe_toml(recipe, path, RECIPES).count("scripts") == 0
+    path.write_text('base = "c4"\nlanguages = ["ja"]\n[few_words]\nscripts = []\n')
+    assert read_recipe(path, RECIPES).need(FewWords) == FewWords()
+    assert recipe_toml(read_recipe(path, RECIPES), path, RECIPES).count("scripts = []") == 1
 
 
 @pytest.mark.parametrize(
