@@ -4,7 +4,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-import regex
 
 from c4pipe import Cleaner
 from c4pipe.errors import UsageError
@@ -15,6 +14,8 @@ from c4pipe.filters.scripts.facts import SCRIPTS, Script, script_of, scripts_of
 from c4pipe.recipes.presets import C4, DATATROVE_C4, DOLMA_C4, MC4, RECIPES, TFDS, UNFILTERED
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_file import read_recipe, recipe_toml
+
+regex = pytest.importorskip("regex", reason="regex, which NLTK needs, isn't installed")
 
 ADDED = {"Grek": ";\u037e"}  # CLDR
 WRITTEN = {"Hans": ["Han"], "Hant": ["Han"], "Jpan": ["Han", "Hira", "Kana"], "Kore": ["Hang", "Han"]}
