@@ -24,7 +24,8 @@ def _() -> Any:
     folder, output = str(arguments["annotated"]), Path(str(arguments["output"]))
     tuner = tune_server.open_tuner(folder)
     sliders, choice = tune_page.make_sliders(tuner), tune_page.limit_choice(tuner)
-    return choice, folder, output, sliders, tuner
+    before = tuner.kept({})
+    return before, choice, folder, output, sliders, tuner
 
 
 @app.cell
@@ -34,10 +35,11 @@ def _(folder: Any, tuner: Any) -> Any:
 
 
 @app.cell
-def _(sliders: Any, tuner: Any) -> Any:
+def _(before: Any, sliders: Any, tuner: Any) -> Any:
     changes = tune_page.changes_of(tuner, sliders.value)
-    tune_page.show_totals(tuner, changes)
-    return (changes,)
+    kept = tuner.kept(changes)
+    tune_page.show_totals(tuner, before, kept)
+    return changes, kept
 
 
 @app.cell
@@ -73,8 +75,8 @@ def _(changes: Any, output: Any, save: Any, tuner: Any) -> Any:
 
 
 @app.cell
-def _(changes: Any, tuner: Any) -> Any:
-    tune_page.show_notes(tuner, changes)
+def _(kept: Any, tuner: Any) -> Any:
+    tune_page.show_notes(tuner, kept)
     return
 
 

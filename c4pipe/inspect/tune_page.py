@@ -12,7 +12,7 @@ import altair as alt
 import marimo as mo
 
 from c4pipe.errors import C4pipeError
-from c4pipe.inspect.limits import Changes, Limit, Look, NearPage, Tuner
+from c4pipe.inspect.limits import Changes, Kept, Limit, Look, NearPage, Tuner
 from c4pipe.io.atomic import write_text
 from c4pipe.io.paths import storage_path
 from c4pipe.io.words import format_count, format_size, visible
@@ -63,14 +63,12 @@ def changes_of(tuner: Tuner, values: Changes) -> dict[str, float]:
 
 
 def limit_choice(tuner: Tuner) -> Any:
-    """Returns the choice of a limit; its value is the `Limit`. The first is that of the rule that drops the most."""
-    most = max(tuner.limits, key=lambda limit: tuner.look(limit, {}).dropped)
-    return mo.ui.dropdown({_name(each): each for each in tuner.limits}, value=_name(most), label="Limit")
+    """Returns the choice of a limit; its value is the `Limit`."""
+    return mo.ui.dropdown({_name(each): each for each in tuner.limits}, value=_name(tuner.first), label="Limit")
 
 
-def show_totals(tuner: Tuner, changes: Changes) -> Any:
-    """Returns what the rules keep with other limits, and how much more or less that is than with the recipe."""
-    before, kept = tuner.kept({}), tuner.kept(changes)
+def show_totals(tuner: Tuner, before: Kept, kept: Kept) -> Any:
+    """Returns what the rules keep: before, with the limits of the recipe, and with other limits."""
     share = f"{100 * kept.pages / tuner.count:.1f} % of {tuner.count:,}"
     cells: list[tuple[str, str, str, Callable[[int], str]]] = [("pages", "pages kept", share, "{:,}".format)]
     if any(limit.last for limit in tuner.limits):
@@ -95,14 +93,11 @@ def histogram(tuner: Tuner, limit: Limit, look: Look, values: Changes) -> Any:
         for fate, field in fates
     ]
     scale = alt.Scale(domain=list(_COLORS), range=list(_COLORS.values()))
-    first, last = look.bars[0], look.bars[-1]
-    is_wider = last.high - last.low > 2 * (first.high - first.low)  # the bars of large numbers
-    along = alt.Scale(nice=False, zero=False, type="symlog" if is_wider else "linear")
     bars = (
         alt.Chart(alt.Data(values=rows))
         .mark_bar(stroke=None)
         .encode(
-            x=alt.X("low:Q", title=f"number that {limit.rule} looks at", scale=along, axis=_NUMBERS),
+            x=alt.X("low:Q", title=f"number that {limit.rule} looks at", scale=_along(look), axis=_NUMBERS),
             x2="high:Q",
             y=alt.Y("sum(pages):Q", title="pages", axis=_COUNTS),
             color=alt.Color("fate:N", scale=scale, legend=alt.Legend(title=None, orient="top", columns=1)),
@@ -123,6 +118,33 @@ def histogram(tuner: Tuner, limit: Limit, look: Look, values: Changes) -> Any:
     rules = alt.Chart(alt.Data(values=lines)).mark_rule(color=_LIMIT_COLOR, strokeWidth=3)
     marked = rules.encode(x="limit:Q", tooltip=alt.Tooltip("name:N", title="limit"))
     return alt.layer(bars, marked).properties(width="container", height=260)
+
+
+def _along(look: Look) -> alt.Scale:
+    first, last = look.bars[0], look.bars[-1]
+    is_wider = last.high - last.low > 2 * (first.high - first.low)  # the bars of large numbers
+    return alt.Scale(nice=False, zero=False, type="symlog" if is_wider else "linear")
+
+
+def notebook_chart(tuner: Tuner, limit: Limit, changes: Changes) -> Any:
+    """Returns a chart of what is kept with each value of a limit, which follows the pointer, above the histogram."""
+    look = tuner.look(limit, changes)
+    now = {each.key: each.value for each in tuner.limits} | dict(changes)
+    rows = [_kept_row(step, tuner.kept({**changes, limit.key: step})) for step in tuner.steps(limit)]
+    at = alt.selection_point(fields=["limit"], nearest=True, on="pointermove", value=[{"limit": now[limit.key]}])
+    steps = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("limit:Q", title=f"{limit.parameter} of {limit.rule}", scale=_along(look), axis=_NUMBERS)
+    )
+    line = steps.mark_line(color=_COLORS[KEPT]).encode(y=alt.Y("pages:Q", title="pages kept", axis=_COUNTS))
+    points = line.mark_point(size=60).encode(opacity=alt.condition(at, alt.value(1), alt.value(0))).add_params(at)
+    words = steps.transform_filter(at).mark_text(align="left").encode(alt.Text("words:N"))
+    upper = alt.layer(line, points, words.encode(x=alt.value(0), y=alt.value(-8))).properties(width=600, height=200)
+    return alt.vconcat(upper, histogram(tuner, limit, look, now).properties(width=600))
+
+
+def _kept_row(step: float, kept: Kept) -> dict[str, Any]:
+    sizes = f"{format_size(kept.crawled_bytes)} as crawled, about {kept.tokens:,} tokens"
+    return {"limit": step, "pages": kept.pages, "words": f"{step:,}: {format_count(kept.pages, 'page')} kept, {sizes}"}
 
 
 def show_dropped(look: Look) -> Any:
@@ -198,13 +220,13 @@ def show_recipe(tuner: Tuner, changes: Changes, output: Path, save: Any) -> Any:
     )
 
 
-def show_notes(tuner: Tuner, changes: Changes) -> Any:
+def show_notes(tuner: Tuner, kept: Kept) -> Any:
     """Returns what the numbers of the page leave out."""
     notes = [
         "Pages kept: those that clean keeps, before deduplication. c4pipe build counts the same with the saved recipe.",
         "Bytes of text and tokens are estimates: of a sample of the kept pages, and 4 bytes a token.",
         *tuner.notes,
     ]
-    if not_judged := tuner.kept(changes).not_judged:
-        notes.append(f"{format_count(not_judged, 'page')} of over a million characters count as dropped.")
+    if kept.not_judged:
+        notes.append(f"{format_count(kept.not_judged, 'page')} of over a million characters count as dropped.")
     return mo.accordion({"What the numbers leave out": mo.md("\n".join(f"- {_literal(note)}" for note in notes))})

@@ -16,9 +16,11 @@ from typing import Any
 
 from c4pipe.clean.annotated_folder import open_annotated
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.inspect.limits import Tuner
+from c4pipe.inspect.limits import Changes, Tuner
 from c4pipe.inspect.options import TuneOptions
+from c4pipe.io.options import PathArgument
 from c4pipe.io.paths import storage_path
+from c4pipe.io.words import suggestion
 
 _APP = Path(__file__).with_name("tune_app.py")
 _HOST = "127.0.0.1"
@@ -26,8 +28,11 @@ _HOST = "127.0.0.1"
 
 @cache
 def open_tuner(folder: str) -> Tuner:
-    """Returns the tuner of an annotated folder, once for all tabs. Raises UsageError or DamagedFileError."""
-    return Tuner(open_annotated(storage_path(folder, reads=True)))
+    """Returns the tuner of an annotated folder, once for all tabs. Raises UsageError, DamagedFileError."""
+    tuner = Tuner(open_annotated(storage_path(folder, reads=True)))
+    if not tuner.limits:
+        raise UsageError(f"no page rule of {folder} has a limit: annotate with a recipe that has such rules")
+    return tuner
 
 
 def serve(options: TuneOptions, say: Callable[[str], None]) -> None:
@@ -45,8 +50,7 @@ def serve(options: TuneOptions, say: Callable[[str], None]) -> None:
     """
     if os.path.lexists(options.output):
         raise UsageError(f"{options.output} exists: give another --output, or delete it")
-    if not open_tuner(os.fspath(options.annotated)).limits:
-        raise UsageError(f"no page rule of {options.annotated} has a limit: annotate with a recipe that has such rules")
+    open_tuner(os.fspath(options.annotated))
     _page()
     port, secret = _free_port(options.port), secrets.token_urlsafe()
     threading.Thread(target=_say_when_open, args=(port, secret, say), daemon=True).start()
@@ -61,6 +65,28 @@ def serve(options: TuneOptions, say: Callable[[str], None]) -> None:
     except SystemExit as end:
         if end.code:
             raise C4pipeError(f"marimo's server ended with status {end.code}") from None
+
+
+def tune(annotated: PathArgument, limit: str = "", changes: Changes | None = None) -> Any:
+    """Returns a chart for a notebook: what a recipe keeps with each value of one limit, and the rule's histogram.
+
+    The chart follows the pointer without the kernel, in Jupyter, marimo and whatever shows Altair's charts. All other
+    limits stay: to change one, call again with `changes`. The whole page is the command `c4pipe tune`.
+
+    Args:
+        annotated: an annotated folder.
+        limit: the limit, such as `few_words.at_least`; "" for the first limit of the page.
+        changes: values of other limits, by these names.
+
+    Returns an `altair.Chart`. Raises UsageError where the extra is missing, the folder is no annotated folder or has
+    no such limit; DamagedFileError.
+    """
+    tuner = open_tuner(os.fspath(annotated))
+    limits = {each.key: each for each in tuner.limits}
+    for name in (*filter(None, [limit]), *(changes or {})):
+        if name not in limits:
+            raise UsageError(f"{annotated} has no limit {name!r}, but {', '.join(limits)}{suggestion(name, limits)}")
+    return _page().notebook_chart(tuner, limits.get(limit, tuner.first), changes or {})
 
 
 def _page() -> Any:
