@@ -52,7 +52,7 @@ def _(choice: Any, sliders: Any) -> Any:
 @app.cell
 def _(changes: Any, limit: Any, sliders: Any, tuner: Any) -> Any:
     look = tuner.look(limit, changes)
-    mo.vstack([tune_page.histogram(tuner, limit, look, sliders.value), tune_page.show_dropped(look)])
+    mo.vstack([tune_page.histogram(tuner, limit, look, sliders.value), tune_page.show_dropped(limit, look)])
     return (look,)
 
 

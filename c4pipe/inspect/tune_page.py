@@ -147,11 +147,11 @@ def _kept_row(step: float, kept: Kept) -> dict[str, Any]:
     return {"limit": step, "pages": kept.pages, "words": f"{step:,}: {format_count(kept.pages, 'page')} kept, {sizes}"}
 
 
-def show_dropped(look: Look) -> Any:
+def show_dropped(limit: Limit, look: Look) -> Any:
     """Returns which other rules drop the pages that a rule drops, as a sentence and a chart."""
-    sentence = mo.md(
-        f"It drops **{format_count(look.dropped, 'page')}**; **{look.alone:,}** of them no other rule drops."
-    )
+    others = "no other rule" if limit.last else "no other rule of clean"
+    dropped = format_count(look.dropped, "page")
+    sentence = mo.md(f"{limit.rule} drops **{dropped}**; {others} drops **{look.alone:,}** of them.")
     if not look.others:
         return sentence
     rows = [{"rule": rule, "pages": pages} for rule, pages in look.others.items()]

@@ -90,7 +90,12 @@ NOT_RUN = (
         "duckdb *",
         "DuckDB's own program is not installed for tests; the Python of the page asks Arrow the same",
     ),
-    ("docs/tune.md", "c4pipe tune *", TUNE),
+    ("docs/*.md", "c4pipe tune *", TUNE),
+    (
+        "docs/tune.md",
+        "*inspect.tune(*",
+        "it needs Altair; tests/inspect/test_tune.py makes charts and compares their numbers",
+    ),
     ("docs/tune.md", "c4pipe build * tuned.toml *", TUNE),
     (
         "docs/training.md",

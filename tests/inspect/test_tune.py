@@ -14,6 +14,7 @@ from c4pipe.inspect.limits import Tuner
 from c4pipe.inspect.options import TuneOptions
 from c4pipe.inspect.tune_server import serve
 from tests.helpers.crawls import LISTS, SAMPLES
+from tests.helpers.documents import code_blocks, page
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +37,12 @@ def test_the_chart_of_a_notebook_has_the_numbers_of_the_tuner(annotated: Path) -
     bars = [row for layer in histogram["layer"] for row in layer["data"]["values"] if row.get("fate") == "kept"]
     assert sum(bar["pages"] for bar in bars) == tuner.kept(others).pages < tuner.kept({}).pages
     assert set(chart._repr_mimebundle_()) == {"text/html"}
+
+
+def test_the_recipe_of_the_tutorial_is_what_its_sliders_write(annotated: Path) -> None:
+    changes = {"few_sentences.min_sentences": 5, "few_sentences_left.min_sentences": 5}
+    (shown,) = code_blocks(page("docs/choose_limits.md"), "toml")
+    assert Tuner(open_annotated(annotated)).recipe_toml(changes, Path("five.toml")) == shown
 
 
 @pytest.mark.parametrize("name", ["few_sentence.min_sentences", "few_sentences"])
