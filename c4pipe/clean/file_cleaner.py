@@ -393,7 +393,7 @@ class PageKeeper:
         """Returns the band hashes and the short minima of a text."""
         near = self._near
         assert near
-        signature = minhash.minima(text, near.ngram, near.bands, near.rows)
+        signature = minhash.minima(text, near.ngram, near.bands, near.rows, near.scripts)
         return minhash.band_hashes(signature, near.bands), minhash.short_minima(signature)
 
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from c4pipe.filters.character_sets import OTHER_PUNCTUATION, characters
 from c4pipe.filters.hashes import U64
+from c4pipe.filters.scripts.words import letter_words
 from c4pipe.native import lower, text_kernel
 
 U16 = npt.NDArray[np.uint16]
@@ -43,14 +44,18 @@ def simplify(text: str) -> str:
     return text.strip()
 
 
-def ngram_hashes(text: str, ngram: int) -> U64:
+def ngram_hashes(text: str, ngram: int, scripts: tuple[str, ...] = ()) -> U64:
     """Returns the hash of each n-gram of the words of a text; none for a text of fewer words.
 
-    Words are those of spaCy's English tokenizer, in all languages.
+    Words are those of spaCy's English tokenizer, in all languages. In `scripts` without blanks, they are those of
+    `scripts.words.letter_words`.
     """
     from c4pipe.filters.english_words import english_words  # large patterns, which few recipes need
 
-    words = [each.encode("utf-8", "surrogatepass") for each in english_words().words(simplify(text))]
+    words = [
+        each.encode("utf-8", "surrogatepass")
+        for each in english_words().words(letter_words(simplify(text), scripts, ngram))
+    ]
     joined = b" ".join(words)
     starts = [0, *accumulate(len(word) + 1 for word in words)]
     digests = (
@@ -60,7 +65,7 @@ def ngram_hashes(text: str, ngram: int) -> U64:
     return np.frombuffer(b"".join(each[:8] for each in digests), "<u8")
 
 
-def minima(text: str, ngram: int, bands: int, rows: int) -> U64:
+def minima(text: str, ngram: int, bands: int, rows: int, scripts: tuple[str, ...] = ()) -> U64:
     """Returns the signature of a text.
 
     Args:
@@ -68,6 +73,7 @@ def minima(text: str, ngram: int, bands: int, rows: int) -> U64:
         ngram: words in an n-gram.
         bands: number of bands.
         rows: minima in a band.
+        scripts: the scripts whose words are told apart though there are no blanks between them.
 
     Returns:
         `bands` times `rows` minima, band by band; none for a text of fewer words than an n-gram has.
@@ -76,9 +82,9 @@ def minima(text: str, ngram: int, bands: int, rows: int) -> U64:
     if text_kernel:
         from c4pipe.filters.english_words import english_words
 
-        joined, ends = english_words().joined_words(simplify(text))
+        joined, ends = english_words().joined_words(letter_words(simplify(text), scripts, ngram))
         return np.frombuffer(text_kernel.minima(joined, ends, ngram, factors, summands), np.uint64)
-    hashes = np.unique(ngram_hashes(text, ngram))
+    hashes = np.unique(ngram_hashes(text, ngram, scripts))
     if not len(hashes):
         return hashes
     least = np.full(bands * rows, _PRIME)
