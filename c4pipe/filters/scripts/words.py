@@ -18,6 +18,15 @@ def letter_scripts(codes: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], float
     return tuple((re.compile(f"[{script.letters}]"), script.word_length) for script in scripts)
 
 
+def note_on_words(codes: tuple[str, ...]) -> str:
+    """Returns a sentence on how the words of those of some scripts are counted that have no blanks; "" for none."""
+    scripts = [script for script in map(SCRIPTS.__getitem__, codes) if script.letters]
+    lengths = ", ".join(f"{script.word_length} in {script.code}" for script in scripts)
+    return f"few_words counts letters where there are no blanks between words, as many for a word: {lengths}" * bool(
+        scripts
+    )
+
+
 def count_words(line: str, scripts: Sequence[tuple[re.Pattern[str], float]]) -> float:
     """Returns the number of words of a line: that of a line without letters of some scripts, by white space.
 
