@@ -71,9 +71,11 @@ def splitters_of(language: str) -> dict[str, Splitter]:
         made = {"c4pipe": lambda line: own.starts([line]), "Punkt": lambda line: alone.starts([line])}
     try:
         from datatrove.utils.word_tokenizers import load_word_tokenizer
-    except ModuleNotFoundError:
-        return made
-    peer = load_word_tokenizer(DATATROVE[language])
+
+        peer = load_word_tokenizer(language.partition("-")[0])
+        peer.sent_tokenize("A.")
+    except (ImportError, ValueError):  # it, or what it needs for the language, is not there
+        return {**made, "datatrove": lambda line: []}
 
     def starts(line: str) -> list[int]:
         """Returns the first characters of the sentences: datatrove returns their texts without white space."""
@@ -86,17 +88,6 @@ def splitters_of(language: str) -> dict[str, Splitter]:
 
     return {**made, "datatrove": starts}
 
-
-DATATROVE = {
-    "ar": "arb_Arab", "bg": "bul_Cyrl", "bn": "ben_Beng", "cs": "ces_Latn", "da": "dan_Latn", "de": "deu_Latn",
-    "el": "ell_Grek", "en": "eng_Latn", "es": "spa_Latn", "fa": "fas_Arab", "fi": "fin_Latn", "fr": "fra_Latn",
-    "he": "heb_Hebr", "hi": "hin_Deva", "hr": "hrv_Latn", "hu": "hun_Latn", "id": "ind_Latn", "it": "ita_Latn",
-    "ja": "jpn_Jpan", "ko": "kor_Hang", "mr": "mar_Deva", "nl": "nld_Latn", "no": "nob_Latn", "pl": "pol_Latn",
-    "pt": "por_Latn", "ro": "ron_Latn", "ru": "rus_Cyrl", "sk": "slk_Latn", "sv": "swe_Latn", "ta": "tam_Taml",
-    "te": "tel_Telu", "th": "tha_Thai", "tr": "tur_Latn", "uk": "ukr_Cyrl", "ur": "urd_Arab", "vi": "vie_Latn",
-    "zh-cn": "cmn_Hani", "zh-tw": "cmn_Hani",
-}  # fmt: skip
-"""The codes of datatrove."""
 
 _NAMES = {"zh_gsdsimp": "zh-cn", "zh_gsd": "zh-tw"}
 
@@ -112,6 +103,7 @@ def main() -> None:
         if not rows:
             rows += [("language", "treebank", "sentences", *scores), ("---",) * (3 + len(scores))]
         rows.append((f"`{language}`", treebank, f"{sum(map(len, lines)):,}", *scores.values()))
+        print(*rows[-1], file=sys.stderr)
     for row in rows:
         print("|", " | ".join(row), "|")
 
