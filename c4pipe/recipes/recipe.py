@@ -2,16 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.corpus_rules import NormalisedUrl, RepeatedSpan, Validation
+from c4pipe.filters.fineweb_2 import LanguageLimits
 from c4pipe.filters.language import UNKNOWN, Language
 from c4pipe.filters.page_size import Empty, FewSentences, FewSentencesLeft
-from c4pipe.filters.rule import AnyRule, Rule
+from c4pipe.filters.rule import AnyRule, ByLanguage, Rule
 from c4pipe.filters.rules import RULES
 from c4pipe.io.words import CONTROL, format_languages, html_table, short_repr, suggestion
 from c4pipe.recipes.own_rules import check_place, is_own, load_rule, origin_of
@@ -43,6 +44,8 @@ class Recipe:
         extraction: how the text of pages is made from HTML (see `wet.find_extraction`), or where documents lie in text
             files (`wet.TextLayout.extraction`); "" for the text of WET files.
         columns: the columns that pages carry besides text, address and time, such as `score:float` (`wet.columns`).
+        by_language: parameters of page rules for pages of some language, and word tokenizers (`filters.rule`). If there
+            are any, a language that has none gets those of FineWeb-2.
 
     Raises UsageError where a name or description is no line of text, a stage has something else than rules, the rules
     contradict each other, or a rule stands twice in a stage.
@@ -59,6 +62,7 @@ class Recipe:
     final: tuple[Rule, ...]
     extraction: str = ""
     columns: tuple[str, ...] = ()
+    by_language: ByLanguage = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         for field in ("name", "description"):
@@ -92,6 +96,8 @@ class Recipe:
             )
         object.__setattr__(self, "columns", (*(each for each in self.columns if each not in made), *made))
         parse_columns(self.columns)
+        if self.by_language and self.by_language.keys() != set(self.languages):
+            object.__setattr__(self, "by_language", LanguageLimits(self.languages, self.by_language))
 
     @property
     def _made_columns(self) -> tuple[str, ...]:
@@ -209,7 +215,17 @@ class Recipe:
         Raises UsageError, with the nearest name, for a rule or parameter that is not there, and for a wrong value.
         """
         self.rule(rule)
+        self.check_change(rule, parameters)
         return self._map(lambda each: each.with_parameters(parameters) if each.name == rule else each)
+
+    def check_change(self, rule: str, parameters: Iterable[str]) -> None:
+        """Raises UsageError where a parameter of a rule can't be changed, since each language has a value of its own."""
+        of_languages = {name for each in self.by_language.values() for name in each.get(rule, ())}
+        if taken := of_languages.intersection(parameters):
+            raise UsageError(
+                f"recipe {self.name} has {min(taken)} of {rule} for each language: "
+                "leave it out, or change by_language of the recipe in Python"
+            )
 
     def with_rule(
         self, rule: Rule, *, before: str | None = None, after: str | None = None, stage: str | None = None
@@ -282,6 +298,7 @@ class Recipe:
             "description": self.description,
             **({"extraction": self.extraction} if self.extraction else {}),
             **({"columns": list(self.columns)} if self.columns else {}),
+            **({"by_language": _plain(self.by_language)} if self.by_language else {}),
             **{stage: [_rule_to_json(each) for each in getattr(self, stage)] for stage in STAGES},
         }
 
@@ -293,14 +310,15 @@ class Recipe:
             values["description"],
             extraction=values.get("extraction", ""),
             columns=tuple(values.get("columns", ())),
+            by_language=values.get("by_language", {}),
             **{stage: tuple(map(_rule_from_json, values[stage])) for stage in STAGES},
         )
 
     def fingerprint(self, lists: Mapping[str, str]) -> str:
         """Returns a short hash of the rules, their parameters and order, and the digests of the lists they use.
 
-        It also covers the extraction, for text from HTML or text files, the columns that pages carry, and the source of
-        the user's own rules.
+        It also covers the extraction, for text from HTML or text files, the columns that pages carry, the parameters of
+        languages, and the source of the user's own rules.
         """
         rules: dict[str, Any] = {}
         for stage in STAGES:  # the digests say which files were used: where they are does not count
@@ -310,8 +328,14 @@ class Recipe:
             rules["extraction"] = self.extraction
         if self.columns:
             rules["columns"] = list(self.columns)
+        if self.by_language:
+            rules["by_language"] = _plain(self.by_language)
         text = json.dumps([rules, dict(lists)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _plain(by_language: ByLanguage) -> dict[str, Any]:
+    return {language: dict(parameters) for language, parameters in by_language.items()}
 
 
 def _rule_to_json(rule: Rule) -> dict[str, Any]:
