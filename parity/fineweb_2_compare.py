@@ -3,8 +3,8 @@
     python parity/fineweb_2_compare.py [TEXTS] [--pages 200] [--only LABEL] [--python PYTHON]
 
 TEXTS is a folder with a file LABEL.txt for each language, such as `tha_Thai.txt`: a sentence or paragraph on each line.
-By default it is the sentences of `tests/filters/words_of_languages.json`. Pages are made of these lines, with faults, so
-that many rules drop some of them. The language is that of a fastText model which is trained on some of the pages.
+By default it is the sentences of `tests/filters/words_of_languages.json`. Pages are made of these lines, with faults,
+so that many rules drop some of them. The language is that of a fastText model which is trained on some of the pages.
 Zero differences are allowed, except for pages on which datatrove itself fails.
 """
 

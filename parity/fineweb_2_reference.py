@@ -4,8 +4,8 @@
 
 Runs in an environment that has datatrove, without c4pipe. PAGES has a JSON object for each page, with `label`, its true
 language, and `text`. TABLE is c4pipe/filters/fineweb_2.tsv. MODEL is a fastText model that is trained here on some of
-the pages, in place of GlotLID. LABELS are the languages to keep. OUT gets one for each page: `reason`, as datatrove names it,
-or null; "error" where datatrove itself fails.
+the pages, in place of GlotLID. LABELS are the languages to keep. OUT gets one for each page: `reason`, as datatrove
+names it, or null; "error" where datatrove itself fails.
 """
 
 import json

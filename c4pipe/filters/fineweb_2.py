@@ -1,7 +1,7 @@
 """What FineWeb-2 sets for each language: limits of its rules, stop words, and which tokenizer finds words.
 
-Source: github.com/huggingface/fineweb-2 at commit d0defb2, `configs/` (Penedo et al. 2025); the tokenizers and the codes
-of languages are those of datatrove 0.10.1. `scripts/make_fineweb_2_limits.py` makes the table of them.
+Source: github.com/huggingface/fineweb-2 at commit d0defb2, `configs/` (Penedo et al. 2025). The tokenizers and the
+codes of languages are those of datatrove 0.10.1. `scripts/make_fineweb_2_limits.py` makes the table of them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

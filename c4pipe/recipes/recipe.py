@@ -65,10 +65,10 @@ class Recipe:
     by_language: ByLanguage = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        for field in ("name", "description"):
-            value = getattr(self, field)
+        for each in ("name", "description"):
+            value = getattr(self, each)
             if not isinstance(value, str) or CONTROL.search(value) or not value.strip():
-                raise UsageError(f"{field} = {value!r}: give a text of one line, without control characters")
+                raise UsageError(f"{each} = {value!r}: give a text of one line, without control characters")
         for stage in STAGES:
             given = getattr(self, stage)
             if not isinstance(given, (list, tuple)) or not all(isinstance(each, Rule) for each in given):
@@ -219,7 +219,7 @@ class Recipe:
         return self._map(lambda each: each.with_parameters(parameters) if each.name == rule else each)
 
     def check_change(self, rule: str, parameters: Iterable[str]) -> None:
-        """Raises UsageError where a parameter of a rule can't be changed, since each language has a value of its own."""
+        """Raises UsageError where a parameter of a rule has a value for each language."""
         of_languages = {name for each in self.by_language.values() for name in each.get(rule, ())}
         if taken := of_languages.intersection(parameters):
             raise UsageError(
