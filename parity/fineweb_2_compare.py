@@ -1,61 +1,63 @@
 """The recipe fineweb-2 against datatrove with FineWeb-2's pipeline, page for page: the same verdict and reason.
 
-    python parity/fineweb_2_compare.py [TEXTS] [--pages 200] [--only LABEL] [--python PYTHON]
+    python parity/fineweb_2_compare.py [TEXTS] [--pages 200] [--only LABEL] [--python PYTHON] [--record]
 
 TEXTS is a folder with a file LABEL.txt for each language, such as `tha_Thai.txt`: a sentence or paragraph on each line.
 By default it is the sentences of `tests/filters/words_of_languages.json`. Pages are made of these lines, with faults,
 so that many rules drop some of them. The language is that of a fastText model which is trained on some of the pages.
-Zero differences are allowed, except for pages on which datatrove itself fails.
+Zero differences are allowed, except for pages on which datatrove itself fails. `--record` writes what datatrove decides
+about pages of these sentences, whose language is given, for the tests.
 """
 
 import argparse
 import json
-import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from datatrove_compare import REASONS, ROOT, environments
-from quality_pages import FAULTS
 
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.filters import fineweb_2
 from c4pipe.recipes.choose import ListedRecipe
 from c4pipe.wet.page import Page
+from tests.helpers.language_pages import language_pages, made_sentences
 
 SENTENCES = ROOT / "tests" / "filters" / "words_of_languages.json"
-MIXED, FAULTY, MARKED = 0.1, 0.5, 0.6  # of the pages
+DECISIONS = ROOT / "tests" / "recipes" / "fineweb_2_decisions.json"
+RECORDED = 12  # pages of each language
 
 
 def texts_of(folder: Path | None) -> dict[str, list[str]]:
     """Returns the lines of each language."""
     if folder is None:
-        return {row["label"]: row["sentences"] for row in json.loads(SENTENCES.read_text(encoding="utf-8"))}
+        return made_sentences(SENTENCES)
     files = sorted(folder.glob("*_*.txt"))
     return {each.stem: each.read_text(encoding="utf-8").strip("\n").split("\n") for each in files}
 
 
-def made_pages(texts: Mapping[str, Sequence[str]], number: int) -> Iterator[tuple[str, str]]:
-    """Yields (label, text), `number` for each label."""
-    for label, sentences in texts.items():
-        chance = random.Random(label)
-        others = [each for other, lines in texts.items() if other != label for each in lines[:50]]
-        for _ in range(number):
-            lines = [_line(sentences, chance) for _ in range(chance.choice((1, 3, 8, 20, 40)))]
-            if others and chance.random() < MIXED:
-                lines += chance.choices(others, k=len(lines))
-            fault = chance.choice(FAULTS) if chance.random() < FAULTY else lambda given, _: "\n".join(given)
-            yield label, fault(lines, chance)
+def decided(made: Sequence[tuple[str, str]], python: Path, model: Path | str, folder: Path) -> list[str | None]:
+    """Returns datatrove's reason to drop each page, as c4pipe names it, or None; "error" where it fails.
 
-
-def _line(sentences: Sequence[str], chance: random.Random) -> str:
-    line = "".join(
-        each + chance.choice((" ", " ", "", "  ")) for each in chance.choices(sentences, k=chance.randint(1, 4))
-    )
-    return line if chance.random() < MARKED else line.strip().rstrip(".。।!?؟۔")
+    Args:
+        made: the label and text of each page.
+        python: that of an environment with datatrove.
+        model: where to write a model that detects the language; "" to take the labels for known.
+        folder: a folder for files.
+    """
+    pages, out = folder / "pages.jsonl", folder / "out.jsonl"
+    rows = (json.dumps({"label": label, "text": text}) + "\n" for label, text in made)
+    pages.write_text("".join(rows), encoding="utf-8")
+    script, table = Path(__file__).with_name("fineweb_2_reference.py"), Path(fineweb_2.__file__).with_suffix(".tsv")
+    command = [python, script, pages, out, table, ",".join(dict(made)), model]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"datatrove failed:\n{done.stderr[-4000:]}")
+    reasons = map(json.loads, out.read_text(encoding="utf-8").splitlines())
+    return [REASONS.get(each, each) for each in reasons]
 
 
 def ours(labels: Sequence[str], texts: Sequence[str], model: Path) -> list[str | None]:
@@ -72,6 +74,7 @@ def main() -> int:
     parser.add_argument("--pages", type=int, default=200, help="of each language")
     parser.add_argument("--only", help="some languages, with commas between them")
     parser.add_argument("--python", type=Path, help="of an environment that has datatrove")
+    parser.add_argument("--record", action="store_true", help="write tests/recipes/fineweb_2_decisions.json")
     arguments = parser.parse_args()
     python = arguments.python or environments(["fineweb"]).get("datatrove")
     if python is None:
@@ -79,18 +82,14 @@ def main() -> int:
     texts = texts_of(arguments.texts)
     if arguments.only:
         texts = {label: texts[label] for label in arguments.only.split(",")}
+    made = list(language_pages(texts, RECORDED if arguments.record else arguments.pages))
     with TemporaryDirectory() as name:
-        pages, out, model = (Path(name) / each for each in ("pages.jsonl", "out.jsonl", "model.bin"))
-        made = list(made_pages(texts, arguments.pages))
-        rows = (json.dumps({"label": label, "text": text}) + "\n" for label, text in made)
-        pages.write_text("".join(rows), encoding="utf-8")
-        table = Path(fineweb_2.__file__).with_suffix(".tsv")
-        script = Path(__file__).with_name("fineweb_2_reference.py")
-        command = [python, script, pages, out, table, model, ",".join(texts)]
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise SystemExit(f"datatrove failed:\n{done.stderr[-4000:]}")
-        theirs = [json.loads(line)["reason"] for line in out.read_text(encoding="utf-8").splitlines()]
+        model = Path(name, "model.bin")
+        theirs = decided(made, python, "" if arguments.record else model, Path(name))
+        if arguments.record:
+            rows = {label: [each for (of, _), each in zip(made, theirs, strict=True) if of == label] for label in texts}
+            DECISIONS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+            return 0
         mine = ours(list(texts), [text for _, text in made], model)
     return report(made, mine, theirs)
 
@@ -100,13 +99,12 @@ def report(made: Sequence[tuple[str, str]], mine: Sequence[str | None], theirs: 
     counts: dict[str, Counter[str]] = {}
     reasons = set()
     for (label, text), own, other in zip(made, mine, theirs, strict=True):
-        wanted = REASONS[other] if other and other != "error" else other
         outcome = "error" if other == "error" else "kept" if other is None else "dropped"
         counts.setdefault(label, Counter())[outcome] += 1
-        reasons.add(wanted)
-        if outcome != "error" and own != wanted:
+        reasons.add(other)
+        if outcome != "error" and own != other:
             counts[label]["differences"] += 1
-            print(f"{label}: {own or 'kept'}, not {wanted or 'kept'}: {text[:200]!r}", file=sys.stderr)
+            print(f"{label}: {own or 'kept'}, not {other or 'kept'}: {text[:200]!r}", file=sys.stderr)
     for label, count in counts.items():
         print(
             f"{label}: {count['kept'] + count['dropped']:,} pages compared, {count['kept']:,} kept, "

@@ -1,11 +1,11 @@
 """What datatrove decides about pages by FineWeb-2's pipeline: the installed package's own filters, as JSON Lines.
 
-    python parity/fineweb_2_reference.py PAGES OUT TABLE MODEL LABELS
+    python parity/fineweb_2_reference.py PAGES OUT TABLE LABELS MODEL
 
 Runs in an environment that has datatrove, without c4pipe. PAGES has a JSON object for each page, with `label`, its true
 language, and `text`. TABLE is c4pipe/filters/fineweb_2.tsv. MODEL is a fastText model that is trained here on some of
-the pages, in place of GlotLID. LABELS are the languages to keep. OUT gets one for each page: `reason`, as datatrove
-names it, or null; "error" where datatrove itself fails.
+the pages, in place of GlotLID. LABELS are the languages to keep. OUT gets for each page the reason, as datatrove
+names it, or null; "error" where datatrove itself fails. Without MODEL (""), the language of each page is its label.
 """
 
 import json
@@ -86,19 +86,22 @@ def filters_of(label: str, config: dict[str, Any]) -> list[Any]:
 
 def main() -> None:
     """Trains the model and filters the pages."""
-    pages, out, table, model = map(Path, sys.argv[1:5])
-    labels = sys.argv[5].split(",")
+    pages, out, table = map(Path, sys.argv[1:4])
+    labels, model = sys.argv[4].split(","), sys.argv[5]
     rows = [json.loads(line) for line in pages.read_text(encoding="utf-8").splitlines()]
-    train(rows, model)
     detect = LanguageFilter(backend="glotlid", label_only=True, keep_top_pairs_threshold=0.01)
-    detect.model._model = fasttext.FastText._FastText(str(model))
+    if model:
+        train(rows, Path(model))
+        detect.model._model = fasttext.FastText._FastText(model)
     every = configurations(table)
     filters = {label: filters_of(label, every[label]) for label in labels}
     with out.open("w", encoding="utf-8") as decided:
         for row in rows:
-            doc = Document(text=row["text"], id="", metadata={})
-            detect.filter(doc)
-            label = f"{doc.metadata['language']}_{doc.metadata['language_script']}"
+            doc = Document(text=row["text"], id="", metadata={"language_score": 1.0})
+            label = row["label"]
+            if model:
+                detect.filter(doc)
+                label = f"{doc.metadata['language']}_{doc.metadata['language_script']}"
             reason = None if label in filters else "language"
             for place, each in enumerate(filters.get(label, ())):
                 try:
@@ -108,7 +111,7 @@ def main() -> None:
                 if not kept:
                     reason = reason if place else "language"
                     break
-            decided.write(json.dumps({"reason": reason, "label": label}) + "\n")
+            decided.write(json.dumps(reason) + "\n")
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def rules_table(recipe: "Recipe") -> "Table":
         table.add_column(column, overflow="fold", no_wrap=column in ("stage", "rule"))
     stage = ""
     for now, rule in recipe.rules():
-        table.add_row("" if now == stage else now, rule.name, styled(rule.sentence), rule.source)
+        table.add_row("" if now == stage else now, rule.name, styled(recipe.sentence(rule)), rule.source)
         stage = now
     return table
 

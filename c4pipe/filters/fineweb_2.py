@@ -72,6 +72,9 @@ class LanguageLimits(Mapping[str, Mapping[str, Any]]):
     def __len__(self) -> int:
         return len(self._languages)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {', '.join(self._languages)}>"
+
 
 def language_limits(language: str) -> dict[str, Any]:
     """Returns the parameters of rules for a language, by the name of the rule, and the name of its word tokenizer.

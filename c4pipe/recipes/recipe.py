@@ -12,7 +12,7 @@ from c4pipe.filters.corpus_rules import NormalisedUrl, RepeatedSpan, Validation
 from c4pipe.filters.fineweb_2 import LanguageLimits
 from c4pipe.filters.language import UNKNOWN, Language
 from c4pipe.filters.page_size import Empty, FewSentences, FewSentencesLeft
-from c4pipe.filters.rule import AnyRule, ByLanguage, Rule
+from c4pipe.filters.rule import AnyRule, ByLanguage, Rule, of_language, parameter_text
 from c4pipe.filters.rules import RULES
 from c4pipe.io.words import CONTROL, format_languages, html_table, short_repr, suggestion
 from c4pipe.recipes.own_rules import check_place, is_own, load_rule, origin_of
@@ -112,7 +112,7 @@ class Recipe:
         return short_repr(self, self.name, f"{len(list(self.rules()))} rules", format_languages(self.languages))
 
     def _repr_html_(self) -> str:
-        rows = [(stage, rule.name, rule.sentence, rule.source) for stage, rule in self.rules()]
+        rows = [(stage, rule.name, self.sentence(rule), rule.source) for stage, rule in self.rules()]
         return html_table(f"{self.name}: {self.description}", ("stage", "rule", "what it does", "source"), rows)
 
     def rules(self) -> Iterator[tuple[str, Rule]]:
@@ -120,6 +120,13 @@ class Recipe:
         for stage in STAGES:
             for each in getattr(self, stage):
                 yield stage, each
+
+    def sentence(self, rule: Rule) -> str:
+        """Returns what a rule of the recipe does, with the values of its parameters: of all languages that it keeps."""
+        rules = [of_language(rule, self.by_language, each) for each in self.by_language] or [rule]
+        return rule.does.format(
+            **{name: _texts_of([each.parameters[name] for each in rules]) for name in rule.parameters}
+        )
 
     def applied_rules(self) -> Iterator[tuple[str, Rule]]:
         """Yields the items of `rules`, and the rule `empty` even if the recipe does not list it.
@@ -332,6 +339,15 @@ class Recipe:
             rules["by_language"] = _plain(self.by_language)
         text = json.dumps([rules, dict(lists)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _texts_of(values: Sequence[Any]) -> str:
+    """Returns the values that a parameter has for languages, for readers."""
+    if all(each == values[0] for each in values):
+        return parameter_text(values[0])
+    if isinstance(values[0], tuple):
+        return "of the language"
+    return f"{parameter_text(min(values))} to {parameter_text(max(values))} (by language)"
 
 
 def _plain(by_language: ByLanguage) -> dict[str, Any]:
