@@ -34,8 +34,8 @@ from c4pipe.filters.word_rules import (
 )
 from c4pipe.io.words import suggestion
 
-DETECTED = tuple(each for each in LANGDETECT_LANGUAGES if each != "en")
-"""The languages that langdetect knows. FineWeb-2 has no English: that is FineWeb."""
+DETECTED = tuple(each for each in LANGDETECT_LANGUAGES if each not in ("cy", "en"))
+"""The languages that langdetect knows. FineWeb-2 has no English, and c4pipe no tokenizer for Welsh."""
 
 _TABLE = Path(__file__).with_suffix(".tsv")
 # The numbers of a language, in the order of the table's columns.

@@ -335,8 +335,9 @@ def _input_list(inputs: Sequence[Input], kind: str) -> Iterator[Lines]:
 
 
 def _rules(report: _Report) -> TextTable:
-    rows = [(rule.name, short(report.recipe.sentence(rule), _WORDING_SIZE), rule.source) for _, rule in report.recipe.rules()]
-    caption = f"The rules of {report.recipe.name} in their order (fingerprint {report.manifest['fingerprint']})"
+    recipe = report.recipe
+    rows = [(rule.name, short(recipe.sentence(rule), _WORDING_SIZE), rule.source) for _, rule in recipe.rules()]
+    caption = f"The rules of {recipe.name} in their order (fingerprint {report.manifest['fingerprint']})"
     return TextTable(caption, ("rule", "what it does", "source"), rows)
 
 

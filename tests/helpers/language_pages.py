@@ -10,7 +10,7 @@ _ENDS = ".。।!?؟۔၊។"
 
 
 def made_sentences(path: Path) -> dict[str, list[str]]:
-    """Returns sentences of each language: words of real sentences in another order. It takes words_of_languages.json."""
+    """Returns sentences of each language: words in another order. It takes words_of_languages.json."""
     made = {}
     for row in json.loads(path.read_text(encoding="utf-8")):
         chance = random.Random(row["label"])

@@ -5,12 +5,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import c4pipe
 from c4pipe import Recipe
 from c4pipe.clean.evaluate import RecipeEvaluator, evaluate
 from c4pipe.cli.main import main
+from c4pipe.dedup.near_duplicates import language_keys
 from c4pipe.errors import UsageError
+from c4pipe.filters.fasttext import FastTextDetector
 from c4pipe.filters.fineweb_2 import LanguageLimits, language_limits
 from c4pipe.filters.language import Guess
 from c4pipe.filters.lists import Lists
@@ -159,17 +164,64 @@ def test_decisions_are_those_of_datatrove(label: str) -> None:
 
 
 def test_a_corpus_in_several_languages(tmp_path: Path) -> None:
-    """Labels of lid.176 are codes of two letters; pages of different languages never are near-duplicates."""
-    texts = {label: "\n".join(SENTENCES[label][:12]) for label in ("deu_Latn", "tha_Thai", "cmn_Hani", "rus_Cyrl")}
-    lines = [json.dumps({"text": text, "url": f"https://{label}.example"}) for label, text in texts.items()]
-    (tmp_path / "pages.jsonl").write_text("".join(f"{line}\n" for line in [*lines, *lines]))
-    corpus = c4pipe.import_text(
-        [tmp_path / "pages.jsonl"],
-        tmp_path / "corpus",
-        recipe="fineweb-2",
-        languages=["de", "th", "zh"],
-        language_model=lid176(),
-        workers=1,
-    )
-    rows = {row["url"]: row for row in c4pipe.read.documents(corpus)}
-    assert rows
+    """With lid.176, labels are codes of two letters. Of equal pages of a language one stays, with their number."""
+    texts = {
+        code: kept_page(code, label) for code, label in (("de", "deu_Latn"), ("th", "tha_Thai"), ("ru", "rus_Cyrl"))
+    }
+    rows = [{"text": text, "url": f"https://{code}.example/{copy}"} for code, text in texts.items() for copy in "ab"]
+    (tmp_path / "pages.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    arguments = ["--recipe", "fineweb-2", "--languages", ",".join(texts), "--language-model", str(lid176()), "--copies"]
+    corpus = tmp_path / "corpus"
+    command = [
+        "import",
+        str(tmp_path / "pages.jsonl"),
+        *arguments,
+        "--output",
+        str(corpus),
+        "--workers",
+        "1",
+        "--quiet",
+    ]
+    assert main(command) == 0
+    found = {
+        (path.parent.name, row["text"], row["copies"])
+        for path in corpus.glob("[!_]*/*.parquet")
+        for row in rows_of(path)
+    }
+    assert found == {(code, text, 2) for code, text in texts.items()}
+    assert c4pipe.open_corpus(corpus).recipe.by_language["th"] == language_limits("tha_Thai")
+
+
+def kept_page(code: str, label: str) -> str:
+    """Returns a page that is kept, of a language that lid.176 knows for sure."""
+    detector, least = FastTextDetector(lid176()), language_limits(code)["language"]["min_probability"]
+    texts = [text for of, text in PAGES if of == label]
+    kept = [text for text, reason in zip(texts, DECISIONS[label], strict=True) if reason is None]
+    guesses = ((text, detector.guess(text)) for text in kept)
+    return next(text for text, guess in guesses if guess and guess.language == code and guess.probability >= least)
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    return rows
+
+
+def test_pages_of_two_languages_have_other_keys() -> None:
+    keys = language_keys(pa.chunked_array([["de", None, "fr"], ["de", ""]]))
+    assert keys[0] == keys[3] != keys[2]
+    assert keys[1] == keys[4] == 0
+
+
+def test_a_rule_says_the_limits_of_all_languages() -> None:
+    recipe = FINEWEB_2.with_languages(["de", "zh-cn"])
+    said = recipe.sentence(recipe.rule("top_2_gram"))
+    assert "more than 0.169 to 0.256 (by language) of the characters" in said
+    assert recipe.sentence(recipe.rule("few_stop_words")).endswith("2 of the stop words of the language")
+    one = FINEWEB_2.with_languages(["de"])
+    assert one.sentence(one.rule("top_2_gram")) == said.replace("0.169 to 0.256 (by language)", "0.169")
+
+
+def test_explain_says_the_limit_of_the_language() -> None:
+    verdict = c4pipe.explain_text("und " * 80, recipe=FINEWEB_2, languages=["de", "fr"])
+    facts = {each.rule: each.fact for each in verdict.rules}
+    assert facts["top_2_gram"].endswith("; at most 0.169")
