@@ -201,7 +201,9 @@ class Recipe:
             raise UsageError(f"recipe {self.name} has no rule language, so it can't select languages: leave them out")
         if isinstance(languages, (list, tuple)) and "" in languages:
             raise UsageError("no language is named: give one or more codes, such as en,de")
-        return self.change(Language.name, languages=languages)
+        made = self.change(Language.name, languages=languages)
+        list(made.by_language.values())  # or a language without limits would be an error later
+        return made
 
     def with_extraction(self, extraction: str) -> "Recipe":
         """Returns the recipe for another extraction: text from HTML, text files, or the text of WET files ("")."""
