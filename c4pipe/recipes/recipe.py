@@ -229,12 +229,15 @@ class Recipe:
 
     def check_change(self, rule: str, parameters: Iterable[str]) -> None:
         """Raises UsageError where a parameter of a rule has a value for each language."""
-        of_languages = {name for each in self.by_language.values() for name in each.get(rule, ())}
-        if taken := of_languages.intersection(parameters):
+        if taken := [each for each in parameters if self.is_by_language(rule, each)]:
             raise UsageError(
-                f"recipe {self.name} has {min(taken)} of {rule} for each language: "
+                f"recipe {self.name} has {taken[0]} of {rule} for each language: "
                 "leave it out, or change by_language of the recipe in Python"
             )
+
+    def is_by_language(self, rule: str, parameter: str) -> bool:
+        """Tells whether a parameter of a rule has a value for each language."""
+        return any(parameter in each.get(rule, ()) for each in self.by_language.values())
 
     def with_rule(
         self, rule: Rule, *, before: str | None = None, after: str | None = None, stage: str | None = None
