@@ -21,7 +21,7 @@ import yaml
 COMMIT = "d0defb24f193bb9a5a11b8b14524a03c4858e1b6"
 TARGET = Path(__file__).resolve().parents[1] / "c4pipe" / "filters" / "fineweb_2.tsv"
 # The columns behind `label`, `codes` and `words`: where a number is in a configuration. Stop words are the others.
-NUMBERS = (
+NUMBERS: tuple[tuple[Any, ...], ...] = (
     ("language_score",),
     ("dup_line_frac",),
     *(("top_n_grams", size) for size in range(2, 5)),

@@ -89,7 +89,8 @@ def _chinese(_: str) -> _FindTokens:
     import jieba
 
     jieba.setLogLevel("ERROR")
-    return jieba.cut  # type: ignore[no-any-return]
+    tokens: _FindTokens = jieba.cut
+    return tokens
 
 
 def _japanese(_: str) -> _FindTokens:
@@ -136,13 +137,15 @@ def _khmer(_: str) -> _FindTokens:
     logging.getLogger("khmer-nltk").setLevel(logging.ERROR)
     from khmernltk import word_tokenize
 
-    return word_tokenize  # type: ignore[no-any-return]
+    tokens: _FindTokens = word_tokenize
+    return tokens
 
 
 def _lao(_: str) -> _FindTokens:
     from laonlp.tokenize import word_tokenize
 
-    return word_tokenize  # type: ignore[no-any-return]
+    tokens: _FindTokens = word_tokenize
+    return tokens
 
 
 def _burmese(_: str) -> _FindTokens:

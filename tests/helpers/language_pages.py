@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 _FAULTY, _MIXED, _MARKED = 0.6, 0.1, 0.6  # of the pages, of the pages, of the lines
@@ -51,12 +51,13 @@ def _faulty(lines: list[str], chance: random.Random) -> list[str]:
     fault, share = chance.randrange(6), chance.choice((0.1, 0.3, 0.6, 1.0))
     start, end = chance.choice((("- ", ""), ("• ", ""), ("", "..."), ("# ", ""), ("12 ", " 7 8 9"), ("... ", "")))
     chosen = chance.choice(lines)
-    change = (
+    changes: tuple[Callable[[str], str], ...] = (
         lambda line: chosen,
         lambda line: f"{line} {chosen[: len(chosen) // 2]}",
         lambda line: f"{start}{line}{end}",
         lambda line: line[: chance.choice((2, 5, 10, 30))],
         lambda line: line.replace(" ", ""),
         lambda line: " ".join(line[::2]),
-    )[fault]
+    )
+    change = changes[fault]
     return [change(line) if chance.random() < share else line for line in lines]
