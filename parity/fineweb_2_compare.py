@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from datatrove_compare import REASONS, ROOT, environments
+from compare import ROOT
+from datatrove_compare import REASONS, environments
 
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.filters import fineweb_2
