@@ -138,8 +138,8 @@ def measure(given: str, vocabulary: Path) -> None:
             f"{chosen.name.partition(', R ')[0]:45}{rate}{tokens / pack:9.2f}{tokens / whole:9.2f}{filled:9.1%}",
             flush=True,
         )
-    for rate in RATES:
-        print(f"{rate:,} tokens a second: {waited(given, tokenizer, rate):.2%} of the time waits for batches")
+    for used in RATES:
+        print(f"{used:,} tokens a second: {waited(given, tokenizer, used):.2%} of the time waits for batches")
 
 
 if __name__ == "__main__":
