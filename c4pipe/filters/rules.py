@@ -6,6 +6,7 @@ from c4pipe.filters.body_lines import BodyLines, MetadataLine
 from c4pipe.filters.classifier_rule import ClassifierScore
 from c4pipe.filters.column_rules import ColumnBelow
 from c4pipe.filters.corpus_rules import NearDuplicate, NormalisedUrl, RepeatedSpan, StaleCapture, Validation
+from c4pipe.filters.damaged_text import DamagedCharacters
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
 from c4pipe.filters.language import Language
 from c4pipe.filters.lines import Citation, FewWords, LongWord, NoTerminalPunctuation
@@ -51,6 +52,7 @@ _IN_ORDER: tuple[type[Rule], ...] = (
     *REFINEDWEB_RULES,
     *(EmailAddress, PublicIpAddress),
     *(*BLOCKED_URL_RULES, *OPT_OUT_RULES),
+    DamagedCharacters,
     EvaluationOverlap,
     ColumnBelow,
     ClassifierScore,

@@ -336,6 +336,11 @@ class Tuner:
         counts = np.bincount(threes + fate, minlength=3 * len(edges)).reshape(-1, 3).tolist()
         return [Bar(low, high, *row) for (low, high), row in zip(pairwise(edges.tolist()), counts, strict=False)]
 
+    @property
+    def first(self) -> Limit:
+        """The limit of the rule that drops the most pages, of these the first."""
+        return max(self.limits, key=lambda limit: np.count_nonzero(self._fired[limit.rule]))
+
     def steps(self, limit: Limit) -> list[float]:
         """Returns the values of a slider: dense where many pages are, with the limit of the recipe."""
         numbers = self._numbers[limit.rule]

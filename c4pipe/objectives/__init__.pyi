@@ -1,2 +1,3 @@
+from .ahead import prefetch as prefetch
 from .rows import Counts as Counts
 from .tokenizer import Tokenizer as Tokenizer

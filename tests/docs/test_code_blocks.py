@@ -47,6 +47,7 @@ AFTER_TUTORIAL = (
         "docs/recipes.md",
         "docs/choose_limits.md",
         "docs/thresholds.md",
+        "docs/tune.md",
         "docs/training.md",
     ),
     *("docs/token_files.md", "docs/own_rules.md", "samples/README.md"),
