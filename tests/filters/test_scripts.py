@@ -4,13 +4,11 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.trace import explain_page
 from c4pipe.errors import UsageError
-from c4pipe.filters import minhash
 from c4pipe.filters.checked_page import CheckedPage, RuleTools
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
 from c4pipe.filters.language import CLD3_LANGUAGES, LANGDETECT_LANGUAGES
@@ -172,22 +170,6 @@ THAI = (
     "ตลาดเปิดตั้งแต่เช้าตรู่และผู้คนมาจากทุกหมู่บ้าน คุณรู้ไหมว่าผลไม้สดเหล่านี้มาจากที่ไหน พ่อค้าบอกว่าปีนี้ฝนตกมากดังนั้นผลผลิตจึงดี "
     "ชาวนานำผักสดมาขายจากหมู่บ้านใกล้เคียงและทุกคนอยากซื้อมะม่วงสุกที่หวานและหอมเพราะราคาไม่แพงเลย"
 )
-
-
-@pytest.mark.parametrize(("text", "script"), [(CHINESE, "Hans"), (THAI, "Thai")], ids=["zh", "th"])
-def test_near_duplicates_without_blanks(text: str, script: str) -> None:
-    """A page with one more letter in the middle is nearly the same only where letters make words."""
-    other = text[:60] + text[0] + text[60:]
-
-    def similarity(scripts: tuple[str, ...]) -> float:
-        one, two = (minhash.minima(each, 5, 14, 8, scripts) for each in (text, other))
-        return float(np.mean(one == two)) if len(one) else 0.0
-
-    assert similarity((script,)) > 0.65
-    assert similarity(()) < 0.6
-    hashes = minhash.ngram_hashes(text, 5, (script,))
-    assert len(hashes) > 50  # in C the same: the smallest hash of each permutation comes from these
-    assert len(minhash.ngram_hashes(text, 5)) < 10
 
 
 @pytest.mark.parametrize(("text", "script"), [(CHINESE, "Hans"), (THAI, "Thai")], ids=["zh", "th"])
