@@ -5,7 +5,7 @@
     c4pipe vocab demo-corpus/en --size 300 --output demo-vocab
     python examples/pretrain.py demo-corpus demo-vocab --checkpoints demo-checkpoints
 
-It is a T5, or with --model another one of examples/models, in a size that a CPU trains, or with --size one of the paper.
+It is a T5, or with --model another one of examples/models; --size is `tiny`, for a CPU, or one of its paper.
 After a kill, the same with --resume, also with another number of hosts. On two hosts, or in two processes of one:
 
     python examples/pretrain.py ... --coordinator HOST0:7000 --hosts 2 --host 0
@@ -18,22 +18,40 @@ import argparse
 import pickle
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import jax
 import numpy as np
 import optax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from models import albert, bert, decoder, electra, t5
+from models.layers import Size
 
 from c4pipe import read
 from c4pipe.objectives import prefetch
 from c4pipe.objectives.batches import Batches
 from c4pipe.objectives.tokenizer import Tokenizer
-from models import albert, bert, decoder, electra, t5
 
 MODELS = {"albert": albert, "bert": bert, "decoder": decoder, "electra": electra, "t5": t5}
 SEED = 1
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def train_step(
+    model: ModuleType, size: Size, everywhere: NamedSharding, trained: Any, batch: Any, step: Any
+) -> tuple[Any, jax.Array]:
+    """Returns parameters and the memory of the optimizer after a step, and the loss before it.
+
+    JAX computes what the whole batch gives, whichever devices have its rows; all devices get the results.
+    """
+    parameters, memory = trained
+    key = jax.random.fold_in(jax.random.key(SEED), step)
+    loss, gradients = jax.value_and_grad(model.loss_of)(parameters, batch, key, size)
+    updates, memory = model.optimizer_of(size).update(gradients, memory, parameters)
+    return jax.lax.with_sharding_constraint(((optax.apply_updates(parameters, updates), memory), loss), everywhere)
 
 
 # Checkpoints: model, optimizer and data of the same step; complete when all hosts have written theirs
@@ -93,9 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # a mixture, also of one corpus, has no end: each epoch has another order, and other tokens corrupted
     documents = read.mix([options.corpus], seed=SEED, shard_index=host, num_shards=hosts)
     data = prefetch(Batches(documents, tokenizer, model.objective_of(tokenizer, size), rows // hosts, SEED), to=by_row)
-    optimizer = model.optimizer_of(size)
     parameters = model.init(np.random.default_rng(SEED), tokenizer.ids.size, size)
-    trained = parameters, jax.device_get(jax.jit(optimizer.init)(parameters))
+    trained = parameters, jax.device_get(jax.jit(model.optimizer_of(size).init)(parameters))
 
     name = f"{options.model} {options.size}"
     done, written = latest(options.checkpoints) if options.resume and options.checkpoints else (0, [])
@@ -107,17 +124,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif options.checkpoints:
         options.checkpoints.mkdir(parents=True, exist_ok=True)
 
-    def train(trained: Any, batch: Any, step: Any) -> tuple[Any, jax.Array]:
-        parameters, memory = trained
-        key = jax.random.fold_in(jax.random.key(SEED), step)
-        loss, gradients = jax.value_and_grad(model.loss_of)(parameters, batch, key, size)  # over the rows of all hosts
-        updates, memory = optimizer.update(gradients, memory, parameters)
-        return (optax.apply_updates(parameters, updates), memory), loss
-
-    train_step = jax.jit(train, out_shardings=everywhere)
     begun = time.perf_counter()
     for step in range(done + 1, options.steps + 1):
-        trained, loss = train_step(trained, next(data), np.int32(step))
+        trained, loss = train_step(model, size, everywhere, trained, next(data), np.int32(step))
         if step % 10 == 0 and host == 0:
             print(f"step {step}: loss {loss:.6f}", flush=True)
         if options.checkpoints and step % options.every == 0:

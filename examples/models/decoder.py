@@ -38,7 +38,7 @@ def objective_of(tokenizer: Tokenizer, size: Size) -> Objective:
 
 
 def optimizer_of(size: Size) -> optax.GradientTransformation:
-    """Returns Adam with a cosine down to a tenth of the rate, clipped gradients and weight decay (GPT-3, appendix B)."""
+    """Returns Adam with clipped gradients; the rate is a cosine down to its tenth (GPT-3, appendix B)."""
     rate = optax.warmup_cosine_decay_schedule(0, size.rate, size.warm_up, size.steps, size.rate / 10)
     adam = optax.adamw(rate, b1=0.9, b2=0.95, eps=1e-8, weight_decay=0.1, mask=matrices)
     return optax.chain(optax.clip_by_global_norm(1.0), adam)

@@ -78,9 +78,7 @@ def layer_norm(weights: Arrays, x: jax.Array) -> jax.Array:
     return jax.nn.standardize(x, epsilon=1e-6) * weights["scale"] + weights["shift"]
 
 
-def attend(
-    query: jax.Array, key: jax.Array, value: jax.Array, mask: jax.Array, heads: int, **more: Any
-) -> jax.Array:
+def attend(query: jax.Array, key: jax.Array, value: jax.Array, mask: jax.Array, heads: int, **more: Any) -> jax.Array:
     """Returns what the queries, [rows, length, width], find in the values where mask, [rows, length, memory], is set.
 
     `more` can have `bias`, [1, heads, length, memory], and `scale`, by default 1 / sqrt(width of a head).

@@ -43,9 +43,7 @@ def init(random: Random, ids: int, size: Size) -> Arrays:
         return {"norm": ones, "in": into, "out": out}
 
     def stack(*attentions: str) -> Arrays:
-        layers = [
-            {**{name: attention() for name in attentions}, "feed": feed_forward()} for _ in range(size.layers)
-        ]
+        layers = [{**{name: attention() for name in attentions}, "feed": feed_forward()} for _ in range(size.layers)]
         return {"layers": layers, "norm": ones, "distances": init_normal(random, width**-0.5, BUCKETS, size.heads)}
 
     words = init_normal(random, 1, ids, width)
