@@ -124,6 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif options.checkpoints:
         options.checkpoints.mkdir(parents=True, exist_ok=True)
 
+    trained = jax.device_put(trained, everywhere)
     begun = time.perf_counter()
     for step in range(done + 1, options.steps + 1):
         trained, loss = train_step(model, size, everywhere, trained, next(data), np.int32(step))

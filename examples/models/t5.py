@@ -1,5 +1,7 @@
 """T5: an encoder and a decoder that restore corrupted spans (Raffel et al. 2020, sections 2.1 and 3.1)."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -55,7 +57,7 @@ def norm(scale: jax.Array, x: jax.Array) -> jax.Array:
     return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * scale
 
 
-def bucket_of(length: int, both: bool) -> np.ndarray:
+def bucket_of(length: int, both: bool) -> np.ndarray[Any, Any]:
     """Returns the bucket of the distance from each query to each key, [length, length], as T5's code has it.
 
     Half of the buckets are for one distance each, the others for ranges that grow up to the farthest. An encoder looks
