@@ -51,7 +51,8 @@ def train_step(
     key = jax.random.fold_in(jax.random.key(SEED), step)
     loss, gradients = jax.value_and_grad(model.loss_of)(parameters, batch, key, size)
     updates, memory = model.optimizer_of(size).update(gradients, memory, parameters)
-    return jax.lax.with_sharding_constraint(((optax.apply_updates(parameters, updates), memory), loss), everywhere)
+    trained = optax.apply_updates(parameters, updates), memory
+    return jax.lax.with_sharding_constraint(trained, everywhere), jax.lax.with_sharding_constraint(loss, everywhere)
 
 
 # Checkpoints: model, optimizer and data of the same step; complete when all hosts have written theirs

@@ -68,8 +68,10 @@ def bucket_of(length: int, both: bool) -> np.ndarray[Any, Any]:
     away = np.abs(distance) if both else np.maximum(distance, 0)
     near = count // 2
     far = near + np.log(np.maximum(away, 1) / near) / np.log(FARTHEST / near) * (count - near)
-    bucket = np.where(away < near, away, np.minimum(far.astype(int), count - 1))
-    return bucket + count * (both & (distance < 0))
+    bucket: np.ndarray[Any, Any] = np.where(away < near, away, np.minimum(far.astype(int), count - 1))
+    if both:
+        bucket += count * (distance < 0)
+    return bucket
 
 
 def bias_of(stack: Arrays, length: int, both: bool) -> jax.Array:
