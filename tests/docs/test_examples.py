@@ -89,7 +89,7 @@ def test_a_training_learns_and_goes_on_after_a_kill(small_corpus: Path, vocabula
     data = [small_corpus / "en", vocabulary, "--steps", STEPS, "--every", EVERY]
     unbroken = losses(finished(started("examples/pretrain.py", *data)))
     assert list(unbroken) == list(range(10, STEPS + 1, 10))
-    assert unbroken[STEPS] < unbroken[10] - 0.5
+    assert unbroken[STEPS] < unbroken[10] - 0.1
 
     more = ["--checkpoints", tmp_path / "checkpoints"]
     process = started("examples/pretrain.py", *data, *more)
