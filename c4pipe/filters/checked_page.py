@@ -80,6 +80,7 @@ class RuleTools:
         scheme: how a URL's scheme is removed (see `filters.hashes.normalise_url`).
         any_timestamp: whether any text counts as a timestamp, or only a WARC date.
         sentence_model: which model splits sentences; "" for the model of the page's language.
+        scripts: the scripts at whose marks sentences end, too.
         unit: what repeated spans consist of, `sentence` or `line`; None without such a rule.
         language_as_crawled: whether the language is detected in the page as crawled, before the line rules.
     """
@@ -94,6 +95,7 @@ class RuleTools:
         self.scheme = url.scheme if url else "start"
         self.any_timestamp = incomplete is not None and incomplete.timestamps == "any text"
         self.sentence_model = sentences.model if sentences else ""
+        self.scripts = sentences.scripts if sentences else ()
         self.unit = repeated.unit if repeated else None
         stages = {stage for stage, rule in rules if isinstance(rule, Language)}
         self.language_as_crawled = bool(stages) and stages <= {*BEFORE_LINE_RULES}
@@ -275,7 +277,10 @@ class CheckedPage:
         """Returns the sentence splitter for a model: the model of the page's language, or `nltk english`."""
         as_nltk = model == "nltk english"
         language = "en" if as_nltk else self.language
-        return self.tools.once((SentenceSplitter, language, as_nltk), lambda: SentenceSplitter(language, as_nltk))
+        scripts = () if as_nltk else self.tools.scripts
+        return self.tools.once(
+            (SentenceSplitter, language, as_nltk), lambda: SentenceSplitter(language, as_nltk, scripts)
+        )
 
 
 def _line_starts(text: str) -> list[int]:

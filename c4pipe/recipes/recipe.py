@@ -10,9 +10,11 @@ from typing import Any
 from c4pipe.errors import UsageError
 from c4pipe.filters.corpus_rules import NormalisedUrl, RepeatedSpan, Validation
 from c4pipe.filters.language import UNKNOWN, Language
+from c4pipe.filters.lines import NoTerminalPunctuation
 from c4pipe.filters.page_size import Empty, FewSentences, FewSentencesLeft
 from c4pipe.filters.rule import AnyRule, Rule
 from c4pipe.filters.rules import RULES
+from c4pipe.filters.scripts.facts import scripts_of
 from c4pipe.io.words import CONTROL, format_languages, html_table, short_repr, suggestion
 from c4pipe.recipes.own_rules import check_place, is_own, load_rule, origin_of
 from c4pipe.wet.columns import RESERVED, parse_columns
@@ -180,7 +182,7 @@ class Recipe:
         return "WARC" if self.extraction else "WET"
 
     def with_languages(self, languages: Sequence[str]) -> "Recipe":
-        """Returns the recipe with other languages to keep.
+        """Returns the recipe with other languages to keep, and its rules for their scripts (`in_scripts_of`).
 
         Raises UsageError for a language that its detector does not know, for a repeated one, and for an empty list.
         """
@@ -188,7 +190,21 @@ class Recipe:
             raise UsageError(f"recipe {self.name} has no rule language, so it can't select languages: leave them out")
         if isinstance(languages, (list, tuple)) and "" in languages:
             raise UsageError("no language is named: give one or more codes, such as en,de")
-        return self.change(Language.name, languages=languages)
+        return self.change(Language.name, languages=languages).in_scripts_of(languages)
+
+    def in_scripts_of(self, languages: Sequence[str]) -> "Recipe":
+        """Returns the recipe with its rules set for the scripts of some languages (`filters.scripts.facts`).
+
+        Only a recipe that takes line ends of other languages than English does so: c4 and its variants. One that
+        follows a program decision for decision has ASCII marks alone, and stays as it is.
+        """
+        line_ends = self.find(NoTerminalPunctuation)
+        if line_ends is None or "".join(line_ends.endings).isascii():
+            return self
+        scripts = scripts_of(languages)
+        return self._map(
+            lambda each: each.with_parameters({"scripts": scripts}) if "scripts" in each.parameters else each
+        )
 
     def with_extraction(self, extraction: str) -> "Recipe":
         """Returns the recipe for another extraction: text from HTML, text files, or the text of WET files ("")."""
@@ -316,7 +332,7 @@ class Recipe:
 
 def _rule_to_json(rule: Rule) -> dict[str, Any]:
     origin = {"from": origin_of(type(rule))} if is_own(type(rule)) else {}
-    return {"rule": type(rule).name, **origin, **rule.parameters}
+    return {"rule": type(rule).name, **origin, **rule.stored_parameters}
 
 
 def _rule_from_json(values: Mapping[str, Any]) -> Rule:

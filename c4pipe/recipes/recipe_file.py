@@ -18,6 +18,7 @@ from typing import Any
 from c4pipe.errors import UsageError
 from c4pipe.filters.body_lines import BodyLines
 from c4pipe.filters.corpus_rules import NormalisedUrl, StaleCapture
+from c4pipe.filters.language import Language
 from c4pipe.filters.page_size import Empty, Incomplete
 from c4pipe.filters.rule import Rule, check_parameter, checked_value, parameter_names
 from c4pipe.filters.rules import RULES
@@ -90,6 +91,8 @@ def _rules_in(recipe: Recipe) -> Any:
 
 def _lines_of(recipe: Recipe, base: Recipe) -> Iterator[str]:
     """Yields the lines of a recipe file that changes a base, as far as its form allows, into a recipe."""
+    if recipe.languages != base.languages:  # as the reader sets it
+        base = base.in_scripts_of(recipe.languages)
     has = {rule.name: rule for _, rule in base.rules()}
     rules = {rule.name: rule for _, rule in recipe.rules()}
     new = [rule for name, rule in rules.items() if name not in has]
@@ -148,6 +151,8 @@ class _Reader:
         for rule in changes:
             if rule in off:
                 raise self._error(f"rule {rule} is switched off and has parameters: leave one of them out")
+        if languages := changes.get(Language.name, {}).get("languages"):
+            recipe = recipe.in_scripts_of(languages)
         name = self._text(values, "name", self._path.stem)
         description = self._text(values, "description", f"{base}, changed by {self._path.name}")
         try:

@@ -65,7 +65,7 @@ def check_recipe(value: Any, place: str) -> Recipe:
 
 
 def _check_rule(stage: str, values: Mapping[str, Any]) -> None:
-    """Checks a rule with its parameters. All must be given, because a default may have changed since."""
+    """Checks a rule with its parameters. All but added ones must be given: a default may have changed since."""
     name = values["rule"]
     if "from" in values:
         rule = load_rule(values["from"])
@@ -78,7 +78,7 @@ def _check_rule(stage: str, values: Mapping[str, Any]) -> None:
     if (stage == "read") != (name in _READ):
         raise ValueError(f"the stage {stage} can't have the rule {name}")
     parameters = set(parameter_names(rule))
-    if missing := parameters - values.keys():
+    if missing := parameters - values.keys() - {*rule.added}:
         raise ValueError(f"rule {name} lacks the parameter {min(missing)}")
     for parameter in values.keys() - {"rule", "from"}:
         check_parameter(rule, parameter)

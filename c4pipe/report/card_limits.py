@@ -12,6 +12,7 @@ from c4pipe.filters.page_size import FewLongLines, FewSentences, FewSentencesLef
 from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
 from c4pipe.filters.phrases import CurlyBracket
 from c4pipe.filters.rules import BLOCKED_URL_RULES, OPT_OUT_RULES
+from c4pipe.filters.scripts.facts import scripts_of
 from c4pipe.filters.url_rules import DomainNotListed, UrlNotListed
 from c4pipe.filters.word_rules import CountRule
 from c4pipe.recipes.recipe import Recipe
@@ -115,10 +116,12 @@ def _sentence_limit(recipe: Recipe, languages: Sequence[str]) -> Iterator[str]:
     counting = recipe.find(FewSentences), recipe.find(FewSentencesLeft)
     models = {rule.model for rule in counting if rule}
     by_language = models == {"language"}
+    scripts = counting[0].scripts if counting[0] else ()
     english = [
         each
         for each in languages
         if two_letter_code(each) != "en" and (not by_language or punkt_model(each) == "english")
+        if not {*scripts_of([each])}.intersection(scripts)
     ]
     if models and english:
         yield f"Punkt's English model also counts the sentences of other languages: {', '.join(english)}."

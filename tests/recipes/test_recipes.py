@@ -101,7 +101,7 @@ def test_json_keeps_parameters_that_are_not_the_defaults() -> None:
     recipe = with_other(C4, "lines", old, NoTerminalPunctuation(endings=("。",), excluded_endings=()))
     again = through_json(recipe).find(NoTerminalPunctuation)
     assert again is not None
-    assert again.parameters == {"endings": ("。",), "excluded_endings": ()}
+    assert again.stored_parameters == {"endings": ("。",), "excluded_endings": ()}
 
 
 @WITH_LANGUAGE
@@ -280,8 +280,8 @@ def test_a_recipe_without_language_has_one_folder() -> None:
 
 def test_with_parameters_leaves_the_rule_as_it_is() -> None:
     rule = FewWords()
-    assert rule.with_parameters({"min_words_per_line": 3}).parameters == {"min_words_per_line": 3}
-    assert rule.parameters == {"min_words_per_line": 5}
+    assert rule.with_parameters({"min_words_per_line": 3}).parameters == {"min_words_per_line": 3, "scripts": ()}
+    assert rule.parameters == {"min_words_per_line": 5, "scripts": ()}
     assert FewLongLines(min_lines=1).with_parameters({"min_characters": 9}) == FewLongLines(1, 9)
 
 
@@ -429,7 +429,7 @@ def test_lines_are_no_sentences() -> None:
 
 def test_change_changes_nothing_else() -> None:
     made = C4.change("no_terminal_punctuation", endings=("。",))
-    assert made.need(NoTerminalPunctuation).parameters == {
+    assert made.need(NoTerminalPunctuation).stored_parameters == {
         "endings": ("。",),
         "excluded_endings": ("...", "…", " »", " «"),
     }
