@@ -72,6 +72,13 @@ LowerTexts = Annotated[tuple[str, ...], LowerCase]
 Scripts = Annotated[tuple[str, ...], ScriptCodes]
 
 
+ByLanguage = Mapping[str, Mapping[str, Any]]
+"""For languages, the parameters that rules have for their pages, by the name of the rule; and WORDS."""
+
+WORDS = "words"
+"""In `ByLanguage`, the name of the tokenizer that finds the words of a page (see `word_tokenizers`)."""
+
+
 class Rule:
     """One rule of a recipe. Its subclasses are frozen dataclasses; their fields are the parameters of the rule.
 
@@ -150,6 +157,12 @@ class Rule:
     def pinned_lists(self, languages: Sequence[str]) -> Iterable[str]:
         """Returns the paths, in a lists folder, of the published lists that the rule needs for some languages."""
         return ()
+
+
+def of_language(rule: AnyRule, by_language: ByLanguage, language: str) -> AnyRule:
+    """Returns a rule with the parameters that it has for the pages of a language."""
+    parameters = by_language[language].get(rule.name) if language in by_language else None
+    return rule.with_parameters(parameters) if parameters else rule
 
 
 class PageRule(Rule):

@@ -221,6 +221,8 @@ class Tuner:
             return
         if not rule.drops_if:
             self.notes.append(f"{name} has no slider: its class does not say how it compares its number (drops_if).")
+        elif any(name in each for each in self.recipe.by_language.values()):
+            self.notes.append(f"{name} has no slider: each language has a limit of its own.")
         elif isinstance(rule, Language) and rule.detector == "cld3":
             self.notes.append(f"{name} has no slider: cld3 names no language below the limit that it was given.")
         elif len(rules) > 1 and (self._changes_text_between(operations) or any(each != rule for each in rules)):

@@ -251,11 +251,11 @@ class _Reader:
         for key, value in values.items():
             if key in rules and isinstance(value, dict):
                 for name, inner in value.items():
-                    changes.setdefault(key, {})[name] = self._value(rules[key], name, inner)
+                    changes.setdefault(key, {})[name] = self._value(recipe, rules[key], name, inner)
             elif key in rules:
                 raise self._error(f"{key} = {value!r}: {key} is a rule; write a table [{key}], or off = [{key!r}]")
             elif len(owners.get(key, ())) == 1:
-                changes.setdefault(owners[key][0], {})[key] = self._value(rules[owners[key][0]], key, value)
+                changes.setdefault(owners[key][0], {})[key] = self._value(recipe, rules[owners[key][0]], key, value)
             elif key in owners:
                 tables = " or ".join(f"[{rule}]" for rule in owners[key])
                 raise self._error(f"{key} belongs to several rules: write it in a table, {tables}")
@@ -268,11 +268,12 @@ class _Reader:
                 )
         return changes
 
-    def _value(self, rule: Rule, name: str, value: Any) -> Any:
+    def _value(self, recipe: Recipe, rule: Rule, name: str, value: Any) -> Any:
         """Returns the value of a parameter, checked by itself. Later checks compare it with other parameters."""
         try:
             check_parameter(type(rule), name)
             checked_value(rule, name, value)
+            recipe.check_change(rule.name, (name,))
         except UsageError as error:
             raise self._error(str(error)) from None
         return value

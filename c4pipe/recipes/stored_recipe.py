@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypedDict
 from c4pipe.errors import UsageError
 from c4pipe.filters.body_lines import BodyLines, MetadataLine
 from c4pipe.filters.corpus_rules import NormalisedUrl
-from c4pipe.filters.rule import check_parameter, parameter_names
+from c4pipe.filters.rule import WORDS, check_parameter, parameter_names
 from c4pipe.filters.rules import RULES
 from c4pipe.io.json_files import from_json, shown, text
 from c4pipe.recipes.own_rules import load_rule
@@ -30,6 +30,7 @@ class _Extraction(TypedDict, total=False):
         ),
     ]
     columns: Sequence[str]
+    by_language: Mapping[str, Mapping[str, Any]]
 
 
 class _StoredRecipe(_Extraction):
@@ -56,12 +57,24 @@ def check_recipe(value: Any, place: str) -> Recipe:
         for stage, name in _NEEDED.items():
             if name not in [rule["rule"] for rule in value[stage]]:
                 raise ValueError(f"the stage {stage} lacks the rule {name}")
-        return Recipe.from_json(value)
+        recipe = Recipe.from_json(value)
+        for language, parameters in value.get("by_language", {}).items():
+            _check_language(recipe, language, parameters)
+        return recipe
     except RecursionError:
         raise ValueError(f"{place} is nested too deeply") from None
     except (ValueError, UsageError) as error:
         message = str(error)
         raise ValueError(f"{place}: {message if len(message) <= 300 else message[:297] + '...'}") from None
+
+
+def _check_language(recipe: Recipe, language: str, parameters: Mapping[str, Any]) -> None:
+    """Checks what a recipe has for the pages of a language."""
+    if language not in recipe.languages or WORDS not in parameters:
+        raise ValueError(f"by_language has {shown(language)}, which the recipe does not keep, or lacks its {WORDS}")
+    for name, of_rule in parameters.items():
+        if name != WORDS:
+            recipe.rule(name).with_parameters(of_rule)
 
 
 def _check_rule(stage: str, values: Mapping[str, Any]) -> None:

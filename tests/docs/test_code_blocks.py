@@ -41,6 +41,7 @@ RUN_BY = {
 AFTER_TUTORIAL = (
     *(
         "docs/explain.md",
+        "docs/fineweb_2.md",
         "docs/known_corpora.md",
         "docs/overlap.md",
         "docs/recipes.md",
