@@ -13,6 +13,7 @@ from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
 from c4pipe.filters.phrases import CurlyBracket
 from c4pipe.filters.rules import BLOCKED_URL_RULES, OPT_OUT_RULES
 from c4pipe.filters.scripts.facts import scripts_of
+from c4pipe.filters.scripts.words import note_on_words
 from c4pipe.filters.url_rules import DomainNotListed, UrlNotListed
 from c4pipe.filters.word_rules import CountRule
 from c4pipe.recipes.recipe import Recipe
@@ -48,6 +49,8 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
             "The rules favour prose. They drop headings, lists, tables, verse, captions and much of what people write "
             "in forums."
         )
+        if note := note_on_words(recipe.need(FewWords).scripts):
+            yield f"The rule {note}."
     elif recipe.find(FewSentences) or recipe.find(FewLongLines):
         yield "The rules favour prose. They drop pages of short lines or few sentences."
     if recipe.find(CurlyBracket):

@@ -1,19 +1,28 @@
 """Scripts as data: the table against Unicode's own properties, and what `c4` keeps in languages that need it."""
 
+import json
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from c4pipe import Cleaner
+from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.clean.trace import explain_page
 from c4pipe.errors import UsageError
+from c4pipe.filters.checked_page import CheckedPage, RuleTools
+from c4pipe.filters.evaluation_overlap import EvaluationOverlap
 from c4pipe.filters.language import CLD3_LANGUAGES, LANGDETECT_LANGUAGES
 from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
+from c4pipe.filters.lists import ListFolder, Lists
 from c4pipe.filters.page_size import FewSentences, SentenceSplitter
 from c4pipe.filters.scripts.facts import SCRIPTS, Script, script_of, scripts_of
-from c4pipe.recipes.presets import C4, DATATROVE_C4, DOLMA_C4, MC4, RECIPES, TFDS, UNFILTERED
+from c4pipe.filters.scripts.words import letter_words, note_on_words
+from c4pipe.recipes.presets import C4, DATATROVE_C4, DOLMA_C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTERED
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_file import read_recipe, recipe_toml
+from c4pipe.report.card_limits import limits
+from c4pipe.wet.page import Page
+from tests.helpers.documents import page, section, table_rows
 
 regex = pytest.importorskip("regex", reason="regex, which NLTK needs, isn't installed")
 
@@ -143,26 +152,76 @@ def test_sentences_of_a_script(language: str, sentences: list[str]) -> None:
     assert ["".join(sentences)[a:b] for a, b in pairwise(starts)] == sentences
 
 
-PAGES = {
-    "zh-cn": [
-        "今天的海水很冷，所以渔民的船没有出海。",
-        "村里的人都在广场上等着面包和奶酪。",
-        "没有人知道为什么会这样，但是大家都很高兴。",
-    ],
-    "ja": [
-        "今朝は市場にたくさんの人がいました。",
-        "農家の人たちは遠くから野菜を売りに来ました。",
-        "「おはよう、今日も元気ですね。」",
-    ],
-    "hi": ["आज सुबह बाज़ार में बहुत भीड़ थी।", "किसान अपनी सब्ज़ियाँ बेचने के लिए आए थे।", "हर कोई ताज़े आम खरीदना चाहता था।"],
-    "th": ["เมื่อเช้านี้ตลาดมีคนมากมาย", "ชาวนานำผักสดมาขายจากหมู่บ้านใกล้เคียง", "ทุกคนอยากซื้อมะม่วงสุกที่หวานและหอม"],
-}
+def test_a_user_is_told_how_words_are_counted() -> None:
+    said = (
+        "few_words counts letters where there are no blanks between words, as many for a word: 1.7 in Jpan, 4.1 in Thai"
+    )
+    recipe = NOBLOCKLIST.with_languages(["en", "th", "hi", "ja"])
+    assert note_on_words(recipe.need(FewWords).scripts) == said
+    assert f"The rule {said}." in list(limits(recipe, ["th"], 0))
+    assert note_on_words(NOBLOCKLIST.with_languages(["hi"]).need(FewWords).scripts) == ""
+
+
+CHINESE = (
+    "我们的市场每天早上六点就开了很多人都会来这里买东西。你知道这些水果是从哪里来的吗？因为今年下了很多雨所以水果比去年好吃。"
+    "如果你还没有来过可以和我们一起去看看这个地方的人对我们都很好让我觉得很开心。"
+)
+THAI = (
+    "ตลาดเปิดตั้งแต่เช้าตรู่และผู้คนมาจากทุกหมู่บ้าน คุณรู้ไหมว่าผลไม้สดเหล่านี้มาจากที่ไหน พ่อค้าบอกว่าปีนี้ฝนตกมากดังนั้นผลผลิตจึงดี "
+    "ชาวนานำผักสดมาขายจากหมู่บ้านใกล้เคียงและทุกคนอยากซื้อมะม่วงสุกที่หวานและหอมเพราะราคาไม่แพงเลย"
+)
+
+
+@pytest.mark.parametrize(("text", "script"), [(CHINESE, "Hans"), (THAI, "Thai")], ids=["zh", "th"])
+def test_evaluation_examples_without_blanks(text: str, script: str, tmp_path: Path) -> None:
+    (tmp_path / "evaluation").mkdir()
+    (tmp_path / "evaluation" / "examples.txt").write_text(text[20:], encoding="utf-8")
+    rule = EvaluationOverlap(scripts=(script,))
+    lists = Lists(**rule.load_lists(ListFolder(tmp_path, "mine", ["en"])))
+    for line, found in ((text[:3] + text[20:] + text[:3], True), (text[:20] + text[22:40], False)):
+        checked = CheckedPage(Page("", "", ""), RuleTools([("cleaned", rule)], lists), [line])
+        assert rule.drops(rule.value(checked)) == found
+
+
+def test_words_for_ngrams_are_rows_of_letters() -> None:
+    assert letter_words("abc 一二三四五六 d", ("Hans",), 5).split() == ["abc", "一二三四", "二三四五", "三四五六", "d"]
+    assert letter_words("一二x", ("Hans",), 5) == " 一二 x"
+    assert letter_words("一二三", ("Thai", "Kore"), 5) == "一二三"
+
+
+PAGES = json.loads(Path(__file__).with_name("language_pages.json").read_text(encoding="utf-8"))
+"""A page of each language, written for these tests: the lines that `c4` keeps, and the rule that drops each other."""
+
+
+def page_of(language: str) -> Page:
+    first, *others = PAGES[language]["dropped"]
+    return Page("https://a.example/b", "2019-04-18T10:12:43Z", "\n".join([first, *PAGES[language]["kept"], *others]))
 
 
 @pytest.mark.parametrize("language", PAGES)
-def test_c4_keeps_sentences_and_drops_menus(language: str) -> None:
-    text = "\n".join(PAGES[language])
-    english = Cleaner("noblocklist")(text, url="https://a.example/b")
-    assert english.reason == "few_sentences"
-    cleaned = Cleaner("noblocklist", languages=[language])(f"Menu\n{text}\n© 2026", url="https://a.example/b")
-    assert (cleaned.reason, cleaned.text) == (None, text)
+def test_c4_keeps_sentences_and_drops_the_rest(language: str) -> None:
+    explained = explain_page(RecipeEvaluator(NOBLOCKLIST.with_languages([language]), Lists()), page_of(language))
+    assert [rule.rule for rule in explained.rules if rule.dropped] == []
+    assert [line.left for line in explained.lines if line.left] == PAGES[language]["kept"]
+    assert {line.line: line.rule for line in explained.lines if line.rule} == PAGES[language]["dropped"]
+
+
+@pytest.mark.parametrize("language", ["bn", "fa", "hi", "ja", "ko", "pa", "th", "ur", "zh-cn", "zh-tw"])
+def test_scripts_of_other_languages_change_nothing(language: str) -> None:
+    """A corpus of many languages keeps the pages that corpora of one language each keep."""
+    evaluator = RecipeEvaluator(NOBLOCKLIST.with_languages(list(PAGES)), Lists())
+    verdict, page = evaluator.clean(page_of(language))
+    assert (verdict.reason, page.lines, page.language) == (None, PAGES[language]["kept"], language)
+
+
+def test_the_pages_fit_their_purpose() -> None:
+    assert len(PAGES) >= 30
+    assert {"zh-cn", "zh-tw", "ja", "ko", "th", "hi", "bn", "ar", "fa", "ur", "he", "el", "ru", "uk", "vi"} <= {*PAGES}
+    lost = [each for each in PAGES if RecipeEvaluator(NOBLOCKLIST, Lists()).clean(page_of(each))[1].line_count < 3]
+    assert lost == ["ar", "bn", "el", "fa", "hi", "ja", "pa", "th", "ur", "zh-cn", "zh-tw"], "with the marks of English"
+
+
+def test_the_table_of_sentences_is_nowhere_below_punkt() -> None:
+    rows = [*table_rows(section(page("docs/languages.md"), "Sentences"))][2:]
+    assert len({language for language, *_ in rows}) >= 30
+    assert [treebank for _, treebank, _, own, punkt, *_ in rows if float(own) < float(punkt)] == []
