@@ -2,7 +2,7 @@
 PYTHON ?= python3
 
 # The tests without a marker: pyproject.toml says what each marker means.
-UNIT = not (tensorflow or consumers or examples or optional or torch or slurm or beam or ray or spark or docs or browser or slow)
+UNIT = not (tensorflow or consumers or examples or optional or torch or slurm or beam or ray or spark or docs or tune or browser or slow)
 
 SPARK = spark-local,spark,spark-submit,spark-killed,spark-speculation,spark-connect,spark-connect-killed,spark-3.5-local,spark-3.5,beam-spark-local,beam-spark,beam-spark-submit,beam-spark-killed
 
@@ -80,6 +80,7 @@ slurm: .venv/test.stamp
 parity: .venv/parity.stamp
 	.venv/bin/python parity/compare.py
 	.venv/bin/python parity/datatrove_compare.py $(DATATROVE)
+	.venv/bin/python parity/fineweb_2_compare.py --pages 20
 	.venv/bin/python parity/near_compare.py $(DATATROVE)
 
 engines-short: .venv/spark.stamp

@@ -4,6 +4,8 @@
 
 TEXTS is what `c4pipe.read.documents` reads, a corpus or a file of text; it is held in memory. Without it, a corpus and
 a vocabulary of --pieces are made of 4 WET files with --pages pages of tests/data. One core, CPU time, best of three.
+Then a training that uses so many tokens a second gets batches ahead, and its waits are measured: its steps sleep, as
+the host does while a device computes.
 """
 
 import argparse
@@ -16,7 +18,7 @@ from typing import Any, TypeVar
 from measuring import DATA, made_corpus
 
 from c4pipe import read
-from c4pipe.objectives import objective
+from c4pipe.objectives import objective, prefetch
 from c4pipe.objectives.batches import Batches
 from c4pipe.objectives.objective import Objective, for_decoder
 from c4pipe.objectives.packing import Packer, batch_of, examples_of
@@ -26,6 +28,8 @@ from c4pipe.objectives.ul2 import ul2
 
 ROWS = 128  # of a batch
 AT_ONCE = 32  # documents, as Batches takes them
+RATES = (25_000, 1_000_000)  # tokens a second that a training uses
+SECONDS = 20.0  # of such a training
 
 T = TypeVar("T")
 
@@ -83,6 +87,17 @@ def composed(texts: str, tokenizer: Tokenizer, chosen: Objective) -> int:
     return sum(1 for _ in Batches(read.documents(texts), tokenizer, chosen, ROWS))
 
 
+def waited(texts: str, tokenizer: Tokenizer, rate: int) -> float:
+    """Returns the share of the time that a training waits for batches, if it uses so many tokens a second."""
+    batches = Batches(read.mix([texts], seed=1), tokenizer, objective.span_corruption(tokenizer.ids), ROWS)
+    with prefetch(batches) as ahead:
+        next(ahead)
+        begun, before = time.perf_counter(), ahead.waited
+        while time.perf_counter() < begun + SECONDS:
+            time.sleep(next(ahead)["inputs"].size / rate)
+        return (ahead.waited - before) / (time.perf_counter() - begun)
+
+
 def main() -> None:
     """Measures the texts that are given, or makes some."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
@@ -123,6 +138,8 @@ def measure(given: str, vocabulary: Path) -> None:
             f"{chosen.name.partition(', R ')[0]:45}{rate}{tokens / pack:9.2f}{tokens / whole:9.2f}{filled:9.1%}",
             flush=True,
         )
+    for used in RATES:
+        print(f"{used:,} tokens a second: {waited(given, tokenizer, used):.2%} of the time waits for batches")
 
 
 if __name__ == "__main__":

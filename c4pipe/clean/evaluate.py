@@ -19,7 +19,7 @@ from c4pipe.filters.language import Guess, Language
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.page_size import Empty, FewSentences, FewSentencesLeft
 from c4pipe.filters.phrases import contains
-from c4pipe.filters.rule import CorpusRule, LineRule, NativeStep, PageRule, Rule
+from c4pipe.filters.rule import ByLanguage, CorpusRule, LineRule, NativeStep, PageRule, Rule, of_language
 from c4pipe.io.words import format_count
 from c4pipe.native import text_kernel
 from c4pipe.recipes.own_rules import is_own
@@ -169,6 +169,20 @@ class _ApplyPageRule(Operation):
 
     def find_drop(self, page: CheckedPage, counts: LineCounts) -> Operation | None:
         return self if self._drops(self._value(page)) else None
+
+
+class _ApplyByLanguage(Operation):
+    """Applies a page rule with the parameters that it has for the language of the page."""
+
+    def __init__(self, rule: PageRule, stage: str, by_language: ByLanguage) -> None:
+        super().__init__("page rule", rule, stage)
+        self._default = rule
+        self._rules = {language: of_language(rule, by_language, language) for language in by_language}
+
+    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+        rule = self._rules.get(page.language, self._default)
+        value = rule.value(page)
+        return value, rule.drops(value)
 
 
 class _ApplyLineRule(Operation):
@@ -380,7 +394,10 @@ def _operations(recipe: Recipe, stage: str) -> Iterator[Operation]:
         yield _need_lines(left, stage, compiled)
     for rule in getattr(recipe, stage):
         if not isinstance(rule, BodyLines):  # `body_lines` cuts the body before all other rules
-            operation = _rule_operation(rule, stage, separators, compiled)
+            if isinstance(rule, PageRule) and any(rule.name in each for each in recipe.by_language.values()):
+                operation: Operation = _ApplyByLanguage(rule, stage, recipe.by_language)
+            else:
+                operation = _rule_operation(rule, stage, separators, compiled)
             yield _OwnRule(operation) if is_own(type(rule)) else operation
 
 
@@ -427,7 +444,7 @@ class RecipeEvaluator:
     def __init__(self, recipe: Recipe, lists: Lists) -> None:
         """Composes the operations of the recipe, with the lists of the same recipe."""
         self.recipe = recipe
-        self.tools = RuleTools(list(recipe.rules()), lists)
+        self.tools = RuleTools(list(recipe.rules()), lists, recipe.by_language)
         self.operations = operations_of(recipe)
         self.line_counters = {
             rule.name: f"lines.{'edited' if rule.edits else 'dropped'}.{rule.name}"
@@ -511,6 +528,8 @@ def most_lines(dropped: Mapping[str, int], read: int | None) -> str:
 
 def value_in_words(rule: PageRule, value: Any, dropped: bool, page: CheckedPage) -> str:
     """Returns the value by which a page rule decides, in words."""
+    if page.tools.by_language:
+        rule = of_language(rule, page.tools.by_language, page.language)
     try:
         return str(rule.says(value, dropped, page))
     except C4pipeError:

@@ -371,7 +371,7 @@ class PageKeeper:
         spans = _NO_SPANS
         if span:
             spans = span_hashes(page_hashes(page.encoded, starts, span.whitespace), span.size)
-        bands, minima = self._signature(page.text) if self._near and not final else ((), ())
+        bands, minima = self._signature(page) if self._near and not final else ((), ())
         return KeptPage(
             page_key=page_key(page.page.url, page.normalised_url, self._by_md5),
             url=page.page.url,
@@ -389,11 +389,11 @@ class PageKeeper:
             extra=page.page.extra,
         )
 
-    def _signature(self, text: str) -> tuple[U64, U16]:
-        """Returns the band hashes and the short minima of a text."""
+    def _signature(self, page: CheckedPage) -> tuple[U64, U16]:
+        """Returns the band hashes and the short minima of a page's text."""
         near = self._near
         assert near
-        signature = minhash.minima(text, near.ngram, near.bands, near.rows)
+        signature = minhash.minima(page.text, near.ngram, near.bands, near.rows, page.tokenizer)
         return minhash.band_hashes(signature, near.bands), minhash.short_minima(signature)
 
 

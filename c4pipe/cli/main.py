@@ -37,6 +37,7 @@ COMMANDS = {
     "plan": "estimate time and disk space of a build from slices of a few files",
     "explain": "show why a page is kept or dropped: the verdict of every rule",
     "recipes": "show the rules of a recipe, compare recipes, or show what each rule drops and costs",
+    "tune": "choose the limits of rules by looking: a page with sliders about an annotated folder",
     "lists": "download the bad-words and domain lists, show them, or make that of robots.txt files",
 }
 """All commands, in the order of the help, and what each does in a few words."""

@@ -92,7 +92,7 @@ def rules_table(recipe: "Recipe") -> "Table":
         table.add_column(column, overflow="fold", no_wrap=column in ("stage", "rule"))
     stage = ""
     for now, rule in recipe.rules():
-        table.add_row("" if now == stage else now, rule.name, styled(rule.sentence), rule.source)
+        table.add_row("" if now == stage else now, rule.name, styled(recipe.sentence(rule)), rule.source)
         stage = now
     return table
 
@@ -143,7 +143,10 @@ def _comparison(recipes: Sequence["Recipe"], shown: slice) -> "Table":
         table.add_row(kind.name, *(each.get(kind.name, "") for each in stages[shown]))
         rules = [recipe.find(kind) for recipe in recipes]
         for name in parameter_names(kind):
-            values = [_value(rule, name) for rule in rules]
+            values = [
+                "by language" if recipe.is_by_language(kind.name, name) else _value(rule, name)
+                for recipe, rule in zip(recipes, rules, strict=True)
+            ]
             if len({value for value in values if value is not None}) > 1:
                 table.add_row(f"  {name}", *(styled(value or "") for value in values[shown]), style="dim")
     return table

@@ -10,10 +10,10 @@ from typing import Literal
 from c4pipe.corpus.manifest import TAKEDOWN
 from c4pipe.filters.body_lines import BodyLines
 from c4pipe.filters.corpus_rules import KNOWN_FACTS, RepeatedSpan
-from c4pipe.filters.language import two_letter_code
 from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
 from c4pipe.filters.page_size import Empty, FewSentences
 from c4pipe.filters.rule import CorpusRule, LineRule, PageRule, Rule
+from c4pipe.filters.scripts.facts import scripts_of
 from c4pipe.io.words import format_count
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
@@ -22,9 +22,6 @@ from c4pipe.wet.warc import SKIPPED
 
 Section = Literal["records", "pages", "lines", "units", "spans", "bytes", "damage"]
 Kind = Literal["read", "skipped", "dropped", "changed", "kept", "part", "damage"]
-
-_OTHER_SENTENCES = "am as bn hi hy ja km lo mr my ne or pa sa th ti ur yue zh"
-"""Languages whose sentences end in other marks than . ! ? or whose words have no blanks between them."""
 
 
 @dataclass(frozen=True)
@@ -234,10 +231,13 @@ def empty_warning(recipe: Recipe, counts: Mapping[str, int]) -> str:
         words = f"no page was kept in {', '.join(missed)}" if finished and missed else ""
     if not words:
         return ""
-    has_line_ends = recipe.find(NoTerminalPunctuation) or recipe.find(FewWords)
-    other = has_line_ends and (any(map(_has_other_sentences, missed)) or _lost_lines(rows))
-    fits = "; text with other sentence marks, or without blanks between words, needs the recipe mc4" if other else ""
-    return f"{words}{fits}; see what the rules ask for with: c4pipe recipes {recipe.name}"
+    line_rule = recipe.find(NoTerminalPunctuation) or recipe.find(FewWords)
+    other = line_rule and ({*scripts_of(missed)}.difference(line_rule.scripts) or _lost_lines(rows))
+    fits = (
+        "; text with other sentence marks, or without blanks between words, needs the recipe c4 with its language in "
+        "--languages, or mc4"
+    )
+    return f"{words}{fits if other else ''}; see what the rules ask for with: c4pipe recipes {recipe.name}"
 
 
 def _all_dropped(rows: Sequence[FunnelRow]) -> str:
@@ -266,7 +266,3 @@ def _lost_lines(rows: Sequence[FunnelRow]) -> bool:
     """Tells whether one rule dropped nearly all lines."""
     most = _most_lines(rows)
     return most is not None and most.number > 0.9 * most.whole
-
-
-def _has_other_sentences(language: str) -> bool:
-    return two_letter_code(language).partition("-")[0] in _OTHER_SENTENCES.split()

@@ -133,7 +133,7 @@ class HashPages(RowStep):
         recipe = self._plan.rules
         if BANDS not in self._plan.bits and recipe.find(NearDuplicate):
             recipe = recipe.without(NearDuplicate.name)  # signatures take long
-        self._tools, self._keeper = RuleTools(list(recipe.rules()), Lists()), PageKeeper(recipe)
+        self._tools, self._keeper = RuleTools(list(recipe.rules()), Lists(), recipe.by_language), PageKeeper(recipe)
 
     def run(self, received: Received) -> Iterator[Made]:
         """Reads a shard."""

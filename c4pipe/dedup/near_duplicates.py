@@ -14,6 +14,7 @@ import mmh3
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from c4pipe.clean.examples import EXAMPLES_PER_FILE, Example, make_example
 from c4pipe.clean.work_file import read_header, read_stale, row_groups
@@ -42,6 +43,7 @@ from c4pipe.dedup.shuffle import KNOWN_PAGES, STALE_CAPTURES, Sent
 from c4pipe.dedup.step import DedupPlan, DedupStep, Files, Made, Received, rows_of
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.duplicates import Rows
+from c4pipe.filters.hashes import U64
 from c4pipe.filters.minhash import U16
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.report.data import MOST
@@ -160,8 +162,18 @@ def crawl_key(path: StoragePath, near: NearDuplicate) -> int:
         path: the work file.
         near: the rule.
     """
-    name = read_header(path).crawl if near.within == "crawl" else ""
+    return _key(read_header(path).crawl) if near.within == "crawl" else 0
+
+
+def _key(name: str) -> int:
     return int(mmh3.hash64(name, signed=False)[0]) if name else 0
+
+
+def language_keys(languages: pa.ChunkedArray) -> U64:
+    """Returns a key of the language of each page."""
+    encoded = pc.dictionary_encode(pc.fill_null(languages.cast(pa.string()), "")).combine_chunks()
+    keys: U64 = np.array(list(map(_key, encoded.dictionary.to_pylist())), np.uint64)[encoded.indices.to_numpy()]
+    return keys
 
 
 def encode(staying: pa.Table) -> bytes:
@@ -388,7 +400,9 @@ class ReadBands(_NearStep):
         for file, path in received.files:
             first, passed_over = 0, rows_of(stale, file)
             crawl = crawl_key(storage_path(path), self._near)
-            for table in row_groups(storage_path(path), ["page_key", "characters", "band_hashes"]):
+            by_language = self._near.within == "language"
+            columns = ["page_key", "characters", "band_hashes", *(["language"] if by_language else [])]
+            for table in row_groups(storage_path(path), columns):
                 column = table["band_hashes"].combine_chunks()
                 has_bands = np.diff(column.offsets.to_numpy()) > 0
                 newest = has_bands.copy()
@@ -398,7 +412,8 @@ class ReadBands(_NearStep):
                     near_pages.page_rows(table.select(["page_key", "characters"]).take(rows), file, first + rows)
                 )
                 bands.append(column.flatten().to_numpy().reshape(-1, self._bands)[newest[has_bands]])
-                crawls.append(np.full(len(rows), crawl, np.uint64))
+                keys = language_keys(table["language"]) if by_language else np.full(len(table), crawl, np.uint64)
+                crawls.append(keys[rows])
                 self._tally("bands", len(table))
                 first += len(table)
         all_pages, all_bands, all_crawls = np.concatenate(pages), np.concatenate(bands), np.concatenate(crawls)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from c4pipe.filters.corpus_rules import NormalisedUrl, RepeatedSpan
@@ -15,7 +16,7 @@ from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.filters.language import UNKNOWN, Detector, Guess, Language, make_detector
 from c4pipe.filters.page_size import FewSentences, Incomplete, SentenceSplitter
 from c4pipe.filters.page_text import PageText
-from c4pipe.filters.rule import AnyRule, Rule
+from c4pipe.filters.rule import WORDS, AnyRule, ByLanguage, Rule
 from c4pipe.io.words import format_count, short_repr
 from c4pipe.native import lower, text_kernel
 from c4pipe.wet.page import Page, microseconds, text_order
@@ -77,16 +78,21 @@ class RuleTools:
 
     Attributes:
         lists: the lists of the recipe, and its language model.
+        by_language: the parameters that rules have for the pages of languages, and the tokenizers of these.
         scheme: how a URL's scheme is removed (see `filters.hashes.normalise_url`).
         any_timestamp: whether any text counts as a timestamp, or only a WARC date.
         sentence_model: which model splits sentences; "" for the model of the page's language.
+        scripts: the scripts at whose marks sentences end, too.
         unit: what repeated spans consist of, `sentence` or `line`; None without such a rule.
         language_as_crawled: whether the language is detected in the page as crawled, before the line rules.
     """
 
-    def __init__(self, rules: Sequence[tuple[str, Rule]], lists: Lists) -> None:
+    def __init__(
+        self, rules: Sequence[tuple[str, Rule]], lists: Lists, by_language: ByLanguage = MappingProxyType({})
+    ) -> None:
         """Takes the rules with their stages, in the order of evaluation. Loads nothing yet."""
         self.lists = lists
+        self.by_language = by_language
         self._rules = rules
         self._made: dict[Hashable, Any] = {}
         url, incomplete = self._find(NormalisedUrl), self._find(Incomplete)
@@ -94,6 +100,7 @@ class RuleTools:
         self.scheme = url.scheme if url else "start"
         self.any_timestamp = incomplete is not None and incomplete.timestamps == "any text"
         self.sentence_model = sentences.model if sentences else ""
+        self.scripts = sentences.scripts if sentences else ()
         self.unit = repeated.unit if repeated else None
         stages = {stage for stage, rule in rules if isinstance(rule, Language)}
         self.language_as_crawled = bool(stages) and stages <= {*BEFORE_LINE_RULES}
@@ -227,7 +234,13 @@ class CheckedPage:
     @cached
     def words(self) -> PageText:
         """The kept lines joined by newlines, with their words."""
-        return PageText(self.text)
+        return PageText(self.text, self.tokenizer)
+
+    @property
+    def tokenizer(self) -> str:
+        """The name of the tokenizer that finds the words of the page; "" for the English one, of most recipes."""
+        by_language = self.tools.by_language
+        return str(by_language[self.language][WORDS]) if by_language and self.language in by_language else ""
 
     @cached
     def normalised_url(self) -> str:
@@ -275,7 +288,10 @@ class CheckedPage:
         """Returns the sentence splitter for a model: the model of the page's language, or `nltk english`."""
         as_nltk = model == "nltk english"
         language = "en" if as_nltk else self.language
-        return self.tools.once((SentenceSplitter, language, as_nltk), lambda: SentenceSplitter(language, as_nltk))
+        scripts = () if as_nltk else self.tools.scripts
+        return self.tools.once(
+            (SentenceSplitter, language, as_nltk), lambda: SentenceSplitter(language, as_nltk, scripts)
+        )
 
 
 def _line_starts(text: str) -> list[int]:

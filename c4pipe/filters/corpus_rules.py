@@ -58,7 +58,7 @@ class NearDuplicate(CorpusRule):
     bands: Positive = 14
     rows: Positive = 8
     min_similarity: Share = 0.75
-    within: Literal["corpus", "crawl"] = "corpus"
+    within: Literal["corpus", "crawl", "language"] = "corpus"
 
     def contradiction(self, others: Others, stage: str) -> str | None:
         """Returns why a signature can't have this length."""

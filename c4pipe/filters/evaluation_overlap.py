@@ -13,7 +13,8 @@ from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.lists import ListFolder
 from c4pipe.filters.ngrams import ExampleNgrams, SharedNgrams, ngram_words
-from c4pipe.filters.rule import PageRule, Positive, Share, number_of, parameter_text
+from c4pipe.filters.rule import PageRule, Positive, Scripts, Share, number_of, parameter_text
+from c4pipe.filters.scripts.words import letter_words
 from c4pipe.io.paths import walk_folders
 from c4pipe.io.text import lines_in, open_content, open_list, parse_row
 from c4pipe.io.words import error_reason, short
@@ -159,11 +160,14 @@ class EvaluationOverlap(PageRule):
     ngram: Positive = 13
     min_ngrams: Positive = 1
     min_share: Share = 0.0
+    scripts: Scripts = ()
+    added = ("scripts",)
+    scripts_do = "; tells words of the scripts {scripts} apart without blanks"
 
     def value(self, page: CheckedPage) -> SharedNgrams | None:
         """Returns the n-grams that the kept lines share with an evaluation example, if they are enough."""
         known = page.tools.once(ExampleNgrams, lambda: self._ngrams(page.tools.lists.evaluation_examples))
-        return known.most_shared(ngram_words(page.text), self.min_ngrams, self.min_share)
+        return known.most_shared(self._words(ngram_words(page.text)), self.min_ngrams, self.min_share)
 
     def drops(self, value: SharedNgrams | None) -> bool:
         return value is not None
@@ -192,11 +196,16 @@ class EvaluationOverlap(PageRule):
             raise UsageError(
                 f"{needs}: {other[0]} ends in none of {', '.join(KNOWN_ENDINGS)}: rename it, or move it away"
             )
-        examples = {b"\n".join(words).decode() for path in paths for _, words in read_examples(path)}
+        examples = {b"\n".join(map(self._words, words)).decode() for path in paths for _, words in read_examples(path)}
         fields = (field for example in examples for field in example.split("\n") if field)
         if not any(field.count(" ") >= self.ngram - 1 for field in fields):
             raise UsageError(f"{needs}: no text of {folder} has {self.ngram} words; give longer ones or lower ngram")
         return {"evaluation_examples": tuple(sorted(examples - {""}))}
+
+    def _words(self, words: bytes) -> bytes:
+        return (
+            " ".join(letter_words(words.decode(), self.scripts, self.ngram).split()).encode() if self.scripts else words
+        )
 
     def _ngrams(self, examples: Any) -> ExampleNgrams:
         return ExampleNgrams([example.encode().split(b"\n") for example in examples], self.ngram)

@@ -6,7 +6,7 @@
 import random
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.util import find_spec
@@ -219,6 +219,14 @@ def two_letter_code(language: str) -> str:
     Any other code is returned as it is.
     """
     return _TWO_LETTERS.get(language.partition("_")[0], language)
+
+
+def same_language(language: str) -> Iterator[str]:
+    """Yields a code, then other codes of the same language: `he` for `iw`, `zh` for `zh-cn`."""
+    yield language
+    yield from (other for codes in _SAME if language in codes for other in codes)
+    if language in ("zh-cn", "zh-tw"):
+        yield "zh"
 
 
 def suggested_languages(language: str, known: Sequence[str]) -> str:

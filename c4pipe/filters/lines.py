@@ -7,9 +7,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import compress, repeat
+from itertools import chain, compress, repeat
 
-from c4pipe.filters.rule import PAPER, TFDS, LineRule, NativeStep, Texts, Whole, native_step
+from c4pipe.filters.rule import PAPER, TFDS, LineRule, NativeStep, Scripts, Texts, Whole, native_step
+from c4pipe.filters.scripts.facts import SCRIPTS
+from c4pipe.filters.scripts.words import count_words, letter_scripts
 
 # Raffel et al. 2020 removed citation markers from Wikipedia pages; the pattern is TensorFlow Datasets'.
 _CITATION = re.compile(r"\[\d*\]|\[edit\]|\[citation needed\]")
@@ -82,28 +84,45 @@ class NoTerminalPunctuation(LineRule):
     source = PAPER + "; ellipsis: published C4, " + TFDS
     endings: Texts = (".", "!", "?", '"', "”", "“", "»", "«")
     excluded_endings: Texts = ("...", "…", " »", " «")
+    scripts: Scripts = ()
+    added = ("scripts",)
+    scripts_do = "; takes the line ends of the scripts {scripts}, too"
 
     def edit(self, lines: Sequence[str]) -> list[str]:
         excluded = self.excluded_endings
-        kept = compress(lines, map(str.endswith, lines, repeat(self.endings)))  # no Python code for each line
+        kept = compress(lines, map(str.endswith, lines, repeat(self._endings)))  # no Python code for each line
         return [line for line in kept if not line.endswith(excluded)] if excluded else list(kept)
 
+    @property
+    def _endings(self) -> Texts:
+        return (*self.endings, *chain.from_iterable(SCRIPTS[code].line_ends for code in self.scripts))
+
     def native(self) -> NativeStep | None:
-        return native_step("keep_endings", self.endings, self.excluded_endings)
+        """Returns the step in C, which takes at most 64 endings: not the letters of Thai and Lao."""
+        return native_step("keep_endings", tuple(dict.fromkeys(self._endings)), self.excluded_endings)
 
 
 @dataclass(frozen=True)
 class FewWords(LineRule):
-    """Drops lines of few words, by white space."""
+    """Drops lines of few words, by white space.
+
+    In scripts without blanks between words, letters are counted (`scripts.words`).
+    """
 
     name = "few_words"
     does = "drops a line of fewer than {min_words_per_line} words"
     source = PAPER
     min_words_per_line: Whole = 5
+    scripts: Scripts = ()
+    added = ("scripts",)
+    scripts_do = "; counts the words of the scripts {scripts} without blanks"
 
     def edit(self, lines: Sequence[str]) -> list[str]:
-        least = self.min_words_per_line
+        least, scripts = self.min_words_per_line, letter_scripts(self.scripts)
+        if scripts:
+            return [line for line in lines if count_words(line, scripts) >= least]
         return [line for line in lines if len(line.split(None, least)) >= least]
 
     def native(self) -> NativeStep | None:
-        return native_step("drop_few_words", self.min_words_per_line)
+        """Returns the step in C; None for scripts without blanks between words."""
+        return None if letter_scripts(self.scripts) else native_step("drop_few_words", self.min_words_per_line)

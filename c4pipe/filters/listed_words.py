@@ -15,19 +15,14 @@ from c4pipe.filters.hashes import url_md5
 from c4pipe.filters.language import Language, two_letter_code
 from c4pipe.filters.lists import ListFolder
 from c4pipe.filters.rule import DOLMA, PAPER, TFDS, Others, PageRule, Share, Texts, parameter_text
+from c4pipe.filters.scripts.facts import HAN, HIRAGANA, KATAKANA, THAI, unspaced
 from c4pipe.native import text_kernel
 
 _WORD = re.compile(r"\w+", re.ASCII)
 _LONGEST = 64  # letters of a word that the C extension looks for
-_UNSPACED = ("ja", "th", "zh")
-"""Languages that do not separate words. TensorFlow Datasets, c4, counts a listed word anywhere in their texts."""
 _TFDS_EXEMPT = ("ja:sm", "ja:グロ", "ja:女の子", "zh:性")
 """Entries that are common parts of other words (TensorFlow Datasets, c4: `_BADWORDS_ALLOWLIST`)."""
-_HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_HIRAGANA = "\u3041-\u3096\u309d-\u309f"
 _VOICED = "\u3099\u309a"  # marks of kana that are characters of their own
-_KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
-_THAI = "\u0e01-\u0e3a\u0e40-\u0e4e"
 _THAI_VOWELS_BEFORE, _THAI_VOWELS_BEHIND = "\u0e40-\u0e44", "\u0e30-\u0e3a\u0e45\u0e47-\u0e4e"
 
 
@@ -170,7 +165,7 @@ class WholeWords:
         self._marks = marks
         self._by_word: dict[str, list[tuple[frozenset[str], str]]] = {}  # all words of an entry, by its longest one
         self._anywhere: list[str] = []  # entries that are searched in every text
-        self._flanked = language.partition("-")[0] not in _UNSPACED
+        self._flanked = not unspaced(language)
         for word in sorted(set(words)):
             parts = _WORD.findall(word)
             if self._flanked and parts:
@@ -252,12 +247,12 @@ def _goes_on(word: str, edge: Literal[0, -1]) -> _Test:
     - Nothing shows where a word of hiragana ends: it counts anywhere.
     """
     short = sum(each.isalpha() for each in word) <= 2  # its Thai marks are no letters
-    thai = _THAI if short else _THAI_VOWELS_BEHIND if edge else _THAI_VOWELS_BEFORE
-    han = _HAN if len(word) == 1 else _VOICED
-    for script, more in ((_HAN, han), (_HIRAGANA, _VOICED), (_KATAKANA, _KATAKANA + _VOICED), (_THAI, thai)):
+    thai = THAI if short else _THAI_VOWELS_BEHIND if edge else _THAI_VOWELS_BEFORE
+    han = HAN if len(word) == 1 else _VOICED
+    for script, more in ((HAN, han), (HIRAGANA, _VOICED), (KATAKANA, KATAKANA + _VOICED), (THAI, thai)):
         if re.match(f"[{script}]", word[edge]):
             return re.compile(f"[{more}]").match
-    other_scripts = re.compile(f"[{_HAN}{_HIRAGANA}{_KATAKANA}{_THAI}]")
+    other_scripts = re.compile(f"[{HAN}{HIRAGANA}{KATAKANA}{THAI}]")
     return lambda character: _in_word_or_mark(character) and not other_scripts.match(character)
 
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from c4pipe.filters.character_sets import OTHER_PUNCTUATION, characters
 from c4pipe.filters.hashes import U64
+from c4pipe.filters.page_text import joined_words
 from c4pipe.native import lower, text_kernel
 
 U16 = npt.NDArray[np.uint16]
@@ -43,14 +44,12 @@ def simplify(text: str) -> str:
     return text.strip()
 
 
-def ngram_hashes(text: str, ngram: int) -> U64:
+def ngram_hashes(text: str, ngram: int, tokenizer: str = "") -> U64:
     """Returns the hash of each n-gram of the words of a text; none for a text of fewer words.
 
-    Words are those of spaCy's English tokenizer, in all languages.
+    Takes the name of the word tokenizer; "" for spaCy's English one.
     """
-    from c4pipe.filters.english_words import english_words  # large patterns, which few recipes need
-
-    words = [each.encode("utf-8", "surrogatepass") for each in english_words().words(simplify(text))]
+    words = [each.encode("utf-8", "surrogatepass") for each in joined_words(simplify(text), tokenizer).words()]
     joined = b" ".join(words)
     starts = [0, *accumulate(len(word) + 1 for word in words)]
     digests = (
@@ -60,7 +59,7 @@ def ngram_hashes(text: str, ngram: int) -> U64:
     return np.frombuffer(b"".join(each[:8] for each in digests), "<u8")
 
 
-def minima(text: str, ngram: int, bands: int, rows: int) -> U64:
+def minima(text: str, ngram: int, bands: int, rows: int, tokenizer: str = "") -> U64:
     """Returns the signature of a text.
 
     Args:
@@ -68,17 +67,16 @@ def minima(text: str, ngram: int, bands: int, rows: int) -> U64:
         ngram: words in an n-gram.
         bands: number of bands.
         rows: minima in a band.
+        tokenizer: the name of the word tokenizer; "" for spaCy's English one.
 
     Returns:
         `bands` times `rows` minima, band by band; none for a text of fewer words than an n-gram has.
     """
     factors, summands = _permutations(bands * rows)
     if text_kernel:
-        from c4pipe.filters.english_words import english_words
-
-        joined, ends = english_words().joined_words(simplify(text))
+        joined, ends = joined_words(simplify(text), tokenizer)
         return np.frombuffer(text_kernel.minima(joined, ends, ngram, factors, summands), np.uint64)
-    hashes = np.unique(ngram_hashes(text, ngram))
+    hashes = np.unique(ngram_hashes(text, ngram, tokenizer))
     if not len(hashes):
         return hashes
     least = np.full(bands * rows, _PRIME)

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.language import two_letter_code
-from c4pipe.filters.rule import MC4, PAPER, TFDS, NativeStep, Others, PageRule, Whole, native_step, number_of
+from c4pipe.filters.rule import MC4, PAPER, TFDS, NativeStep, Others, PageRule, Scripts, Whole, native_step, number_of
+from c4pipe.filters.scripts.facts import script_of
+from c4pipe.filters.scripts.sentences import merge_starts
 from c4pipe.native import text_kernel
 
 if TYPE_CHECKING:
@@ -133,6 +135,9 @@ class FewSentences(PageRule):
     drops_if = ("< min_sentences",)
     min_sentences: Whole = 3
     model: Literal["language", "nltk english", "spacy english"] = "language"
+    scripts: Scripts = ()
+    added = ("scripts",)
+    scripts_do = "; with model language, sentences also end at the marks of the scripts {scripts}"
 
     def value(self, page: CheckedPage) -> int:
         """Returns the number of sentences. If the lines alone are enough, it is the number of lines: a line has a
@@ -229,8 +234,13 @@ class SentenceSplitter:
     extension looks at the marks in the same way.
     """
 
-    def __init__(self, language: str, as_nltk: bool = False) -> None:
-        """Loads the model of `language`; with `as_nltk` the splitter decides as NLTK 3.10 does."""
+    def __init__(self, language: str, as_nltk: bool = False, scripts: Sequence[str] = ()) -> None:
+        """Loads the model of `language`; with `as_nltk` the splitter decides as NLTK 3.10 does.
+
+        If the script of the language is among `scripts`, sentences also end at its marks.
+        """
+        script = script_of(language)
+        self._script = script if script and script.code in scripts else None
         self._punkt = _punkt(punkt_model(language), as_nltk)
         self._ends: Callable[[str], bool] = self._punkt._context_has_sentbreak  # at the mark between two words
         self._marks = _marks(self._punkt.rules)
@@ -242,6 +252,10 @@ class SentenceSplitter:
 
         A sentence reaches up to the start of the next, so white space and newlines belong to the sentence before them.
         """
+        starts = self._punkt_starts(lines)
+        return merge_starts(starts, lines, self._script) if self._script else starts
+
+    def _punkt_starts(self, lines: Sequence[str]) -> list[int]:
         if self._compiled:
             found = self._compiled.sentence_starts(list(lines), self._unsure, self._ends, self._library)
             return cast(list[int], found)

@@ -1,9 +1,10 @@
 """A page's text with its words, and the numbers that rules count in it."""
 
 import re
+from array import array
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from c4pipe.filters.character_sets import OTHER_PUNCTUATION, TERMINAL_PUNCTUATION, characters
@@ -45,6 +46,23 @@ class JoinedWords(NamedTuple):
         return [self.text[start:end] for start, end in pairwise(self.ends)]
 
 
+def joined_words(text: str, tokenizer: str = "") -> JoinedWords:
+    """Returns the words of a text.
+
+    Args:
+        text: the text.
+        tokenizer: the name of a tokenizer (see `word_tokenizers`); "" for spaCy's English tokenizer.
+    """
+    if not tokenizer:
+        from c4pipe.filters.english_words import english_words  # large patterns, which few recipes need
+
+        return JoinedWords(*english_words().joined_words(text))
+    from c4pipe.filters.word_tokenizers import word_tokenizer
+
+    words = word_tokenizer(tokenizer)(text)
+    return JoinedWords("".join(words), memoryview(array("q", accumulate(map(len, words), initial=0))))
+
+
 def count_words(joined: str, ends: memoryview, punctuation: str) -> tuple[int, int, int]:
     """Returns the `WordCounts` of `JoinedWords`, as plain tuples; `punctuation` is a text of all its characters."""
     words = JoinedWords(joined, ends).words()
@@ -72,15 +90,15 @@ class PageText:
         text: the text.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, tokenizer: str = "") -> None:
+        """Takes the text, and the name of its word tokenizer."""
         self.text = text
+        self._tokenizer = tokenizer
 
     @cached_property
     def joined_words(self) -> JoinedWords:
-        """The words, as spaCy's English tokenizer finds them: punctuation marks are words, too."""
-        from c4pipe.filters.english_words import english_words  # large patterns, which few recipes need
-
-        return JoinedWords(*english_words().joined_words(self.text))
+        """The words; punctuation marks are words, too."""
+        return joined_words(self.text, self._tokenizer)
 
     @property
     def word_number(self) -> int:

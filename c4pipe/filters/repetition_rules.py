@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from c4pipe.filters.page_text import JoinedWords, PageText, count_repeats
-from c4pipe.filters.rule import PageRule, Share
+from c4pipe.filters.rule import Number, PageRule, Share
 from c4pipe.filters.word_rules import FINEWEB, AtMost
 from c4pipe.native import text_kernel
 
@@ -53,7 +53,7 @@ class RepeatedLines(AtMost):
     does = "drops a page of which more than {at_most} of the lines repeat an earlier one"
     source = _SOURCE
     figure = "{} of the lines are repeats"
-    at_most: Share = 0.3
+    at_most: Number = 0.3
 
     def count(self, words: PageText) -> float:
         return words.line_repeats[0] / len(words.lines)
@@ -115,63 +115,63 @@ class _RepeatedGrams(AtMost):
 class Top2Gram(_TopGram, size=2):
     """The most frequent 2 words in a row."""
 
-    at_most: Share = 0.2
+    at_most: Number = 0.2
 
 
 @dataclass(frozen=True)
 class Top3Gram(_TopGram, size=3):
     """The most frequent 3 words in a row."""
 
-    at_most: Share = 0.18
+    at_most: Number = 0.18
 
 
 @dataclass(frozen=True)
 class Top4Gram(_TopGram, size=4):
     """The most frequent 4 words in a row."""
 
-    at_most: Share = 0.16
+    at_most: Number = 0.16
 
 
 @dataclass(frozen=True)
 class Repeated5Grams(_RepeatedGrams, size=5):
     """Repeats of 5 words in a row."""
 
-    at_most: Share = 0.15
+    at_most: Number = 0.15
 
 
 @dataclass(frozen=True)
 class Repeated6Grams(_RepeatedGrams, size=6):
     """Repeats of 6 words in a row."""
 
-    at_most: Share = 0.14
+    at_most: Number = 0.14
 
 
 @dataclass(frozen=True)
 class Repeated7Grams(_RepeatedGrams, size=7):
     """Repeats of 7 words in a row."""
 
-    at_most: Share = 0.13
+    at_most: Number = 0.13
 
 
 @dataclass(frozen=True)
 class Repeated8Grams(_RepeatedGrams, size=8):
     """Repeats of 8 words in a row."""
 
-    at_most: Share = 0.12
+    at_most: Number = 0.12
 
 
 @dataclass(frozen=True)
 class Repeated9Grams(_RepeatedGrams, size=9):
     """Repeats of 9 words in a row."""
 
-    at_most: Share = 0.11
+    at_most: Number = 0.11
 
 
 @dataclass(frozen=True)
 class Repeated10Grams(_RepeatedGrams, size=10):
     """Repeats of 10 words in a row."""
 
-    at_most: Share = 0.1
+    at_most: Number = 0.1
 
 
 @dataclass(frozen=True)

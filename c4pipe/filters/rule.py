@@ -26,6 +26,7 @@ from typing import (
 )
 
 from c4pipe.errors import UsageError
+from c4pipe.filters.scripts.facts import SCRIPTS
 from c4pipe.io.words import suggestion
 
 if TYPE_CHECKING:
@@ -58,12 +59,24 @@ class LowerCase:
     """Texts that are searched in lower case: `Annotated[tuple[str, ...], LowerCase]`."""
 
 
+class ScriptCodes:
+    """Codes of scripts that have a row in the table (`scripts.facts`): `Annotated[tuple[str, ...], ScriptCodes]`."""
+
+
 Whole = Annotated[int, Between(0)]
 Positive = Annotated[int, Between(1)]
 Number = Annotated[float, Between(0)]
 Share = Annotated[float, Between(0, 1)]
 Texts = tuple[str, ...]
 LowerTexts = Annotated[tuple[str, ...], LowerCase]
+Scripts = Annotated[tuple[str, ...], ScriptCodes]
+
+
+ByLanguage = Mapping[str, Mapping[str, Any]]
+"""For languages, the parameters that rules have for their pages, by the name of the rule; and WORDS."""
+
+WORDS = "words"
+"""In `ByLanguage`, the name of the tokenizer that finds the words of a page (see `word_tokenizers`)."""
 
 
 class Rule:
@@ -81,6 +94,9 @@ class Rule:
         needs: the names of the lists that it needs (fields of `Lists`).
         names_itself: whether `name` is a parameter, so that a recipe can have several rules of the class.
         file_parameters: the parameters that say where a file is. A recipe's fingerprint has the file's digest instead.
+        added: the parameters that a rule got after corpora were made with it. A recipe's JSON, and so its fingerprint,
+            has them only where they differ from their defaults.
+        scripts_do: what the rule does about the scripts of its parameter `scripts`, if it has that one.
 
     Raises UsageError, with the allowed values, for a parameter with another value.
     """
@@ -93,6 +109,8 @@ class Rule:
     needs: ClassVar[tuple[str, ...]] = ()
     names_itself: ClassVar[bool] = False
     file_parameters: ClassVar[tuple[str, ...]] = ()
+    added: ClassVar[tuple[str, ...]] = ()
+    scripts_do: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         for name, hint in _hints(type(self)):
@@ -109,9 +127,16 @@ class Rule:
         return {name: getattr(self, name) for name, _ in _hints(type(self))}
 
     @property
+    def stored_parameters(self) -> dict[str, Any]:
+        """The parameters without those of `added` that have their default."""
+        unset = {each.name for each in fields(cast(Any, self)) if getattr(self, each.name) == each.default}
+        return {name: value for name, value in self.parameters.items() if name not in unset.intersection(self.added)}
+
+    @property
     def sentence(self) -> str:
         """What the rule does, with the values of its parameters."""
-        return self.does.format(**{name: parameter_text(value) for name, value in self.parameters.items()})
+        does = self.does + (self.scripts_do if getattr(self, "scripts", ()) else "")
+        return does.format(**{name: parameter_text(value) for name, value in self.parameters.items()})
 
     def with_parameters(self: AnyRule, parameters: Mapping[str, Any]) -> AnyRule:
         """Returns the rule with other values of some parameters. Raises UsageError for an unknown parameter or a wrong
@@ -132,6 +157,12 @@ class Rule:
     def pinned_lists(self, languages: Sequence[str]) -> Iterable[str]:
         """Returns the paths, in a lists folder, of the published lists that the rule needs for some languages."""
         return ()
+
+
+def of_language(rule: AnyRule, by_language: ByLanguage, language: str) -> AnyRule:
+    """Returns a rule with the parameters that it has for the pages of a language."""
+    parameters = by_language[language].get(rule.name) if language in by_language else None
+    return rule.with_parameters(parameters) if parameters else rule
 
 
 class PageRule(Rule):
@@ -297,7 +328,9 @@ def _checked(rule: Rule, name: str, value: Any, hint: Any) -> Any:
     if kind is str:
         return _sure(value, isinstance(value, str) and value.strip() != "", f"{entry}: give a text")
     if get_origin(kind) is tuple:
-        return _texts(rule, name, value, entry, LowerCase in marks)
+        texts = _texts(rule, name, value, entry, LowerCase in marks)
+        known = ScriptCodes not in marks or SCRIPTS.keys() >= set(texts)
+        return _sure(texts, known, f"{entry}: choose from {', '.join(SCRIPTS)}")
     return value
 
 

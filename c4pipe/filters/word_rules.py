@@ -255,7 +255,7 @@ class ManyNewlines(AtMost):
     does = "drops a page with more than {at_most} line ends for each word"
     source = FINEWEB
     figure = "{} line ends for each word"
-    at_most: Share = 0.3
+    at_most: Number = 0.3
 
     def count(self, words: PageText) -> float:
         return _share(words.text.count("\n"), words.word_number)

@@ -221,6 +221,8 @@ class Tuner:
             return
         if not rule.drops_if:
             self.notes.append(f"{name} has no slider: its class does not say how it compares its number (drops_if).")
+        elif any(name in each for each in self.recipe.by_language.values()):
+            self.notes.append(f"{name} has no slider: each language has a limit of its own.")
         elif isinstance(rule, Language) and rule.detector == "cld3":
             self.notes.append(f"{name} has no slider: cld3 names no language below the limit that it was given.")
         elif len(rules) > 1 and (self._changes_text_between(operations) or any(each != rule for each in rules)):
@@ -334,6 +336,11 @@ class Tuner:
         counts = np.bincount(threes + fate, minlength=3 * len(edges)).reshape(-1, 3).tolist()
         return [Bar(low, high, *row) for (low, high), row in zip(pairwise(edges.tolist()), counts, strict=False)]
 
+    @property
+    def first(self) -> Limit:
+        """The limit of the rule that drops the most pages, of these the first."""
+        return max(self.limits, key=lambda limit: np.count_nonzero(self._fired[limit.rule]))
+
     def steps(self, limit: Limit) -> list[float]:
         """Returns the values of a slider: dense where many pages are, with the limit of the recipe."""
         numbers = self._numbers[limit.rule]
@@ -377,7 +384,8 @@ class Tuner:
         for limit in self.limits:
             if limit.key in changes:
                 recipe = recipe.change(limit.rule, **{limit.parameter: changes[limit.key]})
-        return recipe_toml(recipe, path, RECIPES)
+        name = recipe.name  # a user knows this base, even where another one is nearer
+        return recipe_toml(recipe, path, {name: RECIPES[name]} if name in RECIPES else RECIPES)
 
 
 def _flags(column: pa.ChunkedArray) -> Flags:

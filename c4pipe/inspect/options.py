@@ -1,4 +1,4 @@
-"""What a user asks of the command `overlap`. To make it reads nothing."""
+"""What a user asks of the commands `overlap` and `tune`. To make it reads nothing."""
 
 import os
 from collections.abc import Sequence
@@ -60,3 +60,17 @@ class OverlapOptions(ProgressOptions, WorkerOptions, _ExampleOptions):
         from c4pipe.io.paths import storage_path
 
         return None if self.output is None else storage_path(os.fspath(self.output))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneOptions:
+    """The page of an annotated folder with other limits."""
+
+    annotated: Annotated[
+        PathArgument,
+        Option("folder that c4pipe clean or build wrote with --annotate", "ANNOTATED", positional=True),
+    ]
+    output: Annotated[
+        PathArgument, Option("the recipe file that the page writes; it must not exist yet", "FILE.toml")
+    ] = "tuned.toml"
+    port: Annotated[int | None, Option("the port of the page on 127.0.0.1", "N", otherwise="a free port")] = None

@@ -35,7 +35,7 @@ def render_cost(recipe: Recipe, drops: RuleDrops, times: RuleTimes) -> str:
 def _sentences(recipe: Recipe) -> dict[str, str]:
     """Returns what each rule does, by its name."""
     operations = [each.rule for each in operations_of(recipe) if each.rule]
-    return {rule.name: short(rule.sentence, _WORDING_SIZE) for rule in operations}
+    return {rule.name: short(recipe.sentence(rule), _WORDING_SIZE) for rule in operations}
 
 
 def _pages(recipe: Recipe, drops: RuleDrops, times: RuleTimes) -> list[Block]:

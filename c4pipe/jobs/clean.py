@@ -17,7 +17,9 @@ from c4pipe.clean.work_folder import check_done, check_ends, read_headers_of, re
 from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError, UsageError
 from c4pipe.filters.column_rules import ColumnBelow, missing
 from c4pipe.filters.corpus_rules import NearDuplicate
+from c4pipe.filters.lines import FewWords
 from c4pipe.filters.lists import LISTS_FOLDER, Lists
+from c4pipe.filters.scripts.words import note_on_words
 from c4pipe.io.atomic import clear_abandoned, sync
 from c4pipe.io.downloads import NetworkOptions, OnWait
 from c4pipe.io.lock import has_locks, only_run
@@ -143,6 +145,8 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
     recipe = recipe.with_columns(columns + ((COPIES_COLUMN,) if options.copies else ()))
     _check_columns(recipe)
     listed = ListedRecipe.gather(recipe, options.lists, options.links, options.language_model)
+    if note := note_on_words(recipe.need(FewWords).scripts):
+        notes.append(note)
     plan = CleanPlan(options, listed, files, tuple(notes), dropped)
     if options.annotation:
         check_annotated(options.annotation, recipe, plan.fingerprint)

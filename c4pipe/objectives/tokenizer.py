@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from c4pipe.errors import UsageError
+from c4pipe.filters.scripts.facts import SCRIPTS
 from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import short_repr
@@ -15,13 +16,11 @@ from c4pipe.objectives.denoise import Ids
 from c4pipe.objectives.rows import Mask, Rows, starts_of
 from c4pipe.vocab.model import MODEL, load_model, sentinels_of
 
-_CLOSING = "\"')]”’»"
-_WORD_START = re.compile(
-    "[▁\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
-    "\U00020000-\U0003ffff]"
-)
-"""The first character of a piece that begins a word: a blank, or a letter of Thai, Lao, Tibetan, Burmese, Khmer,
-Japanese or Chinese, which have no blanks between words. BERT's tokenizer puts blanks around Chinese letters."""
+_CLOSING = "\"')]”’»」』"
+_WORD_START = re.compile(f"[▁\u0f00-\u0fff{''.join(script.letters for script in SCRIPTS.values())}]")
+"""The first character of a piece that begins a word: a blank, or a letter of Tibetan or another script that has no
+blanks between words. BERT's tokenizer puts blanks around Chinese letters."""
+_SENTENCE_ENDS = (".", "?", "!", *(mark for script in SCRIPTS.values() for mark in script.ends if mark != ";"))
 
 
 class Tokenizer:
@@ -75,8 +74,10 @@ class Tokenizer:
 
     @cached_property
     def sentence_ends(self) -> Mask:
-        """Whether each id ends with a full stop, question mark or exclamation mark, of shape [ids]."""
-        return np.array([piece.rstrip(_CLOSING).endswith((".", "?", "!")) for piece in self._pieces])
+        """Whether each id ends with a mark that ends a sentence in some script, of shape [ids]; the Greek `;` does not
+        count.
+        """
+        return np.array([piece.rstrip(_CLOSING).endswith(_SENTENCE_ENDS) for piece in self._pieces])
 
     @property
     def _pieces(self) -> list[str]:

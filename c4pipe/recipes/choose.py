@@ -12,7 +12,9 @@ from c4pipe.filters.classifier_rule import parse_score
 from c4pipe.filters.language import Language, check_detector
 from c4pipe.filters.language_model import find_model
 from c4pipe.filters.lists import ListFolder, Lists, link_keys
+from c4pipe.filters.rule import WORDS
 from c4pipe.filters.url_rules import UrlNotListed
+from c4pipe.filters.word_tokenizers import check_tokenizer
 from c4pipe.io.options import comma_separated
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.recipes.recipe import Recipe
@@ -60,9 +62,13 @@ def choose_recipe(
 
 
 def check_installed(recipe: Recipe) -> None:
-    """Raises UsageError, with the command that installs it, where the recipe's language detector is not installed."""
+    """Raises UsageError, with the command that installs it, where the recipe's language detector, or the word tokenizer
+    of a language, is not installed.
+    """
     if language := recipe.find(Language):
         check_detector(language.detector)
+    for name, parameters in recipe.by_language.items():
+        check_tokenizer(parameters[WORDS], name)
 
 
 def gather_lists(

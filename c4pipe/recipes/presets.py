@@ -9,17 +9,24 @@ from typing import Any
 from c4pipe.errors import UsageError
 from c4pipe.filters.body_lines import BodyLines, MetadataLine
 from c4pipe.filters.corpus_rules import NearDuplicate, NormalisedUrl, RepeatedSpan, StaleCapture, Validation
+from c4pipe.filters.fineweb_2 import DETECTED, LanguageLimits
 from c4pipe.filters.language import CLD3_LANGUAGES, UNKNOWN, Language
 from c4pipe.filters.lines import END_QUOTATION_MARKS, Citation, FewWords, LongWord, NoTerminalPunctuation
 from c4pipe.filters.listed_words import BadToken, BadWords
 from c4pipe.filters.page_size import Empty, FewLongLines, FewSentences, FewSentencesLeft, Incomplete, TooLong
 from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
 from c4pipe.filters.phrases import CurlyBracket, Javascript, JavascriptPage, LoremIpsum, Policy
-from c4pipe.filters.repetition_rules import REPETITION_RULES
+from c4pipe.filters.repetition_rules import (
+    REPETITION_RULES,
+    RepeatedCharacters,
+    RepeatedLineText,
+    RepeatedParagraphs,
+    RepeatedParagraphText,
+)
 from c4pipe.filters.rule import Rule
 from c4pipe.filters.rules import FINEWEB_RULES
 from c4pipe.filters.url_rules import DomainNotListed, UrlNotListed
-from c4pipe.filters.word_rules import GOPHER_RULES
+from c4pipe.filters.word_rules import GOPHER_RULES, FewPunctuatedLines, ManyNewlines
 from c4pipe.io.words import suggestion
 from c4pipe.recipes.recipe import Recipe
 
@@ -191,6 +198,7 @@ TFDS_MC4 = _variant(
 
 _GOPHER = tuple(rule() for rule in GOPHER_RULES)
 _GOPHER_REPETITION = tuple(rule() for rule in REPETITION_RULES)
+_NOT_IN_FINEWEB_2 = (RepeatedParagraphs, RepeatedParagraphText, RepeatedLineText)
 # datatrove's examples detect the language by fastText (lid.176) with this least probability.
 _LANGUAGE = Language(min_probability=0.65)
 _URLS = (NormalisedUrl(), StaleCapture())
@@ -228,6 +236,27 @@ FINEWEB_RECIPE = Recipe(
     # FineWeb compares the pages of each crawl alone (Penedo et al. 2024, 3.4).
     corpus=(*_URLS, NearDuplicate(within="crawl")),
     final=(Validation(),),
+)
+FINEWEB_2_RECIPE = Recipe(
+    name="fineweb-2",
+    description="FineWeb-2's filters (2025) over WET text, with the limits, stop words and words of each language",
+    read=(BodyLines(line_separators="as crawled"),),
+    readable=(Incomplete(),),
+    # In FineWeb-2's order, without the rules that it sets to 0 or 999.
+    crawled=(
+        Language(languages=DETECTED),
+        *(each for each in _GOPHER_REPETITION if not isinstance(each, _NOT_IN_FINEWEB_2)),
+        FewPunctuatedLines(),
+        RepeatedCharacters(at_most=0.1),
+        ManyNewlines(),
+        *_GOPHER,
+    ),
+    lines=(),
+    cleaned=(EmailAddress(), PublicIpAddress()),
+    # datatrove compares the pages of one language, and takes pages that share a band for near-duplicates.
+    corpus=(*_URLS, NearDuplicate(min_similarity=0.0, within="language")),
+    final=(Validation(),),
+    by_language=LanguageLimits(DETECTED),
 )
 DATATROVE_C4 = Recipe(
     name="datatrove-c4",
@@ -278,7 +307,7 @@ RECIPES: Mapping[str, Recipe] = {
     for recipe in (
         *(C4, C4_2019, C4_LITERAL, NOBLOCKLIST, UNFILTERED, AS_IS, REALNEWSLIKE, WEBTEXTLIKE, MC4),
         *(TFDS, TFDS_UNFILTERED, TFDS_REALNEWSLIKE, TFDS_WEBTEXTLIKE, TFDS_MC4),
-        *(GOPHER_RECIPE, FINEWEB_RECIPE, DATATROVE_C4, DOLMA_C4),
+        *(GOPHER_RECIPE, FINEWEB_RECIPE, FINEWEB_2_RECIPE, DATATROVE_C4, DOLMA_C4),
     )
 }
 """The recipes of c4pipe, by name."""

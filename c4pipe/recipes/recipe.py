@@ -2,17 +2,20 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.corpus_rules import NormalisedUrl, RepeatedSpan, Validation
+from c4pipe.filters.fineweb_2 import LanguageLimits
 from c4pipe.filters.language import UNKNOWN, Language
+from c4pipe.filters.lines import NoTerminalPunctuation
 from c4pipe.filters.page_size import Empty, FewSentences, FewSentencesLeft
-from c4pipe.filters.rule import AnyRule, Rule
+from c4pipe.filters.rule import AnyRule, ByLanguage, Rule, of_language, parameter_text
 from c4pipe.filters.rules import RULES
+from c4pipe.filters.scripts.facts import scripts_of
 from c4pipe.io.words import CONTROL, format_languages, html_table, short_repr, suggestion
 from c4pipe.recipes.own_rules import check_place, is_own, load_rule, origin_of
 from c4pipe.wet.columns import RESERVED, parse_columns
@@ -43,6 +46,8 @@ class Recipe:
         extraction: how the text of pages is made from HTML (see `wet.find_extraction`), or where documents lie in text
             files (`wet.TextLayout.extraction`); "" for the text of WET files.
         columns: the columns that pages carry besides text, address and time, such as `score:float` (`wet.columns`).
+        by_language: parameters of page rules for pages of some language, and word tokenizers (`filters.rule`). If there
+            are any, a language that has none gets those of FineWeb-2.
 
     Raises UsageError where a name or description is no line of text, a stage has something else than rules, the rules
     contradict each other, or a rule stands twice in a stage.
@@ -59,12 +64,13 @@ class Recipe:
     final: tuple[Rule, ...]
     extraction: str = ""
     columns: tuple[str, ...] = ()
+    by_language: ByLanguage = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        for field in ("name", "description"):
-            value = getattr(self, field)
+        for each in ("name", "description"):
+            value = getattr(self, each)
             if not isinstance(value, str) or CONTROL.search(value) or not value.strip():
-                raise UsageError(f"{field} = {value!r}: give a text of one line, without control characters")
+                raise UsageError(f"{each} = {value!r}: give a text of one line, without control characters")
         for stage in STAGES:
             given = getattr(self, stage)
             if not isinstance(given, (list, tuple)) or not all(isinstance(each, Rule) for each in given):
@@ -92,6 +98,8 @@ class Recipe:
             )
         object.__setattr__(self, "columns", (*(each for each in self.columns if each not in made), *made))
         parse_columns(self.columns)
+        if self.by_language and self.by_language.keys() != set(self.languages):
+            object.__setattr__(self, "by_language", LanguageLimits(self.languages, self.by_language))
 
     @property
     def _made_columns(self) -> tuple[str, ...]:
@@ -106,7 +114,7 @@ class Recipe:
         return short_repr(self, self.name, f"{len(list(self.rules()))} rules", format_languages(self.languages))
 
     def _repr_html_(self) -> str:
-        rows = [(stage, rule.name, rule.sentence, rule.source) for stage, rule in self.rules()]
+        rows = [(stage, rule.name, self.sentence(rule), rule.source) for stage, rule in self.rules()]
         return html_table(f"{self.name}: {self.description}", ("stage", "rule", "what it does", "source"), rows)
 
     def rules(self) -> Iterator[tuple[str, Rule]]:
@@ -114,6 +122,13 @@ class Recipe:
         for stage in STAGES:
             for each in getattr(self, stage):
                 yield stage, each
+
+    def sentence(self, rule: Rule) -> str:
+        """Returns what a rule of the recipe does, with the values of its parameters: of all languages that it keeps."""
+        rules = [of_language(rule, self.by_language, each) for each in self.by_language] or [rule]
+        return rule.does.format(
+            **{name: _texts_of([each.parameters[name] for each in rules]) for name in rule.parameters}
+        )
 
     def applied_rules(self) -> Iterator[tuple[str, Rule]]:
         """Yields the items of `rules`, and the rule `empty` even if the recipe does not list it.
@@ -180,7 +195,7 @@ class Recipe:
         return "WARC" if self.extraction else "WET"
 
     def with_languages(self, languages: Sequence[str]) -> "Recipe":
-        """Returns the recipe with other languages to keep.
+        """Returns the recipe with other languages to keep, and its rules for their scripts (`in_scripts_of`).
 
         Raises UsageError for a language that its detector does not know, for a repeated one, and for an empty list.
         """
@@ -188,7 +203,23 @@ class Recipe:
             raise UsageError(f"recipe {self.name} has no rule language, so it can't select languages: leave them out")
         if isinstance(languages, (list, tuple)) and "" in languages:
             raise UsageError("no language is named: give one or more codes, such as en,de")
-        return self.change(Language.name, languages=languages)
+        made = self.change(Language.name, languages=languages).in_scripts_of(languages)
+        list(made.by_language.values())  # or a language without limits would be an error later
+        return made
+
+    def in_scripts_of(self, languages: Sequence[str]) -> "Recipe":
+        """Returns the recipe with its rules set for the scripts of some languages (`filters.scripts.facts`).
+
+        Only a recipe that takes line ends of other languages than English does so: c4 and its variants. One that
+        follows a program decision for decision has ASCII marks alone, and stays as it is.
+        """
+        line_ends = self.find(NoTerminalPunctuation)
+        if line_ends is None or "".join(line_ends.endings).isascii():
+            return self
+        scripts = scripts_of(languages)
+        return self._map(
+            lambda each: each.with_parameters({"scripts": scripts}) if "scripts" in each.parameters else each
+        )
 
     def with_extraction(self, extraction: str) -> "Recipe":
         """Returns the recipe for another extraction: text from HTML, text files, or the text of WET files ("")."""
@@ -209,7 +240,20 @@ class Recipe:
         Raises UsageError, with the nearest name, for a rule or parameter that is not there, and for a wrong value.
         """
         self.rule(rule)
+        self.check_change(rule, parameters)
         return self._map(lambda each: each.with_parameters(parameters) if each.name == rule else each)
+
+    def check_change(self, rule: str, parameters: Iterable[str]) -> None:
+        """Raises UsageError where a parameter of a rule has a value for each language."""
+        if taken := [each for each in parameters if self.is_by_language(rule, each)]:
+            raise UsageError(
+                f"recipe {self.name} has {taken[0]} of {rule} for each language: "
+                "leave it out, or change by_language of the recipe in Python"
+            )
+
+    def is_by_language(self, rule: str, parameter: str) -> bool:
+        """Tells whether a parameter of a rule has a value for each language."""
+        return any(parameter in each.get(rule, ()) for each in self.by_language.values())
 
     def with_rule(
         self, rule: Rule, *, before: str | None = None, after: str | None = None, stage: str | None = None
@@ -282,6 +326,7 @@ class Recipe:
             "description": self.description,
             **({"extraction": self.extraction} if self.extraction else {}),
             **({"columns": list(self.columns)} if self.columns else {}),
+            **({"by_language": _plain(self.by_language)} if self.by_language else {}),
             **{stage: [_rule_to_json(each) for each in getattr(self, stage)] for stage in STAGES},
         }
 
@@ -293,14 +338,15 @@ class Recipe:
             values["description"],
             extraction=values.get("extraction", ""),
             columns=tuple(values.get("columns", ())),
+            by_language=values.get("by_language", {}),
             **{stage: tuple(map(_rule_from_json, values[stage])) for stage in STAGES},
         )
 
     def fingerprint(self, lists: Mapping[str, str]) -> str:
         """Returns a short hash of the rules, their parameters and order, and the digests of the lists they use.
 
-        It also covers the extraction, for text from HTML or text files, the columns that pages carry, and the source of
-        the user's own rules.
+        It also covers the extraction, for text from HTML or text files, the columns that pages carry, the parameters of
+        languages, and the source of the user's own rules.
         """
         rules: dict[str, Any] = {}
         for stage in STAGES:  # the digests say which files were used: where they are does not count
@@ -310,13 +356,28 @@ class Recipe:
             rules["extraction"] = self.extraction
         if self.columns:
             rules["columns"] = list(self.columns)
+        if self.by_language:
+            rules["by_language"] = _plain(self.by_language)
         text = json.dumps([rules, dict(lists)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def _texts_of(values: Sequence[Any]) -> str:
+    """Returns the values that a parameter has for languages, for readers."""
+    if all(each == values[0] for each in values):
+        return parameter_text(values[0])
+    if isinstance(values[0], tuple):
+        return "of the language"
+    return f"{parameter_text(min(values))} to {parameter_text(max(values))} (by language)"
+
+
+def _plain(by_language: ByLanguage) -> dict[str, Any]:
+    return {language: dict(parameters) for language, parameters in by_language.items()}
+
+
 def _rule_to_json(rule: Rule) -> dict[str, Any]:
     origin = {"from": origin_of(type(rule))} if is_own(type(rule)) else {}
-    return {"rule": type(rule).name, **origin, **rule.parameters}
+    return {"rule": type(rule).name, **origin, **rule.stored_parameters}
 
 
 def _rule_from_json(values: Mapping[str, Any]) -> Rule:

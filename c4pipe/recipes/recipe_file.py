@@ -18,6 +18,7 @@ from typing import Any
 from c4pipe.errors import UsageError
 from c4pipe.filters.body_lines import BodyLines
 from c4pipe.filters.corpus_rules import NormalisedUrl, StaleCapture
+from c4pipe.filters.language import Language
 from c4pipe.filters.page_size import Empty, Incomplete
 from c4pipe.filters.rule import Rule, check_parameter, checked_value, parameter_names
 from c4pipe.filters.rules import RULES
@@ -90,6 +91,8 @@ def _rules_in(recipe: Recipe) -> Any:
 
 def _lines_of(recipe: Recipe, base: Recipe) -> Iterator[str]:
     """Yields the lines of a recipe file that changes a base, as far as its form allows, into a recipe."""
+    if recipe.languages != base.languages:  # as the reader sets it
+        base = base.in_scripts_of(recipe.languages)
     has = {rule.name: rule for _, rule in base.rules()}
     rules = {rule.name: rule for _, rule in recipe.rules()}
     new = [rule for name, rule in rules.items() if name not in has]
@@ -148,6 +151,8 @@ class _Reader:
         for rule in changes:
             if rule in off:
                 raise self._error(f"rule {rule} is switched off and has parameters: leave one of them out")
+        if languages := changes.get(Language.name, {}).get("languages"):
+            recipe = recipe.in_scripts_of(languages)
         name = self._text(values, "name", self._path.stem)
         description = self._text(values, "description", f"{base}, changed by {self._path.name}")
         try:
@@ -246,11 +251,11 @@ class _Reader:
         for key, value in values.items():
             if key in rules and isinstance(value, dict):
                 for name, inner in value.items():
-                    changes.setdefault(key, {})[name] = self._value(rules[key], name, inner)
+                    changes.setdefault(key, {})[name] = self._value(recipe, rules[key], name, inner)
             elif key in rules:
                 raise self._error(f"{key} = {value!r}: {key} is a rule; write a table [{key}], or off = [{key!r}]")
             elif len(owners.get(key, ())) == 1:
-                changes.setdefault(owners[key][0], {})[key] = self._value(rules[owners[key][0]], key, value)
+                changes.setdefault(owners[key][0], {})[key] = self._value(recipe, rules[owners[key][0]], key, value)
             elif key in owners:
                 tables = " or ".join(f"[{rule}]" for rule in owners[key])
                 raise self._error(f"{key} belongs to several rules: write it in a table, {tables}")
@@ -263,11 +268,12 @@ class _Reader:
                 )
         return changes
 
-    def _value(self, rule: Rule, name: str, value: Any) -> Any:
+    def _value(self, recipe: Recipe, rule: Rule, name: str, value: Any) -> Any:
         """Returns the value of a parameter, checked by itself. Later checks compare it with other parameters."""
         try:
             check_parameter(type(rule), name)
             checked_value(rule, name, value)
+            recipe.check_change(rule.name, (name,))
         except UsageError as error:
             raise self._error(str(error)) from None
         return value

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypedDict
 from c4pipe.errors import UsageError
 from c4pipe.filters.body_lines import BodyLines, MetadataLine
 from c4pipe.filters.corpus_rules import NormalisedUrl
-from c4pipe.filters.rule import check_parameter, parameter_names
+from c4pipe.filters.rule import WORDS, check_parameter, parameter_names
 from c4pipe.filters.rules import RULES
 from c4pipe.io.json_files import from_json, shown, text
 from c4pipe.recipes.own_rules import load_rule
@@ -30,6 +30,7 @@ class _Extraction(TypedDict, total=False):
         ),
     ]
     columns: Sequence[str]
+    by_language: Mapping[str, Mapping[str, Any]]
 
 
 class _StoredRecipe(_Extraction):
@@ -56,7 +57,10 @@ def check_recipe(value: Any, place: str) -> Recipe:
         for stage, name in _NEEDED.items():
             if name not in [rule["rule"] for rule in value[stage]]:
                 raise ValueError(f"the stage {stage} lacks the rule {name}")
-        return Recipe.from_json(value)
+        recipe = Recipe.from_json(value)
+        for language, parameters in value.get("by_language", {}).items():
+            _check_language(recipe, language, parameters)
+        return recipe
     except RecursionError:
         raise ValueError(f"{place} is nested too deeply") from None
     except (ValueError, UsageError) as error:
@@ -64,8 +68,17 @@ def check_recipe(value: Any, place: str) -> Recipe:
         raise ValueError(f"{place}: {message if len(message) <= 300 else message[:297] + '...'}") from None
 
 
+def _check_language(recipe: Recipe, language: str, parameters: Mapping[str, Any]) -> None:
+    """Checks what a recipe has for the pages of a language."""
+    if language not in recipe.languages or WORDS not in parameters:
+        raise ValueError(f"by_language has {shown(language)}, which the recipe does not keep, or lacks its {WORDS}")
+    for name, of_rule in parameters.items():
+        if name != WORDS:
+            recipe.rule(name).with_parameters(of_rule)
+
+
 def _check_rule(stage: str, values: Mapping[str, Any]) -> None:
-    """Checks a rule with its parameters. All must be given, because a default may have changed since."""
+    """Checks a rule with its parameters. All but added ones must be given: a default may have changed since."""
     name = values["rule"]
     if "from" in values:
         rule = load_rule(values["from"])
@@ -78,7 +91,7 @@ def _check_rule(stage: str, values: Mapping[str, Any]) -> None:
     if (stage == "read") != (name in _READ):
         raise ValueError(f"the stage {stage} can't have the rule {name}")
     parameters = set(parameter_names(rule))
-    if missing := parameters - values.keys():
+    if missing := parameters - values.keys() - {*rule.added}:
         raise ValueError(f"rule {name} lacks the parameter {min(missing)}")
     for parameter in values.keys() - {"rule", "from"}:
         check_parameter(rule, parameter)

@@ -93,7 +93,7 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
         recipe=recipe,
         is_text=recipe.input_format == "text",
         extraction=describe_extraction(recipe.extraction) if recipe.extraction else "",
-        rules=[(rule.name, rule.sentence, rule.source) for _, rule in recipe.rules()],
+        rules=[(rule.name, recipe.sentence(rule), rule.source) for _, rule in recipe.rules()],
         funnel=funnel_rows(recipe, counts),
         stored=dict(sorted(stored.items())),
         inputs=inputs,

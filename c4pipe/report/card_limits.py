@@ -12,6 +12,8 @@ from c4pipe.filters.page_size import FewLongLines, FewSentences, FewSentencesLef
 from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
 from c4pipe.filters.phrases import CurlyBracket
 from c4pipe.filters.rules import BLOCKED_URL_RULES, OPT_OUT_RULES
+from c4pipe.filters.scripts.facts import scripts_of
+from c4pipe.filters.scripts.words import note_on_words
 from c4pipe.filters.url_rules import DomainNotListed, UrlNotListed
 from c4pipe.filters.word_rules import CountRule
 from c4pipe.recipes.recipe import Recipe
@@ -47,6 +49,8 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
             "The rules favour prose. They drop headings, lists, tables, verse, captions and much of what people write "
             "in forums."
         )
+        if note := note_on_words(recipe.need(FewWords).scripts):
+            yield f"The rule {note}."
     elif recipe.find(FewSentences) or recipe.find(FewLongLines):
         yield "The rules favour prose. They drop pages of short lines or few sentences."
     if recipe.find(CurlyBracket):
@@ -115,10 +119,12 @@ def _sentence_limit(recipe: Recipe, languages: Sequence[str]) -> Iterator[str]:
     counting = recipe.find(FewSentences), recipe.find(FewSentencesLeft)
     models = {rule.model for rule in counting if rule}
     by_language = models == {"language"}
+    scripts = counting[0].scripts if counting[0] else ()
     english = [
         each
         for each in languages
         if two_letter_code(each) != "en" and (not by_language or punkt_model(each) == "english")
+        if not {*scripts_of([each])}.intersection(scripts)
     ]
     if models and english:
         yield f"Punkt's English model also counts the sentences of other languages: {', '.join(english)}."

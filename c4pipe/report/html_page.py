@@ -178,7 +178,7 @@ def _rule_notes(report: _Report) -> dict[str, tuple[str, str]]:
     """Returns for each rule a sentence about it, and the link to its examples (if it has examples)."""
     return {
         rule.name: (
-            short(rule.sentence, _WORDING_SIZE),
+            short(report.recipe.sentence(rule), _WORDING_SIZE),
             _examples_id(rule.name) if report.data["examples"].get(rule.name) else "",
         )
         for _, rule in report.recipe.applied_rules()
@@ -335,8 +335,9 @@ def _input_list(inputs: Sequence[Input], kind: str) -> Iterator[Lines]:
 
 
 def _rules(report: _Report) -> TextTable:
-    rows = [(rule.name, short(rule.sentence, _WORDING_SIZE), rule.source) for _, rule in report.recipe.rules()]
-    caption = f"The rules of {report.recipe.name} in their order (fingerprint {report.manifest['fingerprint']})"
+    recipe = report.recipe
+    rows = [(rule.name, short(recipe.sentence(rule), _WORDING_SIZE), rule.source) for _, rule in recipe.rules()]
+    caption = f"The rules of {recipe.name} in their order (fingerprint {report.manifest['fingerprint']})"
     return TextTable(caption, ("rule", "what it does", "source"), rows)
 
 

@@ -39,7 +39,7 @@ from c4pipe.vocab.model import (
 )
 from c4pipe.vocab.request import NEWEST, Settings, VocabOptions
 from c4pipe.vocab.sample import BINS, Counts, CountText, write_sample
-from c4pipe.vocab.sources import Reading, Source, find_pages, first_files, source_labels
+from c4pipe.vocab.sources import Reading, Source, by_temperature, find_pages, first_files, source_labels
 from c4pipe.vocab.tokenizer_files import tokenizer_files
 from c4pipe.vocab.train import Portion, part_name
 
@@ -118,6 +118,8 @@ def plan_vocab(options: VocabOptions, progress: Progress | None = None) -> Vocab
         raise UsageError(f"--output {output} is a corpus: give another folder, such as {output}-vocab")
     if not sources:
         raise UsageError("no source is given: name text to train on, as in corpus/en:10 corpus/de:1")
+    if options.temperature is not None:
+        sources = by_temperature(sources, options.temperature)
     readings = tuple(find_pages(source, on_note=(progress or Progress()).note) for source in sources)
     return VocabPlan(options, settings, sources, tuple(source_labels(sources)), readings)
 

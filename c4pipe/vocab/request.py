@@ -145,6 +145,14 @@ class _SampleOptions:
         int | None, Option("train on at most N bytes of text", "N", otherwise="what fits in 8 GB of memory")
     ] = None
     repeat: Annotated[bool, Option("repeat the text of a source that is too small for its weight")] = False
+    temperature: Annotated[
+        float | None,
+        Option(
+            "give each language of the corpora the weight of its documents to the power of 1 / T, such as 3.33 (mT5)",
+            "T",
+            otherwise="the weights of the sources",
+        ),
+    ] = None
 
     @property
     def most_bytes(self) -> int:

@@ -102,6 +102,34 @@ def parse_source(text: str) -> Source:
     return Source(input_path(path), value)
 
 
+def by_temperature(sources: Sequence[Source], temperature: float) -> tuple[Source, ...]:
+    """Returns the languages of corpora, each with a weight by its size: a rate of mT5 (Xue et al. 2021, 3.2).
+
+    Args:
+        sources: corpora, or languages of corpora, without weights.
+        temperature: T. The weight of a language is the number of its training documents to the power of 1 / T, as a
+            share of the sum of all weights, with six digits. mT5's exponent of 0.3 is a temperature of 3.33; 1 gives
+            each language its share of the documents.
+
+    Raises UsageError for a temperature below 1, a source with a weight, and a source that is no corpus.
+    """
+    if not 1 <= temperature < math.inf:
+        inverse = (
+            f"; the exponent {temperature} is the temperature {1 / temperature:.3g}" if 0 < temperature < 1 else ""
+        )
+        raise UsageError(f"--temperature {temperature}: give 1 or more{inverse}")
+    if weighted := [source for source in sources if source.weight != 1]:
+        raise UsageError(f"{weighted[0].path} has a weight: give --temperature or weights")
+    found: dict[InputPath, float] = {}
+    for corpus in (open_language(source.path) for source in sources):
+        for language in corpus.languages:
+            rows = sum(shard.rows for shard in corpus.shards("train") if shard.language == language)
+            if rows:  # a language without a document has no text
+                found[corpus.path / language] = rows ** (1 / temperature)
+    total = math.fsum(found.values())
+    return tuple(Source(path, float(f"{weight / total:.6g}")) for path, weight in found.items())
+
+
 def source_labels(sources: Sequence[Source]) -> list[str]:
     """Returns a short name for each source: the end of its path, long enough to tell the sources apart."""
     paths = [str(source.path).rstrip("/") for source in sources]

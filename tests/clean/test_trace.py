@@ -241,7 +241,7 @@ def test_each_rule_has_words_for_its_value(name: str, tmp_path: Path) -> None:
 def test_a_page_of_other_sentence_marks_fell_by_the_rule_of_lines(sample_lists: Lists) -> None:
     """The rule `few_sentences` counts what `no_terminal_punctuation` left: both are named."""
     page = Page("https://zh.example/", "2019-04-18T10:12:43Z", "水很冷，所以船没有出海。\n村里的人都在等面包和奶酪。")
-    evaluator = RecipeEvaluator(C4.with_languages(["zh-cn"]), sample_lists)
+    evaluator = RecipeEvaluator(C4, sample_lists)
     trace = explain_page(evaluator, page)
     fact = "no text is left: no_terminal_punctuation dropped 2 of 2 lines"
     assert [rule.fact for rule in trace.rules if rule.dropped and rule.asked] == [fact]

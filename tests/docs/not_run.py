@@ -13,6 +13,9 @@ ARRAY = "it needs Slurm or AWS Batch; tests/docs/test_arrays.py runs both script
 SLURM = "it needs a Slurm cluster; tests/jobs/test_slurm.py starts one and runs the command there"
 DOCKER = "it needs Docker; scripts/try_image.py builds and runs the image"
 CLUSTER = "it needs Kubernetes; tests/docs/test_kubernetes.py runs the commands of the pods"
+TUNE = (
+    "it serves a page until it is stopped; tests/inspect/test_tune_page.py opens it, saves a recipe and builds with it"
+)
 DEVELOPMENT = "it is for developers of c4pipe: it runs the tests themselves, or takes minutes to hours"
 
 NOT_RUN = (
@@ -87,6 +90,13 @@ NOT_RUN = (
         "duckdb *",
         "DuckDB's own program is not installed for tests; the Python of the page asks Arrow the same",
     ),
+    ("docs/*.md", "c4pipe tune *", TUNE),
+    (
+        "docs/tune.md",
+        "*inspect.tune(*",
+        "it needs Altair; tests/inspect/test_tune.py makes charts and compares their numbers",
+    ),
+    ("docs/tune.md", "c4pipe build * tuned.toml *", TUNE),
     (
         "docs/training.md",
         "c4pipe tokens *2^29",

@@ -41,11 +41,13 @@ RUN_BY = {
 AFTER_TUTORIAL = (
     *(
         "docs/explain.md",
+        "docs/fineweb_2.md",
         "docs/known_corpora.md",
         "docs/overlap.md",
         "docs/recipes.md",
         "docs/choose_limits.md",
         "docs/thresholds.md",
+        "docs/tune.md",
         "docs/training.md",
     ),
     *("docs/token_files.md", "docs/own_rules.md", "samples/README.md"),

@@ -85,12 +85,12 @@ class Tab:
         elif event == "Page.loadEventFired":
             self._loaded += 1
 
-    def open(self, path: Path) -> None:
-        """Opens a file, and waits until it is loaded."""
+    def open(self, page: Path | str) -> None:
+        """Opens a file or a URL, and waits until it is loaded."""
         self.requests.clear()
         self.errors.clear()
         before = self._loaded
-        self.send("Page.navigate", url=path.absolute().as_uri())
+        self.send("Page.navigate", url=page if isinstance(page, str) else page.absolute().as_uri())
         while self._loaded == before:
             self._next()
 
@@ -99,6 +99,14 @@ class Tab:
         result = self.send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
+
+    def wait(self, script: str) -> Any:
+        """Returns the value of an expression in the page as soon as it is true; the page works in real time."""
+        end = time.monotonic() + SECONDS
+        while not (value := self.tell(script)):
+            assert time.monotonic() < end, script
+            time.sleep(0.05)
+        return value
 
     def show(self, width: int, height: int = 800, dark: bool = False, medium: str = "screen") -> None:
         """Sets the size of the window, and light, dark or paper."""

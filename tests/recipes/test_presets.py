@@ -353,6 +353,18 @@ def test_fineweb_is_a_part_of_gopher_with_fewer_lines(build: Callable[..., Corpu
         assert corpus.rows[url]["language_probability"] == gopher.rows[url]["language_probability"]
 
 
+def test_fineweb_2_keeps_pages_of_the_languages_that_are_named(
+    build: Callable[..., Corpus], pages: dict[str, Page], web_data: Path
+) -> None:
+    corpus = build("fineweb-2", "--languages", "de,fr")
+    limits = RECIPES["fineweb-2"].with_languages(["de", "fr"]).by_language
+    assert len(corpus.rows) >= by_data(web_data, shipped=0, real=30)
+    assert {"language", "few_page_words"} <= corpus.dropped.keys()
+    for url, row in corpus.rows.items():
+        assert row["language_probability"] >= limits[row["language"]]["language"]["min_probability"]
+        assert row["text"] == pages[url].body or "@" in pages[url].body or IP_ADDRESS.search(pages[url].body)
+
+
 def test_datatrove_c4_keeps_what_the_closest_recipe_file_keeps(build: Callable[..., Corpus]) -> None:
     """The file has Punkt's sentences instead of spaCy's, and counts words behind citation markers."""
     path = Path(__file__).resolve().parents[2] / "examples" / "recipes" / "datatrove.toml"

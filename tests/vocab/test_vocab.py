@@ -9,9 +9,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from c4pipe.cli import main
@@ -93,6 +95,19 @@ def test_a_vocabulary_says_what_it_is_made_of(vocabulary: Path) -> None:
     pieces = (vocabulary / "spm.vocab").read_text().splitlines()
     assert [piece.partition("\t")[0] for piece in pieces[:3]] == ["<pad>", "</s>", "<unk>"]
     assert len(pieces) == 100
+
+
+def test_a_vocabulary_of_all_languages_of_a_corpus(small_corpus: Path, tmp_path: Path) -> None:
+    arguments = ["--temperature", 2, "--byte-fallback", "--coverage", 0.99999, "--workers", 1, "--quiet"]
+    size = ["--size", 400]
+    assert run("vocab", small_corpus, *arguments, *size, "--output", tmp_path / "v") == 0
+    sources = made(tmp_path / "v")["sources"]
+    assert [source["name"] for source in sources] == ["de", "en"]
+    rows = [
+        sum(pq.read_metadata(path).num_rows for path in (small_corpus / language).glob("c4-train-*.parquet"))
+        for language in ("de", "en")
+    ]
+    assert sources[1]["weight"] / sources[0]["weight"] == pytest.approx(sqrt(rows[1] / rows[0]), rel=1e-4)
 
 
 @pytest.mark.slow

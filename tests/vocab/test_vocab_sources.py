@@ -25,6 +25,7 @@ from c4pipe.vocab.sources import (
     HELD_OUT_KEY,
     Reading,
     Source,
+    by_temperature,
     find_pages,
     first_files,
     parse_source,
@@ -249,6 +250,31 @@ def test_all_languages_of_a_corpus_are_named(tmp_path: Path) -> None:
     write_corpus(tmp_path, {f"{language}/c4-train-00000-of-00001.parquet": 1 for language in ("fr", "de")})
     (tmp_path / "_work").mkdir()
     assert refused(tmp_path).endswith(f"languages, {tmp_path}/de, {tmp_path}/fr")
+
+
+@pytest.mark.parametrize(
+    ("temperature", "weights"),
+    [(1, [0.0909091, 0.909091, 0.0000090909]), (10 / 3, [0.326973, 0.652397, 0.0206306]), (1e9, [1 / 3] * 3)],
+)
+def test_the_weights_of_languages_by_their_documents(temperature: float, weights: list[float], tmp_path: Path) -> None:
+    sizes = {"fr": 1_000_000, "de": 100_000, "sw": 10}
+    write_corpus(tmp_path, {f"{each}/c4-train-00000-of-00001.parquet": size for each, size in sizes.items()})
+    found = by_temperature([Source(tmp_path)], temperature)
+    assert [source.path for source in found] == [tmp_path / each for each in ("de", "fr", "sw")]
+    assert [source.weight for source in found] == pytest.approx(weights, rel=1e-5)
+    (one,) = by_temperature([Source(tmp_path / "sw")], temperature)
+    assert one == Source(tmp_path / "sw")
+
+
+def test_what_has_no_weight_by_temperature(corpora: dict[str, Path], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^--temperature 0.3: give 1 or more; the exponent 0.3 is the temperature 3"):
+        by_temperature([Source(corpora["c4"])], 0.3)
+    with pytest.raises(UsageError, match=r"^--temperature inf: give 1 or more$"):
+        by_temperature([Source(corpora["c4"])], float("inf"))
+    with pytest.raises(UsageError, match="/c4/en has a weight: give --temperature or weights"):
+        by_temperature([Source(corpora["c4"] / "en", 2)], 3)
+    with pytest.raises(UsageError, match=r"has no manifest.json"):
+        by_temperature([Source(tmp_path)], 3)
 
 
 def test_a_corpus_without_manifest(corpora: dict[str, Path], tmp_path: Path) -> None:

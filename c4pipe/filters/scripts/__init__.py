@@ -1,0 +1,1 @@
+"""Facts about scripts: what ends a sentence, and how words are told apart."""

@@ -1,0 +1,73 @@
+"""Words in scripts that have no blanks between them."""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from c4pipe.filters.scripts.facts import SCRIPTS
+
+_OTHER_WORD = re.compile(r"\w+")
+
+
+@cache
+def letter_scripts(codes: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], float], ...]:
+    """Returns, for those of some scripts that have no blanks between words, what finds their letters, and the letters
+    of a word.
+    """
+    scripts = [script for script in map(SCRIPTS.__getitem__, codes) if script.letters]
+    return tuple((re.compile(f"[{script.letters}]"), script.word_length) for script in scripts)
+
+
+def note_on_words(codes: tuple[str, ...]) -> str:
+    """Returns a sentence on how the words of those of some scripts are counted that have no blanks; "" for none."""
+    scripts = [script for script in map(SCRIPTS.__getitem__, codes) if script.letters]
+    lengths = ", ".join(f"{script.word_length} in {script.code}" for script in scripts)
+    return f"few_words counts letters where there are no blanks between words, as many for a word: {lengths}" * bool(
+        scripts
+    )
+
+
+def count_words(line: str, scripts: Sequence[tuple[re.Pattern[str], float]]) -> float:
+    """Returns the number of words of a line: that of a line without letters of some scripts, by white space.
+
+    With such letters, their number is divided by the mean length of a word, and the other words are runs of letters and
+    digits: punctuation is no word.
+
+    Args:
+        line: the line.
+        scripts: what `letter_scripts` returns.
+    """
+    number, rest = 0.0, line
+    for letters, length in scripts:
+        rest, found = letters.subn(" ", rest)
+        number += found / length
+    return number + len(_OTHER_WORD.findall(rest)) if number else len(line.split())
+
+
+def letter_words(text: str, codes: tuple[str, ...], ngram: int) -> str:
+    """Returns a text that has blanks between words in scripts without them, for n-grams of words.
+
+    Such a word is a row of letters, and the next word begins one letter later, so that no dictionary is needed and an
+    insertion changes no word far from it (as bigrams of Chinese in Apache Lucene, CJKBigramFilter). An n-gram of them
+    has as many letters as this number of words has on average.
+
+    Args:
+        text: the text.
+        codes: the scripts.
+        ngram: the words of an n-gram.
+    """
+    runs, lengths = _runs(codes)
+    if not lengths:
+        return text
+
+    def words(match: re.Match[str]) -> str:
+        run, size = match[0], round(ngram * lengths[(match.lastindex or 1) - 1]) - ngram + 1
+        return " ".join(("", *(run[at : at + size] for at in range(max(1, len(run) - size + 1))), ""))
+
+    return runs.sub(words, text)
+
+
+@cache
+def _runs(codes: tuple[str, ...]) -> tuple[re.Pattern[str], list[float]]:
+    scripts = [script for script in map(SCRIPTS.__getitem__, codes) if script.letters]
+    return re.compile("|".join(f"([{script.letters}]+)" for script in scripts)), [each.word_length for each in scripts]

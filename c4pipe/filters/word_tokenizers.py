@@ -1,0 +1,181 @@
+"""Words of texts in many languages, as datatrove 0.10.1 finds them (`word_tokenizers.py`): each language has a library.
+
+A tokenizer has a name: `spacy de`, `pythainlp`. The libraries are those of the extra `languages`; a library is imported
+when its first text comes.
+"""
+
+import logging
+import re
+import string
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, partial
+from importlib.util import find_spec
+
+from c4pipe.errors import UsageError
+
+_FindTokens = Callable[[str], Iterable[str]]
+
+FindWords = Callable[[str], list[str]]
+"""Returns the words of a text: none is empty or has white space at its ends."""
+
+_NEEDED = {"spacy ja": ("sudachipy", "sudachidict_core"), "spacy vi": ("spacy", "pyvi"), "spacy zh": ("jieba",)}
+"""What some tokenizers import; others import what their name begins with."""
+
+_JAPANESE_BYTES = 40_000  # of a text that SudachiPy takes
+_LONG_NUMBER = re.compile("[0-9,]{20,}")
+# indic-nlp-library 0.92 (MIT), indic_tokenize.py: the package itself needs Sphinx and pandas
+_MARKS = {
+    "indic": re.compile(rf"([{string.punctuation}\u0964\u0965\uaaf1\uaaf0\uabeb-\uabef\u1c7e\u1c7f])"),
+    "urdu": re.compile(rf"([{string.punctuation}\u0609\u060a\u060c\u061e\u066a-\u066d\u06d4])"),
+}
+_NUMBERS = re.compile("([0-9]+ [,.:/] )+[0-9]+")
+
+
+@cache
+def word_tokenizer(name: str) -> FindWords:
+    """Returns the word tokenizer of a name. Raises UsageError for one that is unknown or not installed."""
+    check_tokenizer(name)
+    library, _, language = name.partition(" ")
+    make = _MAKE.get(name) or _MAKE[library]
+    with warnings.catch_warnings():  # of libraries, about their own code
+        warnings.simplefilter("ignore")
+        tokens = make(language or library)
+        tokens("a")  # what is loaded late
+    return lambda text: [word for each in tokens(text) if (word := each.strip())]
+
+
+def check_tokenizer(name: str, of: str = "") -> None:
+    """Raises UsageError where a word tokenizer is unknown, or where what it needs is not installed.
+
+    Args:
+        name: its name.
+        of: the language whose words it finds, for the message.
+    """
+    library, _, language = name.partition(" ")
+    what = f"FineWeb-2 finds the words of {of} by" if of else "words are found by"
+    if library not in _MAKE or (library == "spacy") != bool(language):
+        raise UsageError(f"{what} {library or name!r}, which c4pipe does not support: leave the language out")
+    needed = () if name == "spacy en" or library in _MARKS else _NEEDED.get(name, (library,))
+    if not all(map(find_spec, needed)):
+        package = "pyidaungsu-numpy2" if library == "pyidaungsu" else "'c4pipe[languages]'"
+        raise UsageError(f"{what} {' and '.join(needed)}: run pip install {package}")
+
+
+def _english(_: str) -> _FindTokens:
+    from c4pipe.filters.english_words import english_words
+
+    return english_words().words
+
+
+def _spacy(language: str) -> _FindTokens:
+    import spacy
+
+    nlp = spacy.blank(language)
+
+    def tokens(text: str) -> list[str]:
+        with nlp.memory_zone():  # or its vocabulary would grow with each text
+            try:
+                return [token.text for token in nlp.tokenizer(text)]
+            except Exception:
+                if "IS_ALPHA" not in text:  # one of spaCy's own names, on which it fails
+                    raise
+                return [token.text for token in nlp.tokenizer(text.replace("IS_ALPHA", ""))]
+
+    return tokens
+
+
+def _chinese(_: str) -> _FindTokens:
+    import jieba
+
+    jieba.setLogLevel("ERROR")
+    tokens: _FindTokens = jieba.cut
+    return tokens
+
+
+def _japanese(_: str) -> _FindTokens:
+    import sudachipy
+
+    tokenizer = sudachipy.Dictionary().tokenizer(sudachipy.SplitMode.A)
+    return lambda text: (
+        each.surface() for chunk in _cut_bytes(text, _JAPANESE_BYTES) for each in tokenizer.tokenize(chunk)
+    )
+
+
+def _cut_bytes(text: str, most: int) -> Iterator[str]:
+    """Yields the pieces of a text, each of `most` bytes of UTF-8 or somewhat less, where datatrove cuts it."""
+    size, length = len(text.encode()), len(text)
+    first, guess = 0, int(max(most * length / max(1, size) - 10, 1))
+    while first < length:
+        if len(text[first : first + guess].encode()) > most:
+            guess = int(max(guess - 10, 1))
+            continue
+        last, end = min(length, first + guess), first + guess
+        while len(text[first:last].encode()) < most and last < length:
+            end = last = min(length, end + 10)
+        if len(text[first:last].encode()) > most:
+            end -= 10
+        yield text[first:end]
+        first = end
+
+
+def _thai(_: str) -> _FindTokens:
+    from pythainlp.tokenize import word_tokenize
+
+    return partial(word_tokenize, keep_whitespace=False, engine="newmm-safe")
+
+
+def _korean(_: str) -> _FindTokens:
+    from kiwipiepy import Kiwi
+
+    kiwi = Kiwi(num_workers=1, model_type="sbg")
+    # datatrove takes out long numbers, then cuts the text that has them
+    return lambda text: (text[each.start : each.end] for each in kiwi.tokenize(_LONG_NUMBER.sub("", text)))
+
+
+def _khmer(_: str) -> _FindTokens:
+    logging.getLogger("khmer-nltk").setLevel(logging.ERROR)
+    from khmernltk import word_tokenize
+
+    tokens: _FindTokens = word_tokenize
+    return tokens
+
+
+def _lao(_: str) -> _FindTokens:
+    from laonlp.tokenize import word_tokenize
+
+    tokens: _FindTokens = word_tokenize
+    return tokens
+
+
+def _burmese(_: str) -> _FindTokens:
+    import pyidaungsu
+
+    return partial(pyidaungsu.tokenize, form="word")
+
+
+def _by_marks(script: str) -> _FindTokens:
+    """Returns a tokenizer for languages of India: marks are words. Numbers and dates are not cut at theirs."""
+
+    def tokens(text: str) -> list[str]:
+        marked = re.sub(" +", " ", _MARKS[script].sub(r" \1 ", text.replace("\t", " "))).strip(" ")
+        if script == "indic":
+            marked = _NUMBERS.sub(lambda at: at[0].replace(" ", "") if at.start() else at[0], marked)
+        return marked.split(" ")
+
+    return tokens
+
+
+_MAKE: Mapping[str, Callable[[str], _FindTokens]] = {
+    "spacy": _spacy,
+    "spacy en": _english,
+    "spacy ja": _japanese,
+    "spacy zh": _chinese,
+    "pythainlp": _thai,
+    "kiwipiepy": _korean,
+    "khmernltk": _khmer,
+    "laonlp": _lao,
+    "pyidaungsu": _burmese,
+    "indic": _by_marks,
+    "urdu": _by_marks,
+}

@@ -1,0 +1,1 @@
+from .tune_server import tune as tune

@@ -1,0 +1,63 @@
+"""Words in many languages. words_of_languages.json has what datatrove 0.10.1 finds in sentences."""
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from c4pipe.errors import UsageError
+from c4pipe.filters.fineweb_2 import language_limits
+from c4pipe.filters.page_text import joined_words
+from c4pipe.filters.rule import WORDS
+from c4pipe.filters.word_tokenizers import _cut_bytes, check_tokenizer, word_tokenizer
+
+RECORDED: list[dict[str, Any]] = json.loads(
+    Path(__file__).with_name("words_of_languages.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("row", RECORDED, ids=[row["label"] for row in RECORDED])
+def test_words_are_datatroves(row: dict[str, Any]) -> None:
+    name = language_limits(row["label"])[WORDS]
+    if name == "pyidaungsu" and not find_spec(name):
+        pytest.skip("pyidaungsu-numpy2 isn't installed; no extra has it")
+    text = "\n".join(row["sentences"])
+    for _ in range(2):
+        assert word_tokenizer(name)(text) == row["words"]
+    assert joined_words(text, name).words() == row["words"]
+    assert word_tokenizer(name)(" \n ") == []
+
+
+def test_numbers_at_the_start_of_a_text_are_cut_at_their_marks() -> None:
+    assert word_tokenizer("indic")("1,5 क 1,5") == ["1", ",", "5", "क", "1,5"]
+    assert word_tokenizer("urdu")("ک 1,5") == ["ک", "1", ",", "5"]
+
+
+def test_spacys_own_names_are_no_obstacle() -> None:
+    assert word_tokenizer("spacy xx")("eins IS_ALPHA zwei")[0] == "eins"
+
+
+@pytest.mark.parametrize("text", ["", "あ" * 20_000, "aあ漢😀" * 12_000, "あ" * 15_000 + "a" * 30_000])
+def test_long_texts_are_cut_for_sudachi(text: str) -> None:
+    pieces = list(_cut_bytes(text, 40_000))
+    assert "".join(pieces) == text
+    assert all(39_000 < len(each.encode()) <= 40_000 for each in pieces[:-1])
+
+
+@pytest.mark.parametrize("name", ["stanza kmr", "botok", "spacy", "pythainlp th", "nothing", ""])
+def test_other_tokenizers_are_not_supported(name: str) -> None:
+    with pytest.raises(UsageError, match="does not support: leave the language out"):
+        check_tokenizer(name)
+
+
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("c4pipe.filters.word_tokenizers.find_spec", lambda _: None)
+    with pytest.raises(UsageError) as caught:
+        check_tokenizer("spacy ja", "jpn_Jpan")
+    assert str(caught.value) == (
+        "FineWeb-2 finds the words of jpn_Jpan by sudachipy and sudachidict_core: run pip install 'c4pipe[languages]'"
+    )
+    check_tokenizer("spacy en")
+    check_tokenizer("indic")
