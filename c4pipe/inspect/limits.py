@@ -384,7 +384,8 @@ class Tuner:
         for limit in self.limits:
             if limit.key in changes:
                 recipe = recipe.change(limit.rule, **{limit.parameter: changes[limit.key]})
-        return recipe_toml(recipe, path, RECIPES)
+        name = recipe.name  # a user knows this base, even where another one is nearer
+        return recipe_toml(recipe, path, {name: RECIPES[name]} if name in RECIPES else RECIPES)
 
 
 def _flags(column: pa.ChunkedArray) -> Flags:

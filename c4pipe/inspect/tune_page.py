@@ -20,7 +20,7 @@ from c4pipe.io.words import format_count, format_size, visible
 KEPT, DROPPED, ELSEWHERE = "kept", "dropped by this rule", "dropped by other rules only"
 _COLORS = {KEPT: "#3b8bc4", DROPPED: "#d4603f", ELSEWHERE: "#98a1ab"}  # they can be seen on white and on black
 _LIMIT_COLOR = "#d99a00"
-_NUMBERS = alt.Axis(grid=False)
+_NUMBERS = alt.Axis(grid=False, labelOverlap="greedy", labelSeparation=6)
 _COUNTS = alt.Axis(format=",d", tickMinStep=1, gridOpacity=0.3)
 _MOST_CHARACTERS = 200_000  # of a text: a browser is slow with more
 _STYLE = """<style>

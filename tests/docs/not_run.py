@@ -109,8 +109,8 @@ NOT_RUN = (
     ),
     (
         "docs/training.md",
-        "python examples/pretrain.py *",
-        "tests/docs/test_examples.py runs it, killed and on two hosts, too",
+        "*python examples/pretrain.py *",
+        "tests/docs/test_examples.py runs it, killed, on two hosts and on eight devices, too",
     ),
     ("*", "c4pipe vocab corpus/en:10 *", "32,000 pieces need more text than the sample crawl has"),
     ("docs/vocabulary.md", "c4pipe vocab-report *", "it measures the vocabulary of the command before it"),

@@ -120,7 +120,8 @@ def test_the_page_fits(opened: Opened, width: int, dark: bool) -> None:
 
 def test_a_page_opens_to_its_texts(opened: Opened) -> None:
     tab = opened.tab
-    tab.tell(script("""all.find(each => each.getAttribute("aria-expanded") === "false").click()"""))
+    tab.wait(NUMBER)
+    tab.tell(script("""all.find(each => each.tagName === "BUTTON" && each.innerText.includes(" · http")).click()"""))
     tab.wait(f"{TEXT}.includes('As crawled, ') && {TEXT}.includes('After the line rules, ')")
 
 

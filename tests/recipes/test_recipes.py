@@ -491,6 +491,9 @@ def test_rules_table_has_every_rule_with_its_parameters(recipe: Recipe) -> None:
     Console(file=out, width=1500).print(rules_table(recipe))
     lines = out.getvalue().splitlines()
     for _, each in recipe.rules():
+        if recipe.by_language:  # a parameter of several values is said as a range
+            assert any(recipe.sentence(each) in line and each.source in line for line in lines)
+            continue
         line, *again = [line for line in lines if f" {each.name} " in line]
         assert len(again) == sum(other == each for _, other in recipe.rules()) - 1
         assert each.source in line
