@@ -9,15 +9,14 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.language import two_letter_code
 from c4pipe.filters.rule import MC4, PAPER, TFDS, NativeStep, Others, PageRule, Scripts, Whole, native_step, number_of
-from c4pipe.filters.scripts.facts import script_of
-from c4pipe.filters.scripts.sentences import merge_starts
+from c4pipe.filters.scripts.facts import Script, script_of
 from c4pipe.native import text_kernel
 
 if TYPE_CHECKING:
@@ -253,7 +252,7 @@ class SentenceSplitter:
         A sentence reaches up to the start of the next, so white space and newlines belong to the sentence before them.
         """
         starts = self._punkt_starts(lines)
-        return merge_starts(starts, lines, self._script) if self._script else starts
+        return _merge_starts(starts, lines, self._script) if self._script else starts
 
     def _punkt_starts(self, lines: Sequence[str]) -> list[int]:
         if self._compiled:
@@ -325,6 +324,33 @@ class SentenceSplitter:
 
     def _library(self, line: str) -> list[int]:
         return [start for start, _ in self._punkt.span_tokenize(line)]
+
+
+_CLOSING = "\"'”’»」』〉》】〕）)\\]"
+
+
+def _merge_starts(starts: Sequence[int], lines: Sequence[str], script: Script) -> list[int]:
+    """Returns the starts of the sentences of lines, in characters of the lines joined by newlines.
+
+    Args:
+        starts: the starts that a splitter found that does not know the marks of the script.
+        lines: the lines.
+        script: the script.
+    """
+    more, line_start, pattern = set(starts), 0, _script_ends(script)
+    for line in lines:
+        more.update(line_start + each.end() for each in pattern.finditer(line) if each.end() < len(line))
+        line_start += len(line) + 1
+    return sorted(more)
+
+
+@cache
+def _script_ends(script: Script) -> re.Pattern[str]:
+    """Returns what finds the ends of sentences: marks with all that closes behind them, and white space."""
+    if not script.ends:  # blanks stand between sentences and clauses, not between words
+        return re.compile(rf"(?<=[{script.letters}]) +(?=[{script.letters}])")
+    blank = r"(?=\s)" if ";" in script.ends else ""
+    return re.compile(rf"[{script.ends}]+[{_CLOSING}]*{blank}\s*")
 
 
 _OTHER_SPACE = re.compile(r"\s")
