@@ -1,6 +1,6 @@
 """How fast text becomes pretraining batches: tokenised, corrupted, packed, and all of it, in million tokens a second.
 
-    python benchmarks/objectives.py [TEXTS VOCABULARY] [--pages 5000] [--pieces 16000]
+    python benchmarks/objectives.py [TEXTS VOCABULARY] [--pages 5000] [--pieces 16000] [--seconds 20]
 
 TEXTS is what `c4pipe.read.documents` reads, a corpus or a file of text; it is held in memory. Without it, a corpus and
 a vocabulary of --pieces are made of 4 WET files with --pages pages of tests/data. One core, CPU time, best of three.
@@ -29,7 +29,6 @@ from c4pipe.objectives.ul2 import ul2
 ROWS = 128  # of a batch
 AT_ONCE = 32  # documents, as Batches takes them
 RATES = (25_000, 1_000_000)  # tokens a second that a training uses
-SECONDS = 20.0  # of such a training
 
 T = TypeVar("T")
 
@@ -87,13 +86,13 @@ def composed(texts: str, tokenizer: Tokenizer, chosen: Objective) -> int:
     return sum(1 for _ in Batches(read.documents(texts), tokenizer, chosen, ROWS))
 
 
-def waited(texts: str, tokenizer: Tokenizer, rate: int) -> float:
-    """Returns the share of the time that a training waits for batches, if it uses so many tokens a second."""
+def waited(texts: str, tokenizer: Tokenizer, rate: int, seconds: float) -> float:
+    """Returns the share of some seconds that a training waits for batches, if it uses so many tokens a second."""
     batches = Batches(read.mix([texts], seed=1), tokenizer, objective.span_corruption(tokenizer.ids), ROWS)
     with prefetch(batches) as ahead:
         next(ahead)
         begun, before = time.perf_counter(), ahead.waited
-        while time.perf_counter() < begun + SECONDS:
+        while time.perf_counter() < begun + seconds:
             time.sleep(next(ahead)["inputs"].size / rate)
         return (ahead.waited - before) / (time.perf_counter() - begun)
 
@@ -105,15 +104,16 @@ def main() -> None:
     parser.add_argument("vocabulary", type=Path, nargs="?", help="folder of a vocabulary")
     parser.add_argument("--pages", type=int, default=5000, help="of each synthetic WET file, without TEXTS")
     parser.add_argument("--pieces", type=int, default=16_000, help="of the vocabulary, without VOCABULARY")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of each training that waits for batches")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if options.vocabulary is None:
             corpus, options.vocabulary = made_corpus(Path(folder), options.pages, options.pieces, DATA)
             options.texts = options.texts or str(corpus)
-        measure(options.texts, options.vocabulary)
+        measure(options.texts, options.vocabulary, options.seconds)
 
 
-def measure(given: str, vocabulary: Path) -> None:
+def measure(given: str, vocabulary: Path, seconds: float) -> None:
     """Prints the figures of texts with a vocabulary."""
     tokenizer = Tokenizer(vocabulary / "spm.model")
     texts = [document["text"] for document in read.documents(given)]
@@ -139,7 +139,7 @@ def measure(given: str, vocabulary: Path) -> None:
             flush=True,
         )
     for used in RATES:
-        print(f"{used:,} tokens a second: {waited(given, tokenizer, used):.2%} of the time waits for batches")
+        print(f"{used:,} tokens a second: {waited(given, tokenizer, used, seconds):.2%} of the time waits for batches")
 
 
 if __name__ == "__main__":

@@ -126,7 +126,7 @@ SMALL = {
     "near_scale.py": "--files 2 --pages 20",
     "real_size.py": "samples/crawl --recipes tfds",
     "scale.py": "--files 2 --spans 500",
-    "objectives.py": "--pages 15 --pieces 400",
+    "objectives.py": "--pages 15 --pieces 400 --seconds 1",
     "token_files.py": "--pages 15 --pieces 400 --rounds 1",
 }
 """The benchmarks with small data. Their figures mean nothing, so goals may be missed: peers take no part."""

@@ -238,5 +238,6 @@ def test_there_is_an_example_of_each_tool_and_of_each_kind_of_list() -> None:
         "five_sentences",
         "opt_outs",
         "scored_pages",
+        "undamaged",
     ]
     assert [path.stem for path in EXAMPLES] == names

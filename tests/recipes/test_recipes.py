@@ -20,6 +20,7 @@ from c4pipe.errors import UsageError
 from c4pipe.filters.classifier_rule import ClassifierScore
 from c4pipe.filters.column_rules import ColumnBelow
 from c4pipe.filters.corpus_rules import RepeatedSpan
+from c4pipe.filters.damaged_text import DamagedCharacters
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
 from c4pipe.filters.language import CLD3_LANGUAGES, LANGDETECT_LANGUAGES, UNKNOWN, Language, known_languages
 from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
@@ -38,14 +39,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "recipes"
 LISTS = {"bad_words": "12ab", "domains": "34cd"}
 SPANS, TEXT = choices(FewSentencesLeft, "count")
 """How `few_sentences_left` counts: remaining sentences, or Punkt over the whole text."""
-USER_LISTS: tuple[type[Rule], ...] = (
-    *BLOCKED_URL_RULES,
-    *OPT_OUT_RULES,
-    EvaluationOverlap,
-    ColumnBelow,
-    ClassifierScore,
-)
-"""The rules that need lists or columns of the user's."""
+SINGLE_RULES = (EvaluationOverlap, ColumnBelow, ClassifierScore, DamagedCharacters)
+USER_LISTS: tuple[type[Rule], ...] = (*BLOCKED_URL_RULES, *OPT_OUT_RULES, *SINGLE_RULES)
+"""The rules that a recipe file switches on; most need lists or columns of the user's."""
 EVERY_RECIPE = pytest.mark.parametrize("recipe", RECIPES.values(), ids=list(RECIPES))
 WITH_LANGUAGE = pytest.mark.parametrize(
     "recipe",
@@ -356,8 +352,7 @@ def test_only_the_language_is_judged_twice(recipe: Recipe) -> None:
 def test_every_rule_is_in_a_recipe() -> None:
     """The rules that need lists of the user's are in a recipe file, the others in recipes that can be named."""
     named = {type(each).name for recipe in RECIPES.values() for _, each in recipe.rules()}
-    names = ("fineweb_urls", "opt_outs", "c4_evaluation_overlap", "scored_pages", "classifiers", "dclm_baseline")
-    files = [find_recipe(str(EXAMPLES / f"{name}.toml")) for name in names]
+    files = [find_recipe(str(path)) for path in EXAMPLES.glob("*.toml")]
     in_file = {type(each).name for recipe in files for _, each in recipe.rules()}
     assert named == RULES.keys() - {rule.name for rule in (*USER_LISTS, *REFINEDWEB_RULES)}
     assert named | in_file == RULES.keys()
