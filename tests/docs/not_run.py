@@ -113,6 +113,7 @@ NOT_RUN = (
         "tests/docs/test_examples.py runs it, killed, on two hosts and on eight devices, too",
     ),
     ("*", "c4pipe vocab corpus/en:10 *", "32,000 pieces need more text than the sample crawl has"),
+    ("*", "c4pipe vocab corpus --temperature *", "250,000 pieces need more text than the sample crawl has"),
     ("docs/vocabulary.md", "c4pipe vocab-report *", "it measures the vocabulary of the command before it"),
     ("ARCHITECTURE.md", "*class FewLetters*", "tests/docs/test_architecture.py adds it to a copy of the package"),
     ("CONTRIBUTING.md", "make *", DEVELOPMENT),
