@@ -122,7 +122,12 @@ def test_a_page_opens_to_its_texts(opened: Opened) -> None:
     tab = opened.tab
     tab.wait(NUMBER)
     tab.tell(script("""all.find(each => each.tagName === "BUTTON" && each.innerText.includes(" · http")).click()"""))
-    tab.wait(f"{TEXT}.includes('As crawled, ') && {TEXT}.includes('After the line rules, ')")
+    texts = script(
+        "return all.filter(each => each.tagName === 'PRE' && each.closest('.tune-grid')).map(each => each.textContent)"
+    )
+    tab.wait(f"{texts}.length === 2")
+    tuner = Tuner(open_annotated(opened.folder / "annotated"))
+    assert tuple(tab.tell(texts)) in {tuner.texts(row) for row in range(tuner.count)}
 
 
 def test_the_page_asks_no_other_server(opened: Opened) -> None:
