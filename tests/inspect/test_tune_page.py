@@ -121,8 +121,14 @@ def test_the_page_fits(opened: Opened, width: int, dark: bool) -> None:
 def test_a_page_opens_to_its_texts(opened: Opened) -> None:
     tab = opened.tab
     tab.wait(NUMBER)
-    tab.tell(script("""all.find(each => each.tagName === "BUTTON" && each.innerText.includes(" · http")).click()"""))
-    tab.wait(f"{TEXT}.includes('As crawled, ') && {TEXT}.includes('After the line rules, ')")
+    first = """all.find(each => each.tagName === "BUTTON" && each.innerText.includes(" · http"))"""
+    tab.tell(script(f"const button = {first}; button.scrollIntoView(); button.click()"))  # what is seen is loaded
+    texts = script(
+        "return all.filter(each => each.tagName === 'PRE' && each.closest('.tune-grid')).map(each => each.textContent)"
+    )
+    tab.wait(f"{texts}.length === 2")
+    tuner = Tuner(open_annotated(opened.folder / "annotated"))
+    assert tuple(tab.tell(texts)) in {tuner.texts(row) for row in range(tuner.count)}
 
 
 def test_the_page_asks_no_other_server(opened: Opened) -> None:
