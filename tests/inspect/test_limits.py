@@ -21,7 +21,7 @@ from tests.helpers.crawls import LISTS, SAMPLES
 
 OTHER_RULES = """
 base = "noblocklist"
-on = ["soft_banned_url_words", "column_below", "many_removed_words", "few_long_lines"]
+on = ["soft_banned_url_words", "column_below", "many_removed_words", "few_long_lines", "damaged_characters"]
 rules = [{ rule = "classifier_score", name = "quality" }]
 [soft_banned_url_words]
 min_words = 3
