@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,10 @@ from c4pipe.objectives import objective, prefetch
 from c4pipe.objectives.batches import Batches
 from c4pipe.objectives.packing import Batch
 from c4pipe.objectives.tokenizer import Tokenizer
+from tests.helpers.doc_examples import python_blocks
 from tests.helpers.pytorch import without_torch
+
+ROOT = Path(__file__).resolve().parents[2]
 
 Make = Callable[[], Batches]
 
@@ -158,6 +163,15 @@ def test_a_wrong_depth(depth: int) -> None:
 def test_a_wrong_device() -> None:
     with pytest.raises(UsageError, match=r"to='cuda': give a torch.device, a jax.Device or"):
         prefetch(Counted(), to="cuda")
+
+
+def test_what_the_documentation_shows(small_corpus: Path, model_file: Path, tmp_path: Path) -> None:
+    (code,) = (each for each in python_blocks(ROOT / "docs" / "training.md") if "with prefetch(" in each)
+    (tmp_path / "corpus").symlink_to(small_corpus)
+    (tmp_path / "corpus-vocab").mkdir()
+    (tmp_path / "corpus-vocab" / "spm.model").symlink_to(model_file)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, stdout=subprocess.PIPE, text=True)
+    assert re.fullmatch(r"\d+\.\d{3} seconds waited for data\n", done.stdout)
 
 
 JAX = """
