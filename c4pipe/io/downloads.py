@@ -4,10 +4,10 @@ import io
 import logging
 import random
 import re
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, Protocol
 
 from c4pipe.errors import hide_secrets
@@ -102,7 +102,7 @@ class RetryPolicy:
         self._on_wait = on_wait or _log_wait
         self._failures = 0
         self._size = 0  # bytes read
-        self._started = time.monotonic()
+        self._started = monotonic()
 
     @property
     def deadline(self) -> float:
@@ -119,8 +119,8 @@ class RetryPolicy:
         self.check_size(self._size)
         if self._network.bytes_per_second:
             due = self._size / self._network.bytes_per_second
-            time.sleep(max(0.0, due - (time.monotonic() - self._started)))
-        if time.monotonic() - self._started > self._network.file_seconds:
+            sleep(max(0.0, due - (monotonic() - self._started)))
+        if monotonic() - self._started > self._network.file_seconds:
             raise DownloadError(f"{self._url}: took longer than {self._network.file_seconds:,.0f} s")
 
     def check_size(self, size: int | None) -> None:
@@ -138,7 +138,7 @@ class RetryPolicy:
         Raises DownloadError, with the reason, where the tries or the time are used up.
         """
         self._failures += 1
-        spent = time.monotonic() - self._started
+        spent = monotonic() - self._started
         if self._failures >= self._network.tries:
             raise DownloadError(f"{self._url}: {reason}, {self._failures} times in a row")
         seconds = min(_MAX_PAUSE, self._network.first_pause * 2 ** (self._failures - 1))
@@ -147,7 +147,7 @@ class RetryPolicy:
         if spent + seconds > limit:
             raise DownloadError(f"{self._url}: {reason}; {spent:,.0f} s of {limit:,.0f} s are used up")
         self._on_wait(Wait(self._url, visible(reason), self._failures, self._network.tries, seconds))
-        time.sleep(seconds)
+        sleep(seconds)
 
 
 class ByteStream(Protocol):

@@ -74,7 +74,7 @@ def test_missing_files_are_in_the_manifest(tmp_path: Path, caplog: pytest.LogCap
     absent = "http://127.0.0.1:9/absent.warc.wet.gz"
     inputs = [*map(str, CRAWL.iterdir()), absent]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("c4pipe.io.downloads.time.sleep", lambda seconds: None)
+        patch.setattr("c4pipe.io.downloads.sleep", lambda seconds: None)
         corpus = c4pipe.build_corpus(inputs, output=tmp_path / "c", lists=LISTS, workers=1)
         with pytest.raises(c4pipe.C4pipeError, match="1 of 4 files could not be downloaded"):
             c4pipe.build_corpus(inputs, output=tmp_path / "c", lists=LISTS, workers=1, max_missing=0)

@@ -166,7 +166,7 @@ def test_retry_after_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
     soon = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 30))
     refusals = ["429 17", f"429 {soon}", "429 soon"]
     with serve({"a": DATA}, lambda path, number: refusals[number] if number < 3 else None) as web:
-        monkeypatch.setattr("c4pipe.io.downloads.time.sleep", slept.append)
+        monkeypatch.setattr("c4pipe.io.downloads.sleep", slept.append)
         assert fetch(web, "a", NetworkOptions(first_pause=0.001)) == DATA
     assert slept[0] == 17.0
     assert 25 < slept[1] <= 30

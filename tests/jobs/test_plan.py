@@ -189,7 +189,7 @@ def test_slices_of_larger_files(
 def test_without_a_network_it_says_what_is_not_known(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("c4pipe.io.downloads.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("c4pipe.io.downloads.sleep", lambda seconds: None)
     assert plan(CRAWL, "--source", "http://127.0.0.1:9") == 3
     told = capsys.readouterr()
     assert "their list can't be read" in told.out
@@ -302,7 +302,7 @@ def test_whole_files_as_slices_give_what_the_build_of_all_crawls_gives(
 def test_a_list_of_crawls_that_cannot_be_had(
     source: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("c4pipe.io.downloads.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("c4pipe.io.downloads.sleep", lambda seconds: None)
     monkeypatch.setattr("c4pipe.wet.inputs.CRAWLS", "http://127.0.0.1:9/collinfo.json")
     assert plan("CC-MAIN-2099-*", *(["--source", str(tmp_path)] if source else [])) == 3
     told = capsys.readouterr().err
