@@ -351,7 +351,9 @@ def test_later_months_read_the_indexes_of_earlier_months() -> None:
 
 
 def test_the_tables_of_crawls_are_those_of_the_page_and_fit_into_80_columns() -> None:
-    cost = Cost(8, 64_000_000, 18_077, 10**9, 3000, 140_000, 6_690_000, 2.1, 0.4, True, 1.0, 7_090_000, {"parquet": 3_330_000})
+    cost = Cost(
+        8, 64_000_000, 18_077, 10**9, 3000, 140_000, 6_690_000, 2.1, 0.4, True, 1.0, 7_090_000, {"parquet": 3_330_000}
+    )
     cost = replace(cost, index_bytes=520_000, index_seconds=0.2)
     weeks = ("05", "08", "13")
     made = CrawlsPlan({f"CC-MAIN-2025-{week}": Plan(64, 90_000, Sizes(90_000, (93_000_000,)), cost) for week in weeks})
