@@ -80,6 +80,7 @@ slurm: .venv/test.stamp
 parity: .venv/parity.stamp
 	.venv/bin/python parity/compare.py
 	.venv/bin/python parity/datatrove_compare.py $(DATATROVE)
+	.venv/bin/python parity/fineweb_2_compare.py --pages 20
 	.venv/bin/python parity/near_compare.py $(DATATROVE)
 
 engines-short: .venv/spark.stamp

@@ -5,7 +5,8 @@
 TEXTS is a folder with a file LABEL.txt for each language, such as `tha_Thai.txt`: a sentence or paragraph on each line.
 By default it is the sentences of `tests/filters/words_of_languages.json`. Pages are made of these lines, with faults,
 so that many rules drop some of them. The language is that of a fastText model which is trained on some of the pages.
-Zero differences are allowed, except for pages on which datatrove itself fails. `--record` writes what datatrove decides
+Zero differences are allowed, except for pages on which datatrove itself fails. A language is left out where c4pipe
+lacks the package that finds its words; of all languages, 12 must be compared. `--record` writes what datatrove decides
 about pages of these sentences, whose language is given, for the tests.
 """
 
@@ -22,7 +23,10 @@ from compare import ROOT
 from datatrove_compare import REASONS, environments
 
 from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.errors import UsageError
 from c4pipe.filters import fineweb_2
+from c4pipe.filters.rule import WORDS
+from c4pipe.filters.word_tokenizers import check_tokenizer
 from c4pipe.recipes.choose import ListedRecipe
 from c4pipe.wet.page import Page
 from tests.helpers.language_pages import language_pages, made_sentences
@@ -30,6 +34,7 @@ from tests.helpers.language_pages import language_pages, made_sentences
 SENTENCES = ROOT / "tests" / "filters" / "words_of_languages.json"
 DECISIONS = ROOT / "tests" / "recipes" / "fineweb_2_decisions.json"
 RECORDED = 12  # pages of each language
+FEWEST = 12  # languages that must be compared
 
 
 def texts_of(folder: Path | None) -> dict[str, list[str]]:
@@ -38,6 +43,16 @@ def texts_of(folder: Path | None) -> dict[str, list[str]]:
         return made_sentences(SENTENCES)
     files = sorted(folder.glob("*_*.txt"))
     return {each.stem: each.read_text(encoding="utf-8").strip("\n").split("\n") for each in files}
+
+
+def has_words(label: str) -> bool:
+    """Tells whether c4pipe finds the words of a language here; says what it lacks."""
+    try:
+        check_tokenizer(fineweb_2.language_limits(label)[WORDS], label)
+    except UsageError as error:
+        print(f"{label} is NOT compared: {error}", flush=True)
+        return False
+    return True
 
 
 def decided(made: Sequence[tuple[str, str]], python: Path, model: Path | str, folder: Path) -> list[str | None]:
@@ -83,6 +98,11 @@ def main() -> int:
     texts = texts_of(arguments.texts)
     if arguments.only:
         texts = {label: texts[label] for label in arguments.only.split(",")}
+    asked = len(texts)
+    if not arguments.record:
+        texts = {label: lines for label, lines in texts.items() if has_words(label)}
+    if len(texts) < min(FEWEST, asked):
+        raise SystemExit(f"too few languages can be compared: {len(texts)} of {asked}")
     made = list(language_pages(texts, RECORDED if arguments.record else arguments.pages))
     with TemporaryDirectory() as name:
         model = Path(name, "model.bin")

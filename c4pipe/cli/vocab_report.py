@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 FIGURES, PICTURE = "quality.json", "quality.svg"
 """The files that it writes."""
+
+NO_PIECE = 0.01
+"""A source with a larger share of tokens that stand for characters without a piece gets a note."""
+
+_NAMED = 5  # sources, in a note
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +67,11 @@ class VocabReportOptions(QuietOptions, _ComparisonOptions, SourceOptions, _Vocab
 def run(options: VocabReportOptions) -> None:
     """Measures a vocabulary, and others beside it, and prints their figures."""
     from c4pipe.vocab.model import model_file
+    from c4pipe.vocab.sources import languages_of
 
     models = [model_file(path) for path in (options.vocabulary, *options.compare)]
-    measure(options, options.weighted_sources, models, options.output)
+    sources = [each for source in options.weighted_sources for each in languages_of(source)]
+    measure(options, sources, models, options.output)
 
 
 def measure(
@@ -80,12 +87,16 @@ def measure(
 
     vocabularies = [Vocabulary(name, file) for name, file in zip(_names(models), models, strict=True)]
     figures: list[Figures] = []
+    empty: list[str] = []
     for label, source in zip(source_labels(sources), sources, strict=True):
         texts = held_out(find_pages(source, held_out=True))
         if texts:
             figures += [each.measure(label, texts) for each in vocabularies]
-        elif options.json_progress or not options.quiet:
-            note(f"{source.path} has no held-out page, so nothing is measured on it", options.json_progress)
+        else:
+            empty.append(str(source.path))
+    if options.json_progress or not options.quiet:
+        for text in _notes(empty, figures):
+            note(text, options.json_progress)
     if not figures:
         return
     if not options.quiet:
@@ -94,6 +105,25 @@ def measure(
         make_folder(output)
         write_text(output / FIGURES, json.dumps([each.to_json() for each in figures], indent=1) + "\n")
         write_text(output / PICTURE, quality_picture(figures))
+
+
+def _notes(empty: Sequence[str], figures: Sequence["Figures"]) -> Iterator[str]:
+    """Yields a sentence about sources without held-out pages, and one about those with many tokens without a piece."""
+    if empty:
+        yield f"{_first(empty)}: no page is held out, so nothing is measured"
+    lacking = [each for each in figures if each.no_piece_share > NO_PIECE]
+    if lacking:
+        lacking.sort(key=lambda each: -each.no_piece_share)
+        named = _first([f"{each.source} ({each.no_piece_share:.1%}, {each.vocabulary})" for each in lacking])
+        yield (
+            f"more than {NO_PIECE:.0%} of the tokens are unknown or single bytes in {named}: train with a --coverage "
+            "nearer to 1, or give these languages more weight"
+        )
+
+
+def _first(names: Sequence[str]) -> str:
+    more = [f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else []
+    return ", ".join([*names[:_NAMED], *more])
 
 
 def _names(models: Sequence["StoragePath"]) -> list[str]:
@@ -106,11 +136,16 @@ def _names(models: Sequence["StoragePath"]) -> list[str]:
 
 
 def quality_table(figures: Sequence["Figures"]) -> "Table":
-    """Returns a table of figures: a row for each source and vocabulary, grouped by source."""
+    """Returns a table of figures: a row for each source and vocabulary, grouped by source.
+
+    The column of vocabularies is left out if there is only one.
+    """
+    alone = len({each.vocabulary for each in figures}) == 1
     table = new_table()
     table.add_column("held-out\npages of", no_wrap=True)
-    table.add_column("vocabulary", no_wrap=True)
-    for column in ("tokens", "characters\nper token", "tokens\nper word", "unknown", "pieces\nused"):
+    if not alone:
+        table.add_column("vocabulary", no_wrap=True)
+    for column in ("tokens", "characters\nper token", "tokens\nper word", "unknown\nor bytes", "pieces\nused"):
         table.add_column(column, justify="right", no_wrap=True)
     first: Figures | None = None  # of the source
     for each in figures:
@@ -120,14 +155,18 @@ def quality_table(figures: Sequence["Figures"]) -> "Table":
         change = "" if is_first else f" ({each.tokens / first.tokens - 1:+.1%})"
         table.add_row(
             styled(f"{each.source} ({each.pages:,})" if is_first else ""),
-            styled(each.vocabulary),
+            *(() if alone else (styled(each.vocabulary),)),
             f"{each.tokens:,}{change}",
             f"{each.characters_per_token:.2f}",
-            f"{each.tokens_per_word:.2f}",
-            f"{each.unknown_share:.3%}",
+            "-" if each.tokens_per_word is None else f"{each.tokens_per_word:.2f}",
+            f"{each.no_piece_share:.3%}",
             f"{each.used_share:.1%}",
         )
     return table
 
 
-COMMAND = Command(VocabReportOptions, run, examples=("c4pipe vocab-report vocabulary corpus/en",))
+COMMAND = Command(
+    VocabReportOptions,
+    run,
+    examples=("c4pipe vocab-report vocabulary corpus/en", "c4pipe vocab-report vocabulary corpus"),
+)

@@ -144,6 +144,11 @@ class SentencePieceModel:
         return {piece: number for number, piece in enumerate(self.pieces) if self._processor.is_control(number)}
 
     @property
+    def byte_ids(self) -> list[int]:
+        """The ids of the pieces that are bytes."""
+        return [number for number in range(self.size) if self._processor.is_byte(number)]
+
+    @property
     def first_ordinary(self) -> int:
         """The first id that is neither a control piece nor the unknown piece nor a byte nor unused."""
         model = self._processor

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from c4pipe.filters.scripts.facts import unspaced
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import short_repr
 from c4pipe.vocab.model import load_model
@@ -34,6 +35,7 @@ class Figures:
         words: the number of their words, which are separated by white space.
         tokens: the number of tokens of their lines, without ends of sequences.
         unknown: the number of these tokens that are the unknown piece.
+        bytes: the number of these tokens that are bytes of characters without a piece (byte fallback).
         used: the number of different pieces that occur.
         pieces: the number of pieces that can occur: all but the special ones.
     """
@@ -45,6 +47,7 @@ class Figures:
     words: int
     tokens: int
     unknown: int
+    bytes: int
     used: int
     pieces: int
 
@@ -54,14 +57,19 @@ class Figures:
         return self.characters / max(1, self.tokens)
 
     @property
-    def tokens_per_word(self) -> float:
-        """The mean number of tokens of a word."""
-        return self.tokens / max(1, self.words)
+    def tokens_per_word(self) -> float | None:
+        """The mean number of tokens of a word; None where the source has the name of a language without blanks."""
+        return None if unspaced(self.source.rpartition("/")[2]) else self.tokens / max(1, self.words)
 
     @property
     def unknown_share(self) -> float:
         """The share of tokens that are the unknown piece."""
         return self.unknown / max(1, self.tokens)
+
+    @property
+    def no_piece_share(self) -> float:
+        """The share of tokens that stand for characters without a piece: the unknown piece, and bytes."""
+        return (self.unknown + self.bytes) / max(1, self.tokens)
 
     @property
     def used_share(self) -> float:
@@ -72,8 +80,9 @@ class Figures:
         """Returns the figures and the shares as JSON values."""
         shares = {
             "characters_per_token": round(self.characters_per_token, 4),
-            "tokens_per_word": round(self.tokens_per_word, 4),
+            "tokens_per_word": None if self.tokens_per_word is None else round(self.tokens_per_word, 4),
             "unknown_share": round(self.unknown_share, 6),
+            "no_piece_share": round(self.no_piece_share, 6),
             "used_share": round(self.used_share, 4),
         }
         return {**asdict(self), **shares}
@@ -132,6 +141,7 @@ class Vocabulary:
             words=sum(len(line.split()) for line in lines),
             tokens=int(counts.sum()),
             unknown=unknown,
+            bytes=int(counts[self._model.byte_ids].sum()),
             used=int(np.count_nonzero(counts)) - bool(unknown),
             pieces=self._model.text_pieces,
         )

@@ -130,6 +130,20 @@ def by_temperature(sources: Sequence[Source], temperature: float) -> tuple[Sourc
     return tuple(Source(path, float(f"{weight / total:.6g}")) for path, weight in found.items())
 
 
+def languages_of(source: Source) -> tuple[Source, ...]:
+    """Returns each language of a source that is a whole corpus; any other source as it is.
+
+    Raises C4pipeError where a shard of the corpus is missing.
+    """
+    try:
+        corpus = open_language(source.path)
+    except UsageError:  # another source, or nothing that can be read: `find_pages` tells
+        return (source,)
+    if corpus.path != source.path:
+        return (source,)
+    return tuple(Source(corpus.path / language) for language in corpus.languages)
+
+
 def source_labels(sources: Sequence[Source]) -> list[str]:
     """Returns a short name for each source: the end of its path, long enough to tell the sources apart."""
     paths = [str(source.path).rstrip("/") for source in sources]

@@ -47,6 +47,7 @@ from tests.helpers.falling_pages import CHANCE, FEW, SIZE, Pages, handed_on, mad
 from tests.helpers.known_oracle import known_spans, own_counts
 from tests.helpers.s3 import store_of
 from tests.helpers.survivor_oracle import units_at
+from tests.helpers.web_data import by_data
 from tests.helpers.wet import wet_bytes
 
 CONFLICTS = dict(zip(NAMES, conflicting_captures(3), strict=True))
@@ -150,7 +151,7 @@ def test_real_pages_as_if_both_were_one(largest_data: Path, tmp_path: Path, name
     expected = corpus_of_pages(largest_data, tmp_path, "both", [*final, *crawl, *there])
     assert sum(expected[url] != row for url, row in known.items()) <= 1  # cuts have joined a span that is there, too
     corpus = corpus_of_pages(largest_data, tmp_path, "corpus", [*crawl, *there], known=[tmp_path / "known"])
-    assert len(corpus) > 50
+    assert len(corpus) > by_data(largest_data, shipped=20, real=50)
     assert corpus == {url: row for url, row in expected.items() if url not in known}
     counts = open_corpus(tmp_path / "corpus").counts
     assert min(counts["pages.dropped.known_url"], counts["spans.known"]) > 10

@@ -143,11 +143,10 @@ def pages(largest_data: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def models(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def models(texts: list[str], largest_data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     folder = tmp_path_factory.mktemp("sample")
-    data = "".join(
-        f"{text}\n" for text in texts[::4]
-    ).encode()  # enough for all pieces; training takes most of the time
+    step = by_data(largest_data, shipped=1, real=4)  # enough for all pieces; training takes most of the time
+    data = "".join(f"{text}\n" for text in texts[::step]).encode()
     (folder / part_name(0, 0)).write_bytes(data)
     portion = Portion("texts", len(data), ((BINS, len(data)),))
 

@@ -14,12 +14,15 @@ import pytest
 import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from c4pipe.cli.console import printer
-from c4pipe.cli.vocab_report import quality_table
+from c4pipe.cli.main import main
+from c4pipe.cli.vocab_report import _notes, quality_table
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import RemotePath, StoragePath
 from c4pipe.vocab import quality
+from c4pipe.vocab import sources as sources_module
 from c4pipe.vocab.quality import Figures, Vocabulary, held_out, model_name, quality_picture
 from c4pipe.vocab.request import Settings
 from c4pipe.vocab.sample import BINS
@@ -77,6 +80,7 @@ def plainly(model: bytes, texts: Sequence[str]) -> dict[str, int]:
         "words": sum(len(text.split()) for text in texts),
         "tokens": len(ids),
         "unknown": ids.count(unknown),
+        "bytes": sum(processor.is_byte(each) for each in ids),
         "used": len(set(ids) - {unknown}),
         "pieces": processor.get_piece_size() - SPECIAL,
     }
@@ -94,13 +98,28 @@ def test_figures_of_known_text(
     assert 50 < found.used < found.pieces
 
 
+def test_bytes_of_characters_without_a_piece(tmp_path: Path) -> None:
+    data = "".join(f"{sentence}\n" for sentence in SENTENCES).encode()
+    (tmp_path / part_name(0, 0)).write_bytes(data)
+    portion = Portion("sentences", len(data), ((BINS, len(data)),))
+    model = train(tmp_path, [portion], Settings(size=400, byte_fallback=True).parameters(), 0)[0]
+    found = loaded(tmp_path, model).measure("known", KNOWN)
+    assert asdict(found).items() >= plainly(model, KNOWN).items()
+    assert found.unknown == 0
+    assert found.bytes >= 3 * 6  # three bytes for each letter of Japanese
+    assert found.no_piece_share == found.bytes / found.tokens
+
+
 def test_what_follows_from_figures() -> None:
-    figures = Figures("ours", "en", pages=2, characters=600, words=90, tokens=180, unknown=9, used=30, pieces=120)
+    figures = Figures(
+        "ours", "en", pages=2, characters=600, words=90, tokens=180, unknown=9, bytes=0, used=30, pieces=120
+    )
     assert figures.characters_per_token == 600 / 180
     assert figures.tokens_per_word == 2
     assert figures.unknown_share == 0.05
     assert figures.used_share == 0.25
     shares = {"characters_per_token": 3.3333, "tokens_per_word": 2, "unknown_share": 0.05, "used_share": 0.25}
+    shares["no_piece_share"] = 0.05
     assert json.loads(json.dumps(figures.to_json())) == {**asdict(figures), **shares}
 
 
@@ -114,7 +133,7 @@ def test_laws_of_figures(models: dict[int, bytes], vocabulary: Vocabulary, texts
     assert 0 <= found.used <= min(found.tokens, found.pieces)
     assert 0 <= found.used_share <= 1
     each = [vocabulary.measure("any", [text]) for text in texts]
-    for name in ("pages", "characters", "words", "tokens", "unknown"):
+    for name in ("pages", "characters", "words", "tokens", "unknown", "bytes"):
         assert getattr(found, name) == sum(getattr(one, name) for one in each)
 
 
@@ -273,7 +292,9 @@ def test_an_empty_file_is_no_model(tmp_path: Path) -> None:
 
 
 def figures_of(vocabulary: str, source: str, tokens: int) -> Figures:
-    return Figures(vocabulary, source, 1200, characters=6000, words=1000, tokens=tokens, unknown=3, used=50, pieces=100)
+    return Figures(
+        vocabulary, source, 1200, characters=6000, words=1000, tokens=tokens, unknown=3, bytes=0, used=50, pieces=100
+    )
 
 
 FIGURES = [
@@ -298,24 +319,65 @@ def test_a_row_for_each_source_and_vocabulary() -> None:
     assert [str(column.header).replace("\n", " ") for column in table.columns][3:] == [
         "characters per token",
         "tokens per word",
-        "unknown",
+        "unknown or bytes",
         "pieces used",
     ]
 
 
 def test_one_source_after_the_other() -> None:
     rows = quality_table([figures_of("ours", "en", 2000), figures_of("ours", "de", 1000)])
-    assert list(rows.columns[2].cells) == ["2,000", "1,000"]
+    assert [str(each) for each in rows.columns[0].cells] == ["en (1,200)", "de (1,200)"]
+    assert list(rows.columns[1].cells) == ["2,000", "1,000"]
 
 
 @pytest.mark.parametrize("name", ["ours", "a<b>&c", "ours [v2]", "[red]", "a[/b]c", ":boat:"])
 def test_names_are_printed_as_they_are(name: str) -> None:
     file = io.StringIO()
-    printer(file).print(quality_table([figures_of(name, f"{name}/en", 2000)]))
-    _, heads, row = file.getvalue().splitlines()
+    printer(file).print(quality_table([figures_of(vocabulary, f"{name}/en", 2000) for vocabulary in (name, "t5")]))
+    _, heads, row, _ = file.getvalue().splitlines()
     assert heads.split()[:3] == ["pages", "of", "vocabulary"]
     assert row.startswith(f"{name}/en (1,200) ")
     assert f" {name} " in row
+
+
+def test_a_hundred_languages_in_eighty_columns() -> None:
+    """A row each. Tokens of a word are shown where blanks are between words."""
+    languages = ["cmn_Hani", "th", "de", *(f"{chr(97 + n // 26)}{chr(97 + n % 26)}x_Latn" for n in range(97))]
+    figures = [replace(figures_of("ours", each, 2_000_000), pages=123_456) for each in languages]
+    file = io.StringIO()
+    Console(file=file, width=80).print(quality_table(figures))
+    lines = file.getvalue().splitlines()
+    assert len(lines) == 2 + 100
+    assert max(map(len, lines)) <= 80
+    assert lines[2].split() == ["cmn_Hani", "(123,456)", "2,000,000", "0.00", "-", "0.000%", "50.0%"]
+    assert lines[3].split()[4] == "-"
+    assert lines[4].split()[4] == "2000.00"
+    assert [each.tokens_per_word for each in figures[:3]] == [None, None, 2000]
+
+
+def test_sources_with_many_tokens_without_a_piece_are_named() -> None:
+    few = figures_of("ours", "en", 300)  # 1 %
+    many = [replace(few, source=f"l{n}", unknown=n, bytes=2) for n in range(2, 9)]
+    assert list(_notes([], [few])) == []
+    assert list(_notes([], [few, *many])) == [
+        "more than 1% of the tokens are unknown or single bytes in l8 (3.3%, ours), l7 (3.0%, ours), l6 (2.7%, ours), "
+        "l5 (2.3%, ours), l4 (2.0%, ours), 2 more: train with a --coverage nearer to 1, or give these languages more "
+        "weight"
+    ]
+    assert list(_notes(["c/de", "c/en"], [])) == ["c/de, c/en: no page is held out, so nothing is measured"]
+
+
+def test_a_whole_corpus_is_its_languages(
+    small_corpus: Path, models: dict[int, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources_module, "HELD_OUT_KEY", 0)  # German has few pages
+    model = tmp_path / "ours.model"
+    model.write_bytes(models[SIZE])
+    for name, sources in (("whole", [small_corpus]), ("each", [small_corpus / "de", small_corpus / "en"])):
+        assert main(["vocab-report", str(model), *map(str, sources), "--output", str(tmp_path / name)]) == 0
+    whole, each = ((tmp_path / name / "quality.json").read_bytes() for name in ("whole", "each"))
+    assert whole == each
+    assert [row["source"] for row in json.loads(whole)] == ["de", "en"]
 
 
 def drawn(figures: Sequence[Figures]) -> tuple[list[dict[str, str]], list[str]]:
