@@ -144,6 +144,14 @@ def test_words_without_blanks(line: str, scripts: tuple[str, ...], kept: bool) -
         ("ur", ["آج صبح بازار میں بھیڑ تھی۔ ", "آم کہاں ہیں؟ ", "وہ میٹھے ہیں۔"]),
         ("el", ["Πού είναι η αγορά; ", "Είναι στην πλατεία. ", "Πάμε;"]),
         ("am", ["ገበያው ዛሬ ተከፈተ። ", "ሰዎች መጡ።"]),
+        (
+            "th",  # short names and clauses with a conjunction do not begin a sentence
+            [
+                "ตลาดเปิดตั้งแต่เช้าตรู่ แต่ สมชาย ใจดี มาถึงที่นี่ตอนสายเสมอ ",
+                "คุณรู้ไหมว่าผลไม้สดเหล่านี้มาจากที่ไหน ",
+                "ปีนี้ฝนตกมาก",
+            ],
+        ),
     ],
 )
 def test_sentences_of_a_script(language: str, sentences: list[str]) -> None:
@@ -223,7 +231,9 @@ def test_the_pages_fit_their_purpose() -> None:
     assert lost == ["ar", "bn", "el", "fa", "hi", "ja", "pa", "th", "ur", "zh-cn", "zh-tw"], "with the marks of English"
 
 
-def test_the_table_of_sentences_is_nowhere_below_punkt() -> None:
+def test_the_table_of_sentences_is_nowhere_below_punkt_and_below_datatrove_where_the_page_says() -> None:
     rows = [*table_rows(section(page("docs/languages.md"), "Sentences"))][2:]
     assert len({language for language, *_ in rows}) >= 30
     assert [treebank for _, treebank, _, own, punkt, *_ in rows if float(own) < float(punkt)] == []
+    below = {treebank for _, treebank, _, own, _, peer in rows if peer != "-" and float(own) < float(peer)}
+    assert below == {"ko_gsd", "ko_pud", "tr_pud"}
