@@ -4,8 +4,8 @@ python benchmarks/sentences.py FOLDER prints a Markdown table of the treebanks i
 of the starts of sentences, as c4pipe finds them, as Punkt alone does, and as datatrove's splitter does, where that
 package is installed. The start of a line does not count: everyone finds it.
 
-Sentences of one paragraph are joined to a line, as the treebank says. Where it marks no paragraphs, ten make a line, with
-a blank between them if most of its sentences have one behind them: one without it was the end of a paragraph.
+Sentences of one paragraph are joined to a line, as the treebank says. Where it marks no paragraphs, ten make a line,
+with a blank between them if most of its sentences have one behind them: one without it was the end of a paragraph.
 """
 
 import sys
