@@ -393,7 +393,7 @@ class PageKeeper:
         """Returns the band hashes and the short minima of a page's text."""
         near = self._near
         assert near
-        signature = minhash.minima(page.text, near.ngram, near.bands, near.rows, page.tokenizer)
+        signature = minhash.minima(page.text, near.ngram, near.bands, near.rows, page.tokenizer, near.scripts)
         return minhash.band_hashes(signature, near.bands), minhash.short_minima(signature)
 
 

@@ -79,7 +79,8 @@ def compared_by(recipe: Recipe) -> dict[str, dict[str, Any]]:
         if span.unit == "sentence" and (sentences := recipe.find(FewSentences)):
             compared[SPANS]["model"] = sentences.model
     if (near := recipe.find(NearDuplicate)) and near.within == "corpus":
-        compared[BANDS] = {"ngram": near.ngram, "bands": near.bands, "rows": near.rows}
+        scripts = {"scripts": list(near.scripts)} if near.scripts else {}
+        compared[BANDS] = {"ngram": near.ngram, "bands": near.bands, "rows": near.rows, **scripts}
     return compared
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from c4pipe.filters.hashes import is_validation
-from c4pipe.filters.rule import PAPER, TFDS, CorpusRule, Others, Positive, Share
+from c4pipe.filters.rule import PAPER, TFDS, CorpusRule, Others, Positive, Scripts, Share
 
 MOST_MINIMA = 1024
 """The most numbers in a page's signature: bands times rows of the rule on near-duplicates."""
@@ -59,6 +59,9 @@ class NearDuplicate(CorpusRule):
     rows: Positive = 8
     min_similarity: Share = 0.75
     within: Literal["corpus", "crawl", "language"] = "corpus"
+    scripts: Scripts = ()
+    added = ("scripts",)
+    scripts_do = "; tells words of the scripts {scripts} apart without blanks"
 
     def contradiction(self, others: Others, stage: str) -> str | None:
         """Returns why a signature can't have this length."""

@@ -5,7 +5,7 @@ plain text has an example on each line; a Parquet file has an example in each ro
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.lists import ListFolder
 from c4pipe.filters.ngrams import ExampleNgrams, SharedNgrams, ngram_words
 from c4pipe.filters.rule import PageRule, Positive, Scripts, Share, number_of, parameter_text
-from c4pipe.filters.scripts.words import letter_words
+from c4pipe.filters.scripts.words import letter_words, readable_words
 from c4pipe.io.paths import walk_folders
 from c4pipe.io.text import lines_in, open_content, open_list, parse_row
 from c4pipe.io.words import error_reason, short
@@ -167,7 +167,8 @@ class EvaluationOverlap(PageRule):
     def value(self, page: CheckedPage) -> SharedNgrams | None:
         """Returns the n-grams that the kept lines share with an evaluation example, if they are enough."""
         known = page.tools.once(ExampleNgrams, lambda: self._ngrams(page.tools.lists.evaluation_examples))
-        return known.most_shared(self._words(ngram_words(page.text)), self.min_ngrams, self.min_share)
+        found = known.most_shared(self._words(ngram_words(page.text)), self.min_ngrams, self.min_share)
+        return found and replace(found, text=readable_words(found.text, self.scripts))
 
     def drops(self, value: SharedNgrams | None) -> bool:
         return value is not None
@@ -203,9 +204,7 @@ class EvaluationOverlap(PageRule):
         return {"evaluation_examples": tuple(sorted(examples - {""}))}
 
     def _words(self, words: bytes) -> bytes:
-        return (
-            " ".join(letter_words(words.decode(), self.scripts, self.ngram).split()).encode() if self.scripts else words
-        )
+        return letter_words(words.decode(), self.scripts, self.ngram).encode() if self.scripts else words
 
     def _ngrams(self, examples: Any) -> ExampleNgrams:
         return ExampleNgrams([example.encode().split(b"\n") for example in examples], self.ngram)

@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from c4pipe.filters.character_sets import OTHER_PUNCTUATION, characters
 from c4pipe.filters.hashes import U64
-from c4pipe.filters.page_text import joined_words
+from c4pipe.filters.page_text import JoinedWords, joined_words
+from c4pipe.filters.scripts.words import letter_words
 from c4pipe.native import lower, text_kernel
 
 U16 = npt.NDArray[np.uint16]
@@ -44,12 +45,16 @@ def simplify(text: str) -> str:
     return text.strip()
 
 
-def ngram_hashes(text: str, ngram: int, tokenizer: str = "") -> U64:
+def _words(text: str, ngram: int, tokenizer: str, scripts: tuple[str, ...]) -> JoinedWords:
+    return joined_words(letter_words(simplify(text), scripts, ngram), tokenizer)
+
+
+def ngram_hashes(text: str, ngram: int, tokenizer: str = "", scripts: tuple[str, ...] = ()) -> U64:
     """Returns the hash of each n-gram of the words of a text; none for a text of fewer words.
 
-    Takes the name of the word tokenizer; "" for spaCy's English one.
+    Arguments are those of `minima`.
     """
-    words = [each.encode("utf-8", "surrogatepass") for each in joined_words(simplify(text), tokenizer).words()]
+    words = [each.encode("utf-8", "surrogatepass") for each in _words(text, ngram, tokenizer, scripts).words()]
     joined = b" ".join(words)
     starts = [0, *accumulate(len(word) + 1 for word in words)]
     digests = (
@@ -59,7 +64,7 @@ def ngram_hashes(text: str, ngram: int, tokenizer: str = "") -> U64:
     return np.frombuffer(b"".join(each[:8] for each in digests), "<u8")
 
 
-def minima(text: str, ngram: int, bands: int, rows: int, tokenizer: str = "") -> U64:
+def minima(text: str, ngram: int, bands: int, rows: int, tokenizer: str = "", scripts: tuple[str, ...] = ()) -> U64:
     """Returns the signature of a text.
 
     Args:
@@ -68,15 +73,16 @@ def minima(text: str, ngram: int, bands: int, rows: int, tokenizer: str = "") ->
         bands: number of bands.
         rows: minima in a band.
         tokenizer: the name of the word tokenizer; "" for spaCy's English one.
+        scripts: the scripts in which words are told apart by letters (`letter_words`).
 
     Returns:
         `bands` times `rows` minima, band by band; none for a text of fewer words than an n-gram has.
     """
     factors, summands = _permutations(bands * rows)
     if text_kernel:
-        joined, ends = joined_words(simplify(text), tokenizer)
+        joined, ends = _words(text, ngram, tokenizer, scripts)
         return np.frombuffer(text_kernel.minima(joined, ends, ngram, factors, summands), np.uint64)
-    hashes = np.unique(ngram_hashes(text, ngram, tokenizer))
+    hashes = np.unique(ngram_hashes(text, ngram, tokenizer, scripts))
     if not len(hashes):
         return hashes
     least = np.full(bands * rows, _PRIME)

@@ -326,6 +326,10 @@ class SentenceSplitter:
         return [start for start, _ in self._punkt.span_tokenize(line)]
 
 
+_WORDS_BEFORE_BLANK = 4
+"""The mean words of letters before a blank that ends a sentence in scripts without marks; behind it is one, and no
+conjunction. Of the lengths that were tried on Thai-TUD, no other is better by more than 0.01 of F1."""
+
 _CLOSING = "\"'”’»」』〉》】〕）)\\]"
 
 
@@ -347,8 +351,12 @@ def _merge_starts(starts: Sequence[int], lines: Sequence[str], script: Script) -
 @cache
 def _script_ends(script: Script) -> re.Pattern[str]:
     """Returns what finds the ends of sentences: marks with all that closes behind them, and white space."""
-    if not script.ends:  # blanks stand between sentences and clauses, not between words
-        return re.compile(rf"(?<=[{script.letters}]) +(?=[{script.letters}])")
+    if not script.ends:  # blanks stand between sentences, clauses and names, not between words
+        joined = "".join(f"(?!{word})" for word in script.conjunctions)
+        before = _WORDS_BEFORE_BLANK * script.word_length
+        return re.compile(
+            rf"(?<=[{script.letters}]{{{before:.0f}}}) +{joined}(?=[{script.letters}]{{{script.word_length:.0f}}})"
+        )
     blank = r"(?=\s)" if ";" in script.ends else ""
     return re.compile(rf"[{script.ends}]+[{_CLOSING}]*{blank}\s*")
 

@@ -13,7 +13,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +26,10 @@ from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.evaluation_overlap import read_examples
+from c4pipe.filters.language import UNKNOWN
 from c4pipe.filters.ngrams import BATCH_BYTES, I64, ExampleNgrams, WordRows, ngram_words
+from c4pipe.filters.scripts.facts import SCRIPTS, scripts_of
+from c4pipe.filters.scripts.words import letter_words, readable_words
 from c4pipe.inspect.options import OverlapOptions
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.json_files import parse_json
@@ -85,7 +88,7 @@ class Match:
         shared: how many n-grams of the example the page has; n-grams on too many pages do not count.
         total: how many n-grams the example has.
         share: `shared` as a share of `total`.
-        text: the longest text that they share, as `filters.word_ngrams` writes words.
+        text: the longest text that they share, as `ngram_words` writes words.
     """
 
     url: str
@@ -148,7 +151,8 @@ def overlap(options: OverlapOptions, progress: Progress) -> Overlap:
     _check(options)
     corpus = open_language(os.fspath(options.corpus))
     examples = _read(options)
-    known = {size: ExampleNgrams(examples.texts, size) for size in options.ngrams}
+    scripts = tuple(SCRIPTS) if UNKNOWN in corpus.languages else scripts_of(corpus.languages)
+    known = {size: _ngrams(examples.texts, size, scripts) for size in options.ngrams}
     if not any(len(each) for each in known.values()):
         raise UsageError(
             f"no text of {options.example_files[0]} has {min(options.ngrams)} words: give longer examples, "
@@ -158,8 +162,10 @@ def overlap(options: OverlapOptions, progress: Progress) -> Overlap:
     if output is not None:
         _make_output_folder(output)
     with tempfile.TemporaryDirectory(prefix="c4pipe-overlap-") as folder:
-        scan = _find(corpus, examples, options, progress, Path(folder))
+        scan = _find(corpus, examples, scripts, options, progress, Path(folder))
         found = _overlap(options, examples, known, scan)
+        readable = [replace(each, text=readable_words(each.text, scripts)) for each in found.matches]
+        found = replace(found, matches=tuple(readable))
     if output is not None:
         _write_matches(found.matches, output)
     return found
@@ -222,15 +228,29 @@ def _read(options: OverlapOptions) -> _Examples:
     return examples
 
 
+def _ngrams(texts: Sequence[Sequence[bytes]], size: int, scripts: tuple[str, ...]) -> ExampleNgrams:
+    return ExampleNgrams([_words(fields, size, scripts) for fields in texts], size)
+
+
+def _words(texts: Sequence[bytes], size: int, scripts: tuple[str, ...]) -> Sequence[bytes]:
+    """Returns texts, each as `ngram_words` returns it, with words told apart where scripts have no blanks."""
+    return [letter_words(each.decode(), scripts, size).encode() for each in texts] if scripts else texts
+
+
 def _find(
-    corpus: Corpus, examples: _Examples, options: OverlapOptions, progress: Progress, folder: Path
+    corpus: Corpus,
+    examples: _Examples,
+    scripts: tuple[str, ...],
+    options: OverlapOptions,
+    progress: Progress,
+    folder: Path,
 ) -> Scan[Shard, pa.Table]:
     """Searches all shards, and returns the scan, whose parts are their hits."""
     file = folder / "examples.json"
     file.write_text(json.dumps([[field.decode() for field in fields] for fields in examples.texts]), "utf-8")
     scan = Scan(
         "Find shared n-grams",
-        FindSharedNgrams(str(file), options.ngrams, options.max_pages),
+        FindSharedNgrams(str(file), options.ngrams, options.max_pages, scripts),
         folder,
         {f"{number:06}.arrow": shard for number, shard in enumerate(corpus.shards())},
         lambda written, total: f"only {written} of {total} shards were searched: run the command again",
@@ -246,24 +266,26 @@ class FindSharedNgrams(ScanStep[Shard, pa.Table]):
     take little room, even for very common n-grams.
     """
 
-    def __init__(self, examples: str, sizes: Sequence[int], max_pages: int) -> None:
-        """Takes the file of the examples, the sizes of n-grams in words, and the most pages of an n-gram that is not
-        common.
+    def __init__(self, examples: str, sizes: Sequence[int], max_pages: int, scripts: tuple[str, ...]) -> None:
+        """Takes the file of the examples, the sizes of n-grams in words, the most pages of an n-gram that is not
+        common, and the scripts of the corpus.
         """
-        self._examples, self._sizes, self._max_pages = examples, tuple(sizes), max_pages
+        self._examples, self._sizes, self._max_pages, self._scripts = examples, tuple(sizes), max_pages, scripts
 
     def setup(self) -> None:
         rows = parse_json(Path(self._examples).read_bytes())
         examples = [[field.encode() for field in fields] for fields in rows]
-        self._known = [ExampleNgrams(examples, size) for size in self._sizes]
+        self._known = [_ngrams(examples, size, self._scripts) for size in self._sizes]
 
     def scan(self, item: Shard) -> bytes:
         """Returns the hits in a shard."""
         pages = [np.zeros(len(known), np.int64) for known in self._known]  # pages so far that have each n-gram
         tables = [HITS.empty_table()]
         for batch in _batches(item):
-            rows = WordRows([page.words for page in batch])
+            texts = [page.words for page in batch]
+            rows = WordRows(texts)
             for known, counts in zip(self._known, pages, strict=True):
+                rows = WordRows(_words(texts, known.size, self._scripts)) if self._scripts else rows
                 numbers, ngrams = _distinct(known, rows)
                 rare = counts[ngrams] <= self._max_pages
                 numbers, ngrams = numbers[rare], ngrams[rare]

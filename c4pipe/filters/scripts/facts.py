@@ -13,6 +13,7 @@ Sources:
 - Languages: those of langdetect, CLD3 and lid.176 for which CLDR 48 (`likelySubtags`) gives the script.
 - Characters of a word: Universal Dependencies 2.16, Chinese-GSD (1.61), Japanese-GSD (1.69), Thai-PUD and Thai-TUD
   (4.13). Lao, Khmer and Burmese have no treebank with words of this kind: they have Thai's number.
+- Conjunctions: the most frequent ones, and relative pronouns, behind a blank in Thai-TUD's training part.
 """
 
 import re
@@ -44,6 +45,7 @@ class Script:
         quotation_ends: the marks, besides those of c4, that end a quotation.
         letters: its letters and marks, as a range of a regular expression, if there are no blanks between words.
         word_length: the mean number of letters of a word, if there are no blanks between words; else 0.
+        conjunctions: the words that begin a clause, if a blank ends both a sentence and a clause.
     """
 
     code: str
@@ -52,6 +54,7 @@ class Script:
     quotation_ends: str = ""
     letters: str = ""
     word_length: float = 0
+    conjunctions: tuple[str, ...] = ()
 
     @cached_property
     def line_ends(self) -> tuple[str, ...]:
@@ -90,7 +93,7 @@ SCRIPTS: Mapping[str, Script] = {
         _script("Taml", "ta", _DANDAS),
         _script("Telu", "te", _DANDAS),
         _script("Thaa", "dv", "؟"),
-        _script("Thai", "th", "", "", THAI, 4.1),
+        _script("Thai", "th", "", "", THAI, 4.1, ("และ", "แต่", "หรือ", "ซึ่ง", "โดย", "ที่", "เพื่อ", "เพราะ")),
     )
 }
 """The scripts by their codes."""

@@ -49,25 +49,45 @@ def letter_words(text: str, codes: tuple[str, ...], ngram: int) -> str:
 
     Such a word is a row of letters, and the next word begins one letter later, so that no dictionary is needed and an
     insertion changes no word far from it (as bigrams of Chinese in Apache Lucene, CJKBigramFilter). An n-gram of them
-    has as many letters as this number of words has on average.
+    has as many letters as this number of words has on average. A text without letters of these scripts is returned as
+    it is; in others, one blank stands between two words.
 
     Args:
         text: the text.
         codes: the scripts.
         ngram: the words of an n-gram.
     """
-    runs, lengths = _runs(codes)
-    if not lengths:
+    letters, runs, lengths = _runs(codes)
+    if not lengths or not letters.search(text):
         return text
 
     def words(match: re.Match[str]) -> str:
         run, size = match[0], round(ngram * lengths[(match.lastindex or 1) - 1]) - ngram + 1
         return " ".join(("", *(run[at : at + size] for at in range(max(1, len(run) - size + 1))), ""))
 
-    return runs.sub(words, text)
+    return " ".join(runs.sub(words, text).split())
+
+
+def readable_words(text: str, codes: tuple[str, ...]) -> str:
+    """Returns a text of `letter_words` with each letter once: `一二三 二三四` becomes `一二三四`."""
+    letters, _, lengths = _runs(codes)
+    made, before = [], ""
+    for word in text.split(" "):
+        follows = len(word) > 1 and before[1:] == word[:-1] and lengths and letters.match(word)
+        made.append(word[-1] if follows else f" {word}")
+        before = word
+    return "".join(made)[1:]
 
 
 @cache
-def _runs(codes: tuple[str, ...]) -> tuple[re.Pattern[str], list[float]]:
+def _runs(codes: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], list[float]]:
+    """Returns, for those of some scripts without blanks, what finds a letter of any, what finds the runs of letters of
+    each as a group, and the letters of a word of each.
+    """
     scripts = [script for script in map(SCRIPTS.__getitem__, codes) if script.letters]
-    return re.compile("|".join(f"([{script.letters}]+)" for script in scripts)), [each.word_length for each in scripts]
+    letters = re.compile(f"[{''.join(each.letters for each in scripts) or ' '}]")
+    return (
+        letters,
+        re.compile("|".join(f"([{each.letters}]+)" for each in scripts)),
+        [each.word_length for each in scripts],
+    )
