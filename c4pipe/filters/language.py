@@ -6,7 +6,7 @@
 import random
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.util import find_spec
@@ -311,5 +311,23 @@ class Language(PageRule):
         return f"{guess}; wanted: {wanted}, with at least {self.min_probability}"
 
 
-DROPPED_LANGUAGE = "language.dropped."
-"""The prefix of counters of the pages that the rule `language` drops, by the guessed language; for `report.json`."""
+LANGUAGES = "languages."
+"""The prefix of the counters of `language_counter`."""
+
+
+def language_counter(language: str, rule: str) -> str:
+    """Returns the counter of the pages, detected as a language, that a rule drops: `languages.de.bad_words`.
+
+    Only drops by the first rule `language` and by the rules behind it have such counters.
+    """
+    return f"{LANGUAGES}{language}.{rule}"
+
+
+def drops_by_language(counts: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Returns the numbers of the counters of `language_counter`, by language and rule."""
+    found: dict[str, dict[str, int]] = {}
+    for name, number in counts.items():
+        if name.startswith(LANGUAGES):
+            language, _, rule = name.removeprefix(LANGUAGES).partition(".")
+            found.setdefault(language, {})[rule] = number
+    return found
