@@ -72,6 +72,18 @@ LANGUAGE = "[A-Za-z][A-Za-z0-9_-]{0,31}"
 """The code of a language as a regular expression: it is the name of a folder, too."""
 
 
+def language_name(code: str) -> str:
+    """Returns the English name of a language, `Thai` for `th` or `tha_Thai`; the code where no name is known."""
+    base = re.split("[-_]", code)[0]
+    return _names().get(code) or _names().get(OLD_CODES.get(base, base), code)
+
+
+@cache
+def _names() -> dict[str, str]:
+    lines = Path(__file__).with_name("language_names.tsv").read_text(encoding="utf-8").splitlines()
+    return {code: name for code, _, name in (line.partition("\t") for line in lines)}
+
+
 class Guess(NamedTuple):
     """The most probable language of a text.
 
