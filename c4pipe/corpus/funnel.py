@@ -266,6 +266,19 @@ def language_funnels(recipe: Recipe, counts: Mapping[str, int]) -> list[Language
     return sorted(funnels, key=lambda each: (-each.kept, -each.detected, each.language))
 
 
+def empty_reasons(recipe: Recipe, counts: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Returns the languages of a recipe without a page, each with the reason; last, all that were not detected.
+
+    Takes the arguments of `language_funnels`.
+    """
+    empty = [each for each in language_funnels(recipe, counts) if not each.kept]
+    reasons = [(each.title, each.why_empty) for each in empty if each.most]
+    unseen = [each.title for each in empty if not each.most]
+    if unseen and drops_by_language(counts):  # an earlier version did not count what was detected
+        reasons.append((", ".join(unseen), f"no page was detected as {'it' if len(unseen) == 1 else 'any of these'}"))
+    return reasons
+
+
 def languages_with_pages(counts: Mapping[str, int]) -> dict[str, int]:
     """Returns the number of pages of each language that has pages, given the counters of a corpus."""
     prefix = "pages.kept."

@@ -16,6 +16,7 @@ from c4pipe.corpus.funnel import (
     FunnelRow,
     LanguageFunnel,
     empty_languages,
+    empty_reasons,
     empty_warning,
     funnel_rows,
     language_funnels,
@@ -85,7 +86,7 @@ class _Report:
 
     @cached_property
     def drops(self) -> Mapping[str, Mapping[str, int]]:
-        """The dropped pages by language and rule; empty for a corpus of an earlier version, which has no such counts."""
+        """The dropped pages by language and rule; empty for a corpus of an earlier version, which has no such count."""
         return drops_by_language(self.manifest["counts"])
 
     @property
@@ -120,7 +121,7 @@ def render_report(
         description=short(recipe.description, _WORDING_SIZE),
         facts=_facts(report),
         sections=_sections(report),
-        script=sort_script_digest(),
+        **({"script": sort_script_digest()} if len(recipe.languages) > 1 else {}),
     )
 
 
@@ -433,21 +434,22 @@ def _languages(report: _Report) -> Iterator[Block]:
     if not shown:
         return
     rows = [_language_row(report, each, number < _LANGUAGES) for number, each in enumerate(shown)]
-    caption = (
-        "A click on a head sorts the table; a click on a language shows what each rule took of its pages. detected: "
-        "the pages that the detector took for the language."
+    sorts = "A click on a head sorts the table. " if len(recipe.languages) > 1 else ""
+    opens = (
+        "A click on a language shows which rules took its pages. Detected are the pages that the detector took for the "
+        "language; it never looked at the pages that were dropped before."
     )
+    if words := sorts + (opens if report.drops else ""):
+        yield Paragraph(words)
     heads = "language", *_LANGUAGE_HEADS[0], *(_LANGUAGE_HEADS[1] if report.drops else ()), "text"
     heads = (*heads, *(["tokens"] if report.tokens else ()))
-    yield LanguageTable(caption, heads, ("language", _RULE_HEAD), rows, list(_language_ends(report)))
+    yield LanguageTable(
+        "Pages of the corpus by language", heads, ("language", _RULE_HEAD), rows, list(_language_ends(report))
+    )
     if len(shown) < sum(1 for each in funnels if each.detected):
         yield Paragraph(f"These are the {len(shown):,} languages with most pages; manifest.json has the others.")
-    lost = [(each.title, f"{each.why_empty}.") for each in funnels if each.detected and not each.kept]
-    unseen = [each.title for each in funnels if not each.detected]
-    if unseen and report.drops:
-        lost.append((", ".join(unseen), f"no page was detected as {'it' if len(unseen) == 1 else 'any of these'}."))
-    if lost:
-        yield TextTable("Languages without a page", ("language", "why"), lost[:_LANGUAGE_ROWS])
+    if reasons := empty_reasons(recipe, counts):
+        yield TextTable("Languages without a page", ("language", "why"), reasons[-_LANGUAGE_ROWS:])
 
 
 def _language_row(report: _Report, funnel: LanguageFunnel, has_funnel: bool) -> LanguageRow:
