@@ -115,8 +115,8 @@ def test_lines_that_fell_before_the_sentences_were_counted(tmp_path: Path, capsy
     )
     assert main.main([*command, "--languages", "zh-cn,ja", "--output", str(tmp_path / "zh")]) == 0
     assert capsys.readouterr().err == (
-        "c4pipe: warning: no page was kept in Japanese (ja); see what the rules ask for with: c4pipe recipes "
-        "noblocklist\n"
+        "c4pipe: warning: no page was kept in Japanese (ja): no page was detected as it; see what the rules ask "
+        "for with: c4pipe recipes noblocklist\n"
     )
 
 
