@@ -1,4 +1,4 @@
-"""The report in a browser: it loads nothing, runs only what sorts languages, fits the screen, and everybody can read it."""
+"""The report in a browser: it loads nothing, runs only what sorts languages, fits the screen, and all can read it."""
 
 import shutil
 import subprocess
