@@ -68,6 +68,8 @@ NOTES = """
   signatures are similar enough. text-dedup has other words and hashes, so other pages stay.
 - For comparison: Data-Juicer 2.0 (https://arxiv.org/abs/2501.14755) says 2.8 hours on 1,280 cores for 5 TB: 717
   core-hours a TB, of wall time on a cluster with Ray, with pages and a machine that are not these.
+- With a million pages of 100 words, at commit 0fbf3ce52a19: c4pipe 310.8 CPU seconds and 358 MB, text-dedup 413.9 and
+  6,003 MB, datatrove 1,784.5 and 254 MB. The ratio grows with the length of the pages.
 """
 
 

@@ -31,6 +31,9 @@ TEXT = 280_000_000
 PACKED = 5_000_000
 """Bytes of its kept pages, in a shuffle or in shards."""
 
+FOLLOWING = 0.6
+"""Bytes of the shuffles that follow from rows of URLs and spans, as a share of these rows: of `c4` on large files."""
+
 WORK = 10_600_000
 """Bytes of its work file: 2.1 times the shards, as in the plan of docs/crawl.md."""
 
@@ -69,7 +72,7 @@ def plans() -> list[Plan]:
         text_bytes=TEXT,
         kept=0,
         rows=PAGES + SPANS,
-        band_rows=0,
+        spilled=int((PAGES * URL_ROW.itemsize + SPANS * SPAN_ROW.itemsize) * (1 + FOLLOWING)) + PACKED,
         clean_seconds=PAGES * CLEAN_MS / 1000,
         dedup_seconds=PAGES * DEDUP_MS / 1000,
         fetched=False,

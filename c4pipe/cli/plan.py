@@ -216,13 +216,7 @@ def _times(table: "Table", plan: "Plan", sizes: "Sizes", cost: "Cost") -> None:
 
 
 def _bytes(table: "Table", plan: "Plan", cost: "Cost") -> None:
-    from c4pipe.dedup.near_pages import BAND_ROW
-    from c4pipe.filters.duplicates import SPAN_ROW
-
-    rows = cost.rows * SPAN_ROW.itemsize + cost.band_rows * BAND_ROW.itemsize
-    largest = max(cost.corpus_bytes.values())
-    row_count, row_size = format_number((cost.rows + cost.band_rows) * plan.scale), format_size(rows * plan.scale)
-    source = f"{row_count} rows, {row_size}; pages, {format_size(largest * plan.scale)}"
+    source = f"{format_number(cost.rows * plan.scale)} rows, what follows from them, and pages"
     table.add_row("shuffle", format_size(plan.shuffle_bytes), source)
     table.add_row("work files, disk", format_size(cost.work_bytes * plan.scale), "")
     for name, amount in cost.corpus_bytes.items():

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -252,11 +253,17 @@ def check_shards(layout: Layout, text_bytes: Mapping[str, int]) -> None:
             )
 
 
-def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) -> Manifest:
+def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None, spill: str | None = None) -> Manifest:
     """Writes the corpus of a plan, and returns its manifest.
 
     A complete corpus of the same inputs and options is left as it is. A corpus with missing files is written again when
-    more of these files are there. `workers` are processes that work for other jobs, too (see `runners.run_job`).
+    more of these files are there.
+
+    Args:
+        plan: the corpus.
+        progress: gets how far the job is, and notes.
+        workers: processes that work for other jobs, too (see `runners.run_job`).
+        spill: a folder of this machine for the bytes between two steps, which stays; None for one that is removed.
 
     Raises UsageError if the output folder holds something else, or if another run works there; LostDataError if the
     runner lost or repeated data.
@@ -269,7 +276,7 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) 
         if manifest is None:
             _note_crawls(plan, progress)
             before = cpu_seconds()
-            _run(plan, _begin(plan), progress, workers)
+            _run(plan, _begin(plan), progress, workers, spill)
             manifest = _verify(plan)
             if plan.options.is_local:  # it uses the processes of this machine
                 log_cost("dedup", cpu_seconds() - before, manifest["counts"].get("bytes.read", 0))
@@ -321,13 +328,15 @@ def _begin(plan: CorpusPlan) -> DedupPlan:
     return plan.parameters(token)
 
 
-def _run(plan: CorpusPlan, parameters: DedupPlan, progress: Progress, workers: Workers | None) -> None:
+def _run(
+    plan: CorpusPlan, parameters: DedupPlan, progress: Progress, workers: Workers | None, folder: str | None
+) -> None:
     """Runs the graph of job 2, whose last step publishes the corpus."""
     output, runner, size = plan.options.folder, plan.options, parameters.group
     files = list(enumerate(str(path.absolute()) for path in plan.files.values()))
     groups = [(first // size, files[first : first + size]) for first in range(0, len(files), size)]
     pages = plan.page_counts
-    with spill_folder(runner, output.absolute() / STAGING) as spill:
+    with nullcontext(folder) if folder else spill_folder(runner, output.absolute() / STAGING) as spill:
 
         def graph(flow: Flow) -> None:
             dedup_work_files(flow, groups, replace(parameters, spill=spill))
