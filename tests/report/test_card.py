@@ -343,9 +343,9 @@ def test_the_numbers_are_the_manifests(corpus_in: Callable[[str], Path]) -> None
     assert told == {each: [pages[each].total(), pages[each]["validation"]] for each in LANGUAGES}
     funnels = {each.title: each for each in language_funnels(Recipe.from_json(made["recipe"]), made["counts"])}
     for row in stored:
-        funnel = funnels[row[0]]
-        assert int(row[4]) == funnel.detected >= funnel.kept == int(row[1])
-        assert row[5].startswith(funnel.most[0] if funnel.most else "-")
+        of_row = funnels[row[0]]
+        assert int(row[4]) == of_row.detected >= of_row.kept == int(row[1])
+        assert row[5].startswith(of_row.most[0] if of_row.most else "-")
     sizes = sum(each["bytes"] for each in made["shards"] if each["path"].endswith(".parquet"))
     assert sum(int(row[7].replace(",", "")) for row in stored) == sizes
     assert crawled == [["other names", "3"]]

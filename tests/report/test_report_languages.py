@@ -184,7 +184,7 @@ def test_languages_without_a_page_have_a_reason(many: Path) -> None:
 def test_a_corpus_of_an_earlier_version_shows_only_what_it_has(many: Path) -> None:
     values = manifest_of(many)
     counts = {name: n for name, n in values["counts"].items() if not name.startswith("languages.")}
-    rows = Tables(html_page.render_report({**values, "counts": counts}, data_of(many))).rows["languages"]
+    rows = Tables(html_page.render_report(values | {"counts": counts}, data_of(many))).rows["languages"]
     assert rows[0] == ["language", "pages", "% of pages", "text"]
     assert number(rows[1][1]) == counts["pages.kept.en"]
 
@@ -198,9 +198,8 @@ def test_a_report_of_a_hundred_languages_is_small(many: Path) -> None:
     counts |= {f"pages.kept.{code}": 10**7 for code in codes} | {"pages.kept": 10**9, "pages.read": 2 * 10**9}
     profile = {**data["profile"], "language_bytes": dict.fromkeys(codes, 10**10)}
     profile["pages"] = {f"{code}/{split}": 10**6 for code in codes for split in ("train", "validation")}
-    page = html_page.render_report(
-        {**values, "recipe": recipe.to_json(), "counts": counts}, {**data, "examples": {}, "profile": profile}
-    )
+    values |= {"recipe": recipe.to_json(), "counts": counts}
+    page = html_page.render_report(values, data | {"examples": {}, "profile": profile})
     assert page.count('<div popover id="language-') == 100
     assert len(page) < 400_000
 
