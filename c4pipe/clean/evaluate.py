@@ -97,8 +97,8 @@ class FinalVerdict(NamedTuple):
 
     Attributes:
         reason: the rule that drops the page, or None.
-        guess: the guessed language, if the stage has the rule `language` and no other rule drops the page; otherwise
-            None.
+        guess: the guessed language, if the stage has the rule `language` and no rule before it drops the page;
+            otherwise None.
         rules: what each rule of the stage decides, in the order of evaluation; empty without a trace.
     """
 
@@ -467,7 +467,8 @@ class RecipeEvaluator:
         self._runs = native_runs(applied)
         self.observed = tuple(_InC(each) if each.native not in (None, COUNT, IS_EMPTY) else each for each in applied)
         self._final = tuple(each for each in applied if each.stage == "final")
-        self._final_has_language = any(isinstance(each.rule, Language) for each in self._final)
+        names = [each.name for each in self._final]
+        self._guessed = {None, *names[names.index(Language.name) :]} if Language.name in names else set()
 
     def clean(self, page: Page) -> tuple[Verdict, CheckedPage]:
         """Returns the verdict on a page as crawled, and the page with the lines that the rules kept."""
@@ -499,9 +500,8 @@ class RecipeEvaluator:
         return page
 
     def final_verdict(self, verdict: Verdict, page: CheckedPage) -> FinalVerdict:
-        """Returns a verdict of the stage `final`, with the guessed language where no other rule drops the page."""
-        is_guessed = self._final_has_language and verdict.final in (None, Language.name)
-        return FinalVerdict(verdict.final, page.guess if is_guessed else None)
+        """Returns a verdict of the stage `final`, with the guessed language where no rule before `language` drops the page."""
+        return FinalVerdict(verdict.final, page.guess if verdict.final in self._guessed else None)
 
     def explain_drop(self, verdict: Verdict, page: CheckedPage) -> tuple[str, str]:
         """Returns the value for which job 1 drops a page, in words, and the text that the rule looked at.
