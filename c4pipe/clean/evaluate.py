@@ -500,7 +500,7 @@ class RecipeEvaluator:
         return page
 
     def final_verdict(self, verdict: Verdict, page: CheckedPage) -> FinalVerdict:
-        """Returns a verdict of the stage `final`, with the guessed language where no rule before `language` drops the page."""
+        """Returns a verdict of the stage `final`, with the guess where no rule before `language` drops the page."""
         return FinalVerdict(verdict.final, page.guess if verdict.final in self._guessed else None)
 
     def explain_drop(self, verdict: Verdict, page: CheckedPage) -> tuple[str, str]:
