@@ -1,5 +1,6 @@
 """`KeepNewest`: one page of each URL."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from c4pipe.dedup.step import Made, Received, RowStep
 from c4pipe.filters.corpus_rules import StaleCapture
 from c4pipe.filters.duplicates import URL_ROW, Rows, find_stale_captures
 from c4pipe.filters.hashes import normalise_url, url_key
+from c4pipe.filters.language import language_counter
 from c4pipe.runners.control_totals import REPORT
 from c4pipe.runners.graph import Graph
 from c4pipe.wet.page import microseconds, text_order
@@ -142,7 +144,7 @@ class FindNewest(RowStep):
         """Finds the newest pages of a bucket, a block at a time."""
         newest, _ = find_stale_captures(received.rows(CAPTURES))
         taken = np.zeros(len(newest), bool)  # equal rows of several pages: one of them stays
-        stale = 0
+        stale = Counter[str | None]()  # by language, None where it is not known
         for packed in received.streams(CAPTURED_PAGES):
             table = page_schema.from_ipc_bytes(packed)
             rows = np.empty(len(table), URL_ROW)
@@ -153,6 +155,7 @@ class FindNewest(RowStep):
             chosen = np.flatnonzero((newest[places] == rows) & ~taken[places])
             chosen = chosen[np.sort(np.unique(places[chosen], return_index=True)[1])]
             taken[places[chosen]] = True
-            stale += len(table) - len(chosen)
+            stale.update(table["language"].take(np.setdiff1d(np.arange(len(table)), chosen)).to_pylist())
             yield from ((KEPT, page) for page in page_schema.pages_of(table.take(chosen)))
-        yield {f"pages.dropped.{StaleCapture.name}": stale}
+        yield {f"pages.dropped.{StaleCapture.name}": stale.total()}
+        yield {language_counter(each, StaleCapture.name): number for each, number in stale.items() if each}

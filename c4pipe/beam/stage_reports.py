@@ -20,7 +20,7 @@ from c4pipe.dedup import shuffle
 from c4pipe.dedup.shuffle import SPANS, Shuffle
 from c4pipe.errors import UsageError
 from c4pipe.filters.duplicates import URL_ROW
-from c4pipe.filters.language import DROPPED_LANGUAGE
+from c4pipe.filters.language import LANGUAGES
 from c4pipe.runners.beam_runner import BeamFlow, StepFn
 from c4pipe.runners.control_totals import REPORT, TOTALS_PREFIX, Report, add_reports, check_totals
 from c4pipe.runners.flow import Step
@@ -128,7 +128,7 @@ def _typed(par_do: beam.ParDo, step: Step) -> beam.ParDo:
 def count_metrics(report: Report) -> None:
     """Adds the counters of a report to the metrics of the pipeline."""
     for name, number in report.items():
-        if is_count(name) and not name.startswith(DROPPED_LANGUAGE):  # these are in report.json
+        if is_count(name) and not name.startswith(LANGUAGES):  # these are in the manifest
             Metrics.counter("c4pipe", metric_name(name)).inc(number)
 
 

@@ -57,6 +57,7 @@ class Verdict:
         lines_read: the number of lines that came to the line rules; None where the page was dropped before.
         lines: the number of lines that each line rule dropped or changed, by rule.
         final: the rule of the stage `final` that drops the page, unless job 2 removes some of its text.
+        language: the language of a dropped page; None where no rule `language` has looked at the page.
     """
 
     reason: str | None
@@ -64,6 +65,7 @@ class Verdict:
     lines_read: int | None = None
     lines: Mapping[str, int] = field(default_factory=dict)
     final: str | None = None
+    language: str | None = None
 
     @property
     def readable(self) -> bool:
@@ -95,8 +97,8 @@ class FinalVerdict(NamedTuple):
 
     Attributes:
         reason: the rule that drops the page, or None.
-        guess: the guessed language, if the stage has the rule `language` and no other rule drops the page; otherwise
-            None.
+        guess: the guessed language, if the stage has the rule `language` and no rule before it drops the page;
+            otherwise None.
         rules: what each rule of the stage decides, in the order of evaluation; empty without a trace.
     """
 
@@ -133,7 +135,10 @@ class Operation:
             drops no page.
         stage: the stage of the recipe.
         native: the step that does the same in C; None where only Python does it.
+        knows_language: whether it is the recipe's first rule `language`, or behind it.
     """
+
+    knows_language = False
 
     def __init__(self, kind: Kind, rule: Rule | None, stage: str, native: NativeStep | None = None) -> None:
         self.kind: Kind = kind
@@ -316,6 +321,7 @@ class _InC(Operation):
 
     def __init__(self, inner: Operation) -> None:
         super().__init__(inner.kind, inner.rule, inner.stage, inner.native)
+        self.knows_language = inner.knows_language
         self._inner, self._run = inner, NativeRun([inner])
 
     def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
@@ -346,27 +352,28 @@ def evaluate(
         if observer is None:
             drop = operation.find_drop(page, counts)
             if drop:
-                return verdict_of(drop, counts)
+                return verdict_of(drop, counts, page)
             continue
         assert isinstance(operation, Operation)
         value, dropped = operation.judge(page, counts)
         goes_on = observer.saw(operation, value, dropped, counts)
         if dropped and verdict is None:
-            verdict = verdict_of(operation, counts)
+            verdict = verdict_of(operation, counts, page)
             verdict.lines = dict(verdict.lines)  # without the lines of the rules behind it
         if verdict and not goes_on:
             break
-    return verdict or verdict_of(None, counts)
+    return verdict or verdict_of(None, counts, page)
 
 
-def verdict_of(drop: Operation | None, counts: LineCounts) -> Verdict:
+def verdict_of(drop: Operation | None, counts: LineCounts, page: CheckedPage) -> Verdict:
     """Returns the verdict on a page that an operation drops, or that no operation drops."""
     name, stage = (drop.name, drop.stage) if drop else (None, None)
-    if counts.read is None and stage != "final":
-        return Verdict(name, stage)
     if stage == "final":
         return Verdict(None, stage, counts.read, counts.changed, final=name)
-    return Verdict(name, stage, counts.read, counts.changed)
+    language = page.language if drop and drop.knows_language else None
+    if counts.read is None:
+        return Verdict(name, stage, language=language)
+    return Verdict(name, stage, counts.read, counts.changed, language=language)
 
 
 def operations_of(recipe: Recipe) -> tuple[Operation, ...]:
@@ -374,7 +381,11 @@ def operations_of(recipe: Recipe) -> tuple[Operation, ...]:
 
     Corpus rules are among them for observers, though no corpus rule drops a page by itself.
     """
-    return tuple(operation for stage in STAGES for operation in _operations(recipe, stage))
+    operations = tuple(operation for stage in STAGES for operation in _operations(recipe, stage))
+    is_behind = False
+    for each in operations:
+        is_behind = each.knows_language = is_behind or isinstance(each.rule, Language)
+    return operations
 
 
 def _operations(recipe: Recipe, stage: str) -> Iterator[Operation]:
@@ -456,7 +467,8 @@ class RecipeEvaluator:
         self._runs = native_runs(applied)
         self.observed = tuple(_InC(each) if each.native not in (None, COUNT, IS_EMPTY) else each for each in applied)
         self._final = tuple(each for each in applied if each.stage == "final")
-        self._final_has_language = any(isinstance(each.rule, Language) for each in self._final)
+        names = [each.name for each in self._final]
+        self._guessed = {None, *names[names.index(Language.name) :]} if Language.name in names else set()
 
     def clean(self, page: Page) -> tuple[Verdict, CheckedPage]:
         """Returns the verdict on a page as crawled, and the page with the lines that the rules kept."""
@@ -488,9 +500,8 @@ class RecipeEvaluator:
         return page
 
     def final_verdict(self, verdict: Verdict, page: CheckedPage) -> FinalVerdict:
-        """Returns a verdict of the stage `final`, with the guessed language where no other rule drops the page."""
-        is_guessed = self._final_has_language and verdict.final in (None, Language.name)
-        return FinalVerdict(verdict.final, page.guess if is_guessed else None)
+        """Returns a verdict of the stage `final`, with the guess where no rule before `language` drops the page."""
+        return FinalVerdict(verdict.final, page.guess if verdict.final in self._guessed else None)
 
     def explain_drop(self, verdict: Verdict, page: CheckedPage) -> tuple[str, str]:
         """Returns the value for which job 1 drops a page, in words, and the text that the rule looked at.

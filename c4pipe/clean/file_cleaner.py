@@ -20,7 +20,7 @@ from c4pipe.filters import minhash
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, Validation
 from c4pipe.filters.hashes import U64, capture_hash, is_validation, page_hashes, page_key, span_hashes
-from c4pipe.filters.language import DROPPED_LANGUAGE, Language
+from c4pipe.filters.language import language_counter
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.minhash import U16
 from c4pipe.io.downloads import ByteStream
@@ -410,9 +410,9 @@ def keep_examples(page: CheckedPage, verdict: Verdict, examples: SmallestKeys) -
 def count_page(page: CheckedPage, verdict: Verdict, line_counters: Mapping[str, str], counts: Counter[str]) -> None:
     """Adds one page to the counters of the funnel; `line_counters` are those of the evaluator.
 
-    pages.read = pages.dropped.* + pages.cleaned. Pages that the rule `language` drops count by the guessed language,
-    too. Over the pages that came to the line rules, lines.read = lines.dropped.* + lines.left. bytes.read is the size
-    of the bodies, bytes.cleaned that of the texts in UTF-8.
+    pages.read = pages.dropped.* + pages.cleaned. Pages that are dropped when their language is known count by it, too.
+    Over the pages that came to the line rules, lines.read = lines.dropped.* + lines.left. bytes.read is the size of the
+    bodies, bytes.cleaned that of the texts in UTF-8.
     """
     counts["pages.read"] += 1
     counts["bytes.read"] += page.page.size
@@ -423,8 +423,8 @@ def count_page(page: CheckedPage, verdict: Verdict, line_counters: Mapping[str, 
             counts[line_counters[rule]] += number
     if verdict.reason:
         counts[f"pages.dropped.{verdict.reason}"] += 1
-        if verdict.reason == Language.name:
-            counts[f"{DROPPED_LANGUAGE}{page.language}"] += 1
+        if verdict.language is not None:
+            counts[language_counter(verdict.language, verdict.reason)] += 1
         return
     counts["pages.cleaned"] += 1
     counts["units.cleaned"] += len(page.unit_starts)

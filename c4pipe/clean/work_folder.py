@@ -156,21 +156,20 @@ def check_complete(folder: StoragePath) -> None:
                 )
 
 
-def read_headers(files: Mapping[str, StoragePath]) -> dict[str, WorkHeader]:
-    """Returns the headers of the work files of one corpus, by name.
+def read_headers(files: Mapping[str, StoragePath]) -> Iterator[WorkHeader]:
+    """Yields the headers of the work files of one corpus, in their order.
 
     Raises UsageError, with both names, if two work files were cleaned with different recipes or lists.
     """
-    checked: dict[str, WorkHeader] = {}
-    for (name, path), header in zip(files.items(), read_headers_of(files.values()), strict=True):
-        first_name, first = next(iter(checked.items()), (name, header))
-        if header.fingerprint != first.fingerprint:
+    first: tuple[StoragePath, WorkHeader] | None = None
+    for path, header in zip(files.values(), read_headers_of(files.values()), strict=True):
+        first_path, first_header = first = first or (path, header)
+        if header.fingerprint != first_header.fingerprint:
             raise UsageError(
-                f"{files[first_name]} was cleaned with recipe {describe(first)}, {path} with {describe(header)}: "
+                f"{first_path} was cleaned with recipe {describe(first_header)}, {path} with {describe(header)}: "
                 "a corpus has one recipe; clean one of them again"
             )
-        checked[name] = header
-    return checked
+        yield header
 
 
 def describe(header: WorkHeader) -> str:

@@ -10,6 +10,7 @@ from typing import Literal
 from c4pipe.corpus.manifest import TAKEDOWN
 from c4pipe.filters.body_lines import BodyLines
 from c4pipe.filters.corpus_rules import KNOWN_FACTS, RepeatedSpan
+from c4pipe.filters.language import drops_by_language, language_name
 from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
 from c4pipe.filters.page_size import Empty, FewSentences
 from c4pipe.filters.rule import CorpusRule, LineRule, PageRule, Rule
@@ -19,6 +20,8 @@ from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.damage import DAMAGE
 from c4pipe.wet.warc import SKIPPED
+
+_MOST_LANGUAGES = 12  # rows of languages; the report and the dataset card have a table of all
 
 Section = Literal["records", "pages", "lines", "units", "spans", "bytes", "damage"]
 Kind = Literal["read", "skipped", "dropped", "changed", "kept", "part", "damage"]
@@ -139,8 +142,13 @@ def _pages(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
     if len(recipe.languages) > 1 and finished:
         pages = languages_with_pages(counts)
         pages |= dict.fromkeys(empty_languages(recipe, pages), 0)
-        for language, number in sorted(pages.items(), key=lambda item: (-item[1], item[0])):
+        largest_first = sorted(pages.items(), key=lambda item: (-item[1], item[0]))
+        named = len(pages) if len(pages) <= _MOST_LANGUAGES else _MOST_LANGUAGES - 1
+        for language, number in largest_first[:named]:
             yield FunnelRow("pages", "part", f"of these in {language}", number, read)
+        if others := largest_first[named:]:
+            number = sum(number for _, number in others)
+            yield FunnelRow("pages", "part", f"of these in {len(others)} other languages", number, read)
     if "pages.validation" in counts:
         yield FunnelRow("pages", "part", "of these in validation", counts["pages.validation"], read)
 
@@ -199,6 +207,78 @@ def _damage(counts: Mapping[str, int]) -> Iterator[FunnelRow]:
             yield FunnelRow("damage", "damage", f"damage: {kind}", number)
 
 
+@dataclass(frozen=True)
+class LanguageFunnel:
+    """The pages of one language.
+
+    Attributes:
+        language: its code.
+        dropped: the pages that each rule dropped, from the first rule `language` on, in the recipe's order.
+        kept: the pages of the corpus.
+    """
+
+    language: str
+    dropped: Mapping[str, int]
+    kept: int
+
+    @property
+    def title(self) -> str:
+        """The name and the code of the language: `Thai (th)`."""
+        name = language_name(self.language)
+        return f"{name} ({self.language})" if name != self.language else name
+
+    @property
+    def detected(self) -> int:
+        """The pages that the detector took for this language, when it was last asked."""
+        return sum(self.dropped.values()) + self.kept
+
+    @property
+    def most(self) -> tuple[str, int] | None:
+        """The rule that dropped the most pages, and their number; None where no page was dropped."""
+        return max(self.dropped.items(), key=lambda item: item[1], default=None)
+
+    @property
+    def why_empty(self) -> str:
+        """The reason why no page of the language was kept, in words."""
+        if not self.most:
+            return f"no page was detected as {self.title}"
+        rule, number = self.most
+        pages = f"all {self.detected:,} pages" if self.detected > 1 else "the only page"
+        words = f"{pages} detected as {self.title} {'were' if self.detected > 1 else 'was'} dropped"
+        return f"{words} by {rule}" if number == self.detected else f"{words}; {rule} took most, {number:,}"
+
+
+def language_funnels(recipe: Recipe, counts: Mapping[str, int]) -> list[LanguageFunnel]:
+    """Returns the pages of each language that the recipe keeps, those with the most pages first.
+
+    Args:
+        recipe: the recipe of the job.
+        counts: the counters of a whole corpus (`counts` of its manifest). Those of earlier versions have no drops by
+            language.
+    """
+    order = list(dict.fromkeys(rule.name for _, rule in recipe.applied_rules()))
+    kept, dropped = languages_with_pages(counts), drops_by_language(counts)
+    funnels = []
+    for language in recipe.languages:
+        of_rules = dropped.get(language, {})
+        rules = [*(each for each in order if each in of_rules), *(each for each in of_rules if each not in order)]
+        funnels.append(LanguageFunnel(language, {rule: of_rules[rule] for rule in rules}, kept.get(language, 0)))
+    return sorted(funnels, key=lambda each: (-each.kept, -each.detected, each.language))
+
+
+def empty_reasons(recipe: Recipe, counts: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Returns the languages of a recipe without a page, each with the reason; last, all that were not detected.
+
+    Takes the arguments of `language_funnels`.
+    """
+    empty = [each for each in language_funnels(recipe, counts) if not each.kept]
+    reasons = [(each.title, each.why_empty) for each in empty if each.most]
+    unseen = [each.title for each in empty if not each.most]
+    if unseen and drops_by_language(counts):  # an earlier version did not count what was detected
+        reasons.append((", ".join(unseen), f"no page was detected as {'it' if len(unseen) == 1 else 'any of these'}"))
+    return reasons
+
+
 def languages_with_pages(counts: Mapping[str, int]) -> dict[str, int]:
     """Returns the number of pages of each language that has pages, given the counters of a corpus."""
     prefix = "pages.kept."
@@ -227,8 +307,10 @@ def empty_warning(recipe: Recipe, counts: Mapping[str, int]) -> str:
     missed = empty_languages(recipe, languages_with_pages(counts)) if finished else recipe.languages
     if not counts.get("pages.kept" if finished else "pages.cleaned"):
         words = _all_dropped(rows)
+        lost = _why_lost(each for each in language_funnels(recipe, counts) if each.language in missed)
+        words = "; ".join(filter(None, [words, *(lost if finished else ())]))
     else:
-        words = f"no page was kept in {', '.join(missed)}" if finished and missed else ""
+        words = _why_missed(recipe, counts, missed) if finished and missed else ""
     if not words:
         return ""
     line_rule = recipe.find(NoTerminalPunctuation) or recipe.find(FewWords)
@@ -238,6 +320,36 @@ def empty_warning(recipe: Recipe, counts: Mapping[str, int]) -> str:
         "--languages, or mc4"
     )
     return f"{words}{fits if other else ''}; see what the rules ask for with: c4pipe recipes {recipe.name}"
+
+
+_MOST_NAMED = 8  # languages in a sentence
+_MOST_REASONS = 3
+
+
+def _why_missed(recipe: Recipe, counts: Mapping[str, int], missed: Sequence[str]) -> str:
+    """Returns which wanted languages have no page, and why."""
+    funnels = [each for each in language_funnels(recipe, counts) if each.language in missed]
+    unseen = [each.language for each in funnels if not each.most]
+    words = f"no page was kept in {_several(missed)}"
+    if unseen and drops_by_language(counts):  # else of an earlier version, which did not count these drops
+        words += f": no page was detected as {'it' if len(missed) == 1 else _several(unseen, 'or')}"
+    return "; ".join([words, *_why_lost(funnels)])
+
+
+def _why_lost(funnels: Iterable[LanguageFunnel]) -> list[str]:
+    """Returns why languages have no page though some were detected, in a few sentences."""
+    lost = [each.why_empty for each in funnels if each.most and not each.kept]
+    named = lost if len(lost) <= _MOST_REASONS else lost[: _MOST_REASONS - 1]
+    others = len(lost) - len(named)
+    return [*named, *([f"all pages of {others} other languages were dropped, as report.html says"] if others else [])]
+
+
+def _several(languages: Sequence[str], last: str = "and") -> str:
+    """Returns the names of languages in a sentence, with their codes: the first ones of many, and how many more."""
+    names = [LanguageFunnel(each, {}, 0).title for each in languages]
+    if len(names) > _MOST_NAMED:
+        names = [*names[: _MOST_NAMED - 1], f"{len(names) - _MOST_NAMED + 1} other languages"]
+    return f"{', '.join(names[:-1])} {last} {names[-1]}" if len(names) > 1 else names[0]
 
 
 def _all_dropped(rows: Sequence[FunnelRow]) -> str:

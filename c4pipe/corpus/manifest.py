@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, TypeVar
 from c4pipe.corpus.layout import MAX_SHARDS, Layout
 from c4pipe.corpus.writer import FORMATS, shard_files
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.filters.language import DROPPED_LANGUAGE, LANGUAGE
+from c4pipe.filters.language import LANGUAGE
 from c4pipe.io.json_files import Digest, FileName, check_sum, choice, parse_json, shown, text, unchanged, whole
 from c4pipe.io.paths import read_file
 from c4pipe.io.versions import versions
@@ -290,10 +290,8 @@ def _month(name: str) -> str:
 
 
 def _is_count(name: str) -> bool:
-    """Tells whether a name is a counter of pages, lines and so on; not control totals, nor the counters of
-    `report.json`.
-    """
-    return "." in name and not name.startswith((TOTALS_PREFIX, DROPPED_LANGUAGE))
+    """Tells whether a name is a counter of pages, lines and so on; not control totals."""
+    return "." in name and not name.startswith(TOTALS_PREFIX)
 
 
 _SUMS = {

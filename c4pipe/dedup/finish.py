@@ -25,7 +25,7 @@ from c4pipe.dedup.shuffle import CHANGES, KNOWN_PAGES, KNOWN_URLS, MARKS, PAGES,
 from c4pipe.dedup.step import DedupPlan, DedupStep, Made, Received, RowStep, rows_of
 from c4pipe.filters.corpus_rules import KNOWN_FACTS, KNOWN_NEAR, KNOWN_URL, NearDuplicate, RepeatedSpan, StaleCapture
 from c4pipe.filters.duplicates import Rows
-from c4pipe.filters.language import DROPPED_LANGUAGE, UNKNOWN, Language
+from c4pipe.filters.language import UNKNOWN, language_counter
 from c4pipe.filters.lists import Lists, find_lists
 from c4pipe.filters.page_size import FewSentencesLeft
 from c4pipe.filters.rule import PageRule
@@ -50,6 +50,9 @@ class PageFinisher:
         self._evaluator = RecipeEvaluator(recipe, lists)
         self._span = recipe.find(RepeatedSpan)
         self.text_rules = {each.name for each in recipe.final if isinstance(each, PageRule) and not each.looks_at_url}
+        behind = [each for each in self._evaluator.operations if each.knows_language]
+        self._knows_language = any(each.stage != "final" for each in behind)
+        self._behind_language = {each.name for each in behind}
         # A listed word is inside of a line. If no line of a page has a listed word, the lines that are left have none.
         self._knows_listed_words = judged and self._span is not None and self._span.unit == "line"
 
@@ -116,13 +119,23 @@ class PageFinisher:
             is_of_rule = rules == rule
             of_rule = facts.filter(pa.array(is_of_rule))
             counts[f"units.dropped.{rule}"] += pc.sum(of_rule["units_left"]).as_py()
-            if rule == Language.name:
-                for language, pages_of_it in _counts(of_rule["language"].fill_null(UNKNOWN)).items():
-                    counts[f"{DROPPED_LANGUAGE}{language}"] += pages_of_it
+            self.count_languages(rule, of_rule["language"], counts)
             if shown is not None:
                 self._show(rule, rule, pages, rows[is_of_rule], shown)
         if dropped:
             dropped.add_finished(pages.take(pa.array(rows)))
+
+    def count_languages(self, rule: str, languages: pa.ChunkedArray, counts: Counter[str]) -> None:
+        """Adds pages that a rule drops to the counters of their languages, if their language is known to the recipe.
+
+        Args:
+            rule: the rule of the stage `corpus` or `final`.
+            languages: of the pages.
+            counts: the counters.
+        """
+        if self._knows_language or rule in self._behind_language:
+            for language, number in _counts(languages.fill_null(UNKNOWN)).items():
+                counts[language_counter(language, rule)] += number
 
     def _show(self, rule: str, label: str, pages: pa.Table, rows: npt.NDArray[np.int64], shown: SmallestKeys) -> None:
         """Keeps pages that a rule of the stage `final` dropped, or only just kept, as examples under a label."""
@@ -342,17 +355,14 @@ class FinishPages(DedupStep):
     ) -> Iterator[pa.Table]:
         """Yields the finished pages of a work file; `passed` has the rows that are passed over, by the reason."""
         with self._finisher.audit(self._plan.keep_dropped, path.name.removesuffix(".parquet")) as dropped:
-            numbers = {NearDuplicate.name: len(passed[NearDuplicate.name])}
-            for fact in KNOWN_FACTS:
-                if len(passed[fact]):  # job 1 has dropped some of these pages
-                    numbers[fact] = sum(map(len, read_stale(path, ["page_key"], passed[fact])))
-            for reason, number in numbers.items():
-                if number:
-                    group.counts[f"pages.dropped.{reason}"] += number
-                    group.counts[f"pages.dropped.{StaleCapture.name}"] -= number  # all are counted as stale below
+            group.counts[f"pages.dropped.{StaleCapture.name}"] += 0
+            for reason, numbers in passed.items():  # job 1 has dropped some of these pages
+                for pages in read_stale(path, ["page_key", "language"], numbers) if len(numbers) else ():
+                    if len(pages):
+                        group.counts[f"pages.dropped.{reason}"] += len(pages)
+                        self._finisher.count_languages(reason, pages["language"], group.counts)
             columns, rows = [*page_columns(self._plan.rules), "span_hashes"], np.concatenate([*passed.values()])
             for pages, passed_over in read_kept(path, columns, rows, _ROWS_AT_ONCE):
-                group.counts[f"pages.dropped.{StaleCapture.name}"] += passed_over
                 finished = group.finish(pages, file, dropped, shown)
                 yield finished
                 self._tally("pages", passed_over + len(pages))

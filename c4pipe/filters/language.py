@@ -6,7 +6,7 @@
 import random
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.util import find_spec
@@ -70,6 +70,18 @@ _SAME = (("he", "iw"), ("jv", "jw"), ("no", "nb", "nn"), ("tl", "fil"), ("zh-cn"
 
 LANGUAGE = "[A-Za-z][A-Za-z0-9_-]{0,31}"
 """The code of a language as a regular expression: it is the name of a folder, too."""
+
+
+def language_name(code: str) -> str:
+    """Returns the English name of a language, `Thai` for `th` or `tha_Thai`; the code where no name is known."""
+    base = re.split("[-_]", code)[0]
+    return _names().get(code) or _names().get(OLD_CODES.get(base, base), code)
+
+
+@cache
+def _names() -> dict[str, str]:
+    lines = Path(__file__).with_name("language_names.tsv").read_text(encoding="utf-8").splitlines()
+    return {code: name for code, _, name in (line.partition("\t") for line in lines)}
 
 
 class Guess(NamedTuple):
@@ -311,5 +323,23 @@ class Language(PageRule):
         return f"{guess}; wanted: {wanted}, with at least {self.min_probability}"
 
 
-DROPPED_LANGUAGE = "language.dropped."
-"""The prefix of counters of the pages that the rule `language` drops, by the guessed language; for `report.json`."""
+LANGUAGES = "languages."
+"""The prefix of the counters of `language_counter`."""
+
+
+def language_counter(language: str, rule: str) -> str:
+    """Returns the counter of the pages, detected as a language, that a rule drops: `languages.de.bad_words`.
+
+    Only drops by the first rule `language` and by the rules behind it have such counters.
+    """
+    return f"{LANGUAGES}{language}.{rule}"
+
+
+def drops_by_language(counts: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Returns the numbers of the counters of `language_counter`, by language and rule."""
+    found: dict[str, dict[str, int]] = {}
+    for name, number in counts.items():
+        if name.startswith(LANGUAGES):
+            language, _, rule = name.removeprefix(LANGUAGES).partition(".")
+            found.setdefault(language, {})[rule] = number
+    return found

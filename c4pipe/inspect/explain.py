@@ -311,7 +311,7 @@ class _WorkExplainer:
                 f"the corpus {corpus.path} contains pages of {missing[0]} too, but {folders[0]} has no work file of "
                 "it: give all work folders of the corpus with --work"
             )
-        headers = list(read_headers(work_files).values())
+        headers = [replace(header, counts={}) for header in read_headers(work_files)]
         self._header, self._names = headers[0], [header.source for header in headers]
         values = dict.fromkeys((each.source, each.source_bytes, each.ends_sha256) for each in headers)
         inputs = [{"name": name, "bytes": size, "ends_sha256": ends} for name, size, ends in values]

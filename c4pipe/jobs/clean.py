@@ -26,7 +26,7 @@ from c4pipe.io.lock import has_locks, only_run
 from c4pipe.io.paths import StoragePath, check_inner, list_names, storage_path
 from c4pipe.io.streams import InputOpener, digest_ends
 from c4pipe.jobs.import_text import find_text
-from c4pipe.jobs.logs import LOG, key_values, log_cost
+from c4pipe.jobs.logs import LOG, count_values, key_values, log_cost
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions, check_input_kind
 from c4pipe.jobs.parts import count_lines, divide
 from c4pipe.recipes.choose import ListedRecipe, choose_recipe
@@ -279,7 +279,7 @@ def finish(plan: CleanPlan, progress: Progress) -> dict[str, int]:
     """Checks that all files are cleaned, finishes the annotated folder, and returns the counts over all files."""
     counts = _verify(plan, progress)
     _finish_annotation(plan)
-    LOG.info("clean: %s", key_values(counts))
+    LOG.info("clean: %s", count_values(counts))
     return counts
 
 

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +28,7 @@ from c4pipe.dedup.step import DedupPlan
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
+from c4pipe.filters.language import LANGUAGES
 from c4pipe.filters.lists import find_lists
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.lock import only_run
@@ -35,7 +36,7 @@ from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import suggestion
 from c4pipe.jobs.clean import note_unaudited
 from c4pipe.jobs.index import write_index
-from c4pipe.jobs.logs import LOG, key_values, log_cost
+from c4pipe.jobs.logs import LOG, count_values, key_values, log_cost
 from c4pipe.jobs.options import BuildOptions, DedupOptions, ImportOptions
 from c4pipe.recipes.choose import check_installed
 from c4pipe.recipes.recipe import Recipe
@@ -60,6 +61,7 @@ class CorpusPlan:
         missing: the input files that job 1 recorded as missing.
         dropped: which dropped pages are kept, and where; None to keep none.
         known: the indexes of the known corpora.
+        languages: the counters of job 1 by language and rule, over all work files; the headers here have none of them.
     """
 
     options: DedupOptions | BuildOptions | ImportOptions
@@ -69,6 +71,7 @@ class CorpusPlan:
     missing: tuple[Missing, ...] = ()
     dropped: KeepDropped | None = None
     known: tuple[Known, ...] = ()
+    languages: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def recipe(self) -> Recipe:
@@ -95,7 +98,9 @@ class CorpusPlan:
     @cached_property
     def clean_counts(self) -> dict[str, int]:
         """The counters of job 1, over all work files, that the manifest has."""
-        counts: dict[str, int] = control_totals.add_reports(header.counts for header in self.headers)
+        counts: dict[str, int] = control_totals.add_reports(
+            [*(header.counts for header in self.headers), self.languages]
+        )
         counts.pop("pages.cleaned", None)
         return counts
 
@@ -156,7 +161,8 @@ def plan_dedup(
     if inputs is None:
         for folder in options.work_folders:
             check_complete(folder)
-    headers = tuple(read_headers(files).values())
+    languages = Counter[str]()  # a header can have thousands, and a crawl has 72,000 headers in memory
+    headers = tuple(_without_languages(header, languages) for header in read_headers(files))
     shown = examples.choose_files(map(str, files.values()))
     examples.gather_examples([storage_path(path) for path in shown])  # a damaged file is an error now, not at the end
     recipe = headers[0].recipe
@@ -168,7 +174,14 @@ def plan_dedup(
     missing = work_folder.missing_files(options.work_folders)
     known = tuple(each for each in missing if inputs is None or each["name"] in inputs)
     corpora = find_known(options.known_corpora, recipe)
-    return CorpusPlan(options, files, headers, layout, known, dropped, corpora)
+    return CorpusPlan(options, files, headers, layout, known, dropped, corpora, languages)
+
+
+def _without_languages(header: WorkHeader, languages: Counter[str]) -> WorkHeader:
+    """Returns a header without its counters by language, and adds these to `languages`."""
+    by_language = {name: number for name, number in header.counts.items() if name.startswith(LANGUAGES)}
+    languages.update(by_language)
+    return replace(header, counts={name: n for name, n in header.counts.items() if name not in by_language})
 
 
 def corpus_identity(
@@ -269,7 +282,7 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None, 
                 log_cost("dedup", cpu_seconds() - before, manifest["counts"].get("bytes.read", 0))
         elif not manifest["missing"]:
             progress.note_complete(plan.options.folder)
-        LOG.info("dedup: %s", key_values(manifest["counts"]))
+        LOG.info("dedup: %s", count_values(manifest["counts"]))
         if warning := empty_warning(plan.recipe, manifest["counts"]):
             LOG.warning(warning)
     if plan.options.index:

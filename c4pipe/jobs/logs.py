@@ -11,6 +11,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from c4pipe.errors import JobWritten, UsageError, hide_secrets
+from c4pipe.filters.language import LANGUAGES
 from c4pipe.io.words import error_reason, format_cost, visible
 
 LOG = logging.getLogger("c4pipe")
@@ -100,6 +101,11 @@ class _SafeFormatter(logging.Formatter):
 def key_values(values: Mapping[str, object]) -> str:
     """Returns values as one line: `name=value other=value`."""
     return " ".join(f"{name}={value}" for name, value in values.items())
+
+
+def count_values(counts: Mapping[str, int]) -> str:
+    """Returns the counters of a job as one line, without those by language: there can be thousands."""
+    return key_values({name: number for name, number in counts.items() if not name.startswith(LANGUAGES)})
 
 
 def log_cost(job: str, seconds: float, text_bytes: int) -> None:

@@ -24,6 +24,7 @@ from c4pipe.dedup.publishers import publisher
 from c4pipe.dedup.removals import MOVED_SPANS
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.hashes import U64, normalise_url, url_key
+from c4pipe.filters.language import language_counter
 from c4pipe.filters.lists import has_key, sorted_keys
 from c4pipe.filters.robots import opt_out_entry
 from c4pipe.filters.url_rules import find_opt_out
@@ -329,7 +330,8 @@ def _manifest_without(
         for name in names if part["pages"] else ():
             counts[name] -= part["pages"]
         counts["bytes.kept"] -= part["bytes"]
-        counts[COUNT] = counts.get(COUNT, 0) + part["pages"]
+        for name in (COUNT, language_counter(language, manifest_file.TAKEDOWN)) if part["pages"] else (COUNT,):
+            counts[name] = counts.get(name, 0) + part["pages"]
     values = {
         **{name: value for name, value in before.items() if name != "sha256"},
         **identity,

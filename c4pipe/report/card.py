@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from c4pipe.corpus.funnel import empty_warning, funnel_rows
+from c4pipe.corpus.funnel import empty_reasons, empty_warning, funnel_rows, language_funnels, percent
 from c4pipe.corpus.manifest import OTHER_NAMES, ListedShard, Manifest, sum_inputs
 from c4pipe.corpus.writer import FORMATS, PROBABILITY, shard_schema
-from c4pipe.filters.language import OLD_CODES, UNKNOWN, two_letter_code
+from c4pipe.filters.language import OLD_CODES, UNKNOWN, drops_by_language, two_letter_code
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.card_limits import limits
 from c4pipe.report.data import OptOuts
@@ -95,7 +95,8 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
         extraction=describe_extraction(recipe.extraction) if recipe.extraction else "",
         rules=[(rule.name, recipe.sentence(rule), rule.source) for _, rule in recipe.rules()],
         funnel=funnel_rows(recipe, counts),
-        stored=dict(sorted(stored.items())),
+        stored=list(_language_rows(recipe, counts, stored)),
+        empty=empty_reasons(recipe, counts),
         inputs=inputs,
         parts=manifest.get("parts", ()),
         formats=manifest["formats"],
@@ -120,6 +121,32 @@ def _stored(shards: Sequence[ListedShard], extension: str) -> dict[tuple[str, st
             language, _, name = shard["path"].partition("/")
             stored[language, name.split("-")[1]].update(pages=shard["rows"], files=1, bytes=shard["bytes"])
     return stored
+
+
+def _language_rows(
+    recipe: Recipe, counts: Mapping[str, int], stored: Mapping[tuple[str, str], Counter[str]]
+) -> Iterator[tuple[str, ...]]:
+    """Yields the cells of each language that has pages or lost pages, and those of all others together."""
+    others, size = 0, Counter[str]()
+    for each in language_funnels(recipe, counts):
+        files = sum((stored.get((each.language, split), Counter[str]()) for split in _SPLITS), Counter[str]())
+        if not each.detected:
+            others, size = others + 1, size + files
+            continue
+        rule, number = each.most or ("", 0)
+        validation = stored.get((each.language, "validation"), _NONE).get("pages", 0)
+        yield (
+            each.title,
+            f"{each.kept:,}",
+            percent(each.kept, counts.get("pages.kept", 0)),
+            f"{validation:,}",
+            f"{each.detected:,}" if drops_by_language(counts) else "-",
+            f"{rule}, {percent(number, each.detected)} %" if rule else "-",
+            f"{files['files']:,}",
+            f"{files['bytes']:,}",
+        )
+    if others:
+        yield f"{others:,} more", "0", "0.0", "0", "0", "-", f"{size['files']:,}", f"{size['bytes']:,}"
 
 
 def _title(recipe: Recipe, languages: Sequence[str]) -> str:

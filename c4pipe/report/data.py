@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypedDict, cast
 
 from c4pipe.clean import examples
 from c4pipe.errors import UsageError
-from c4pipe.filters.language import DROPPED_LANGUAGE
+from c4pipe.filters.language import Language, drops_by_language
 from c4pipe.io.json_files import Digest, check_equal, choice, read_json, unchanged, whole
 from c4pipe.io.paths import StoragePath
 from c4pipe.report.profile import Profile, add_profiles, check_profile, largest_domains
@@ -147,10 +147,8 @@ def make_dedup_data(
 def _dropped_languages(*counts: Mapping[str, Any]) -> dict[str, int]:
     total = Counter[str]()
     for each in counts:
-        total.update(
-            {name.removeprefix(DROPPED_LANGUAGE): n for name, n in each.items() if name.startswith(DROPPED_LANGUAGE)}
-        )
-    return _by_number(total)
+        total.update({code: rules.get(Language.name, 0) for code, rules in drops_by_language(each).items()})
+    return _by_number(+total)
 
 
 def _by_number(total: Mapping[str, int]) -> dict[str, int]:

@@ -1,17 +1,31 @@
-"""The report of a corpus: one page in HTML, without scripts, that loads nothing from elsewhere, and its sections."""
+"""The report of a corpus: one page in HTML that loads nothing from elsewhere, and its sections.
+
+Its only script sorts the table of languages. Without scripts, the page shows the same.
+"""
 
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 from c4pipe.clean.examples import PASSED
-from c4pipe.corpus.funnel import FunnelRow, empty_languages, empty_warning, funnel_rows, percent, unit_name
+from c4pipe.corpus.funnel import (
+    FunnelRow,
+    LanguageFunnel,
+    empty_languages,
+    empty_reasons,
+    empty_warning,
+    funnel_rows,
+    language_funnels,
+    percent,
+    unit_name,
+)
 from c4pipe.corpus.manifest import Input, Manifest, sum_inputs
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, StaleCapture
-from c4pipe.filters.language import UNKNOWN, Language
+from c4pipe.filters.language import UNKNOWN, Language, drops_by_language, language_name
 from c4pipe.io.words import URL_SIZE, format_size, short, visible
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.data import TOGETHER, OptOuts, ReportData
@@ -21,6 +35,8 @@ from c4pipe.report.rendering import (
     Block,
     Columns,
     Examples,
+    LanguageRow,
+    LanguageTable,
     Lines,
     Paragraph,
     Row,
@@ -31,6 +47,7 @@ from c4pipe.report.rendering import (
     render,
     share_bar,
     share_table,
+    sort_script_digest,
 )
 from c4pipe.wet.damage import DAMAGE
 from c4pipe.wet.extraction import describe_extraction
@@ -42,6 +59,9 @@ NAME = "report.html"
 _DOMAINS, _MONTHS, _MISSING, _LANGUAGES, _PAGES, _INPUTS_SIZE = 30, 60, 20, 110, 30, 300_000
 _WORDING_SIZE = 600  # characters of a recipe's description, and of a rule's
 _NAME_SIZE = 40  # characters of a language's code
+_LANGUAGE_ROWS = 2000
+_RULE_HEAD = "rule that took most"
+_LANGUAGE_HEADS = ("pages", "% of pages"), ("detected", "dropped", _RULE_HEAD, "% of detected")
 _SHARES = {"5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95}
 _COUNTERS = {
     "pages.dropped": "pages dropped",
@@ -63,6 +83,11 @@ class _Report:
     tokens: Mapping[str, Mapping[str, Mapping[str, int]]]
     opt_outs: OptOuts | None
     recipe: Recipe
+
+    @cached_property
+    def drops(self) -> Mapping[str, Mapping[str, int]]:
+        """The dropped pages by language and rule; empty for a corpus of an earlier version, which has no such count."""
+        return drops_by_language(self.manifest["counts"])
 
     @property
     def profile(self) -> Profile:
@@ -96,6 +121,7 @@ def render_report(
         description=short(recipe.description, _WORDING_SIZE),
         facts=_facts(report),
         sections=_sections(report),
+        **({"script": sort_script_digest()} if len(recipe.languages) > 1 else {}),
     )
 
 
@@ -399,27 +425,94 @@ def _explain_command(url: str) -> str:
     return f"c4pipe explain . --url {shlex.quote(url)}"
 
 
-def _languages(report: _Report) -> Iterator[Table]:
-    """Yields the pages of the corpus by language."""
-    by_language: dict[str, Counter[str]] = {}
-    for name, pages in report.profile["pages"].items():
-        language, _, split = name.partition("/")
-        by_language.setdefault(language, Counter())[split] += pages
-    by_language |= {language: Counter() for language in empty_languages(report.recipe, by_language)}
-    largest_first = sorted(by_language.items(), key=lambda item: (-item[1].total(), item[0]))[:_LANGUAGES]
-    if not largest_first:
+def _languages(report: _Report) -> Iterator[Block]:
+    """Yields the table of languages, and why languages have no page."""
+    counts, recipe = report.manifest["counts"], report.recipe
+    funnels = language_funnels(recipe, counts)
+    wanted = empty_languages(recipe, ())
+    shown = [each for each in funnels if each.detected or each.language in wanted][:_LANGUAGE_ROWS]
+    if not shown:
         return
-    kept = report.count("pages.kept")
-    rows = [
-        Row(
-            language,
-            (f"{splits.total():,}", percent(splits.total(), kept), f"{splits['validation']:,}"),
-            share_bar(splits.total(), kept),
-        )
-        for language, splits in largest_first
-    ]
-    caption = "Pages of the corpus by language, and how many of them are in the validation split"
-    yield Table(caption, ("language", "pages", "%", "validation"), rows, chart="share")
+    rows = [_language_row(report, each, number < _LANGUAGES) for number, each in enumerate(shown)]
+    sorts = "A click on a head sorts the table. " if len(recipe.languages) > 1 else ""
+    opens = (
+        "A click on a language shows which rules took its pages. Detected are the pages that the detector took for the "
+        "language; it never looked at the pages that were dropped before."
+    )
+    if words := sorts + (opens if report.drops else ""):
+        yield Paragraph(words)
+    heads = "language", *_LANGUAGE_HEADS[0], *(_LANGUAGE_HEADS[1] if report.drops else ()), "text"
+    heads = (*heads, *(["tokens"] if report.tokens else ()))
+    yield LanguageTable(
+        "Pages of the corpus by language", heads, ("language", _RULE_HEAD), rows, list(_language_ends(report))
+    )
+    if len(shown) < sum(1 for each in funnels if each.detected):
+        yield Paragraph(f"These are the {len(shown):,} languages with most pages; manifest.json has the others.")
+    if reasons := empty_reasons(recipe, counts):
+        yield TextTable("Languages without a page", ("language", "why"), reasons[-_LANGUAGE_ROWS:])
+
+
+def _language_row(report: _Report, funnel: LanguageFunnel, has_funnel: bool) -> LanguageRow:
+    """Returns the row of a language, and with it the table that its name opens, if some of its pages were dropped."""
+    name = language_name(funnel.language)
+    size = report.profile["language_bytes"].get(funnel.language, 0)
+    tokens = sum(each["tokens"] for each in report.tokens.get(funnel.language, {}).values())
+    chart = _language_chart(report, funnel) if has_funnel and funnel.most else None
+    return LanguageRow(name, funnel.language, _language_cells(report, funnel, size, tokens), chart)
+
+
+def _language_cells(
+    report: _Report, funnel: LanguageFunnel, size: int, tokens: int
+) -> tuple[tuple[str, float | None], ...]:
+    kept, dropped = report.count("pages.kept"), funnel.detected - funnel.kept
+    rule, most = funnel.most or ("", 0)
+    of_drops: tuple[tuple[str, float | None], ...] = (
+        (f"{funnel.detected:,}", funnel.detected),
+        (f"{dropped:,}", dropped),
+        (rule, None),
+        (percent(most, funnel.detected), most / funnel.detected if funnel.detected else 0),
+    )
+    return (
+        (f"{funnel.kept:,}", funnel.kept),
+        (percent(funnel.kept, kept), funnel.kept),
+        *(of_drops if report.drops else ()),
+        (format_size(size), size),
+        *([(f"{tokens:,}", tokens)] if report.tokens else ()),
+    )
+
+
+def _language_chart(report: _Report, funnel: LanguageFunnel) -> Table:
+    """Returns the funnel of one language: the pages that are left after each rule."""
+    whole = left = funnel.detected
+    rows, notes = [FunnelRow("pages", "read", "detected", whole, whole)], {}
+    for rule, number in funnel.dropped.items():
+        left -= number
+        rows.append(FunnelRow("pages", "dropped", rule, number, whole))
+        notes[rule] = f"{left:,} left", ""
+    rows.append(FunnelRow("pages", "kept", "kept", funnel.kept, whole))
+    validation = report.profile["pages"].get(f"{funnel.language}/validation", 0)
+    notes["kept"] = f"{validation:,} of these in validation", ""
+    return funnel_chart(funnel.title, "pages", rows, notes)
+
+
+def _language_ends(report: _Report) -> Iterator[LanguageRow]:
+    """Yields the rows behind the languages: pages in other languages and in none, and all pages together."""
+    counts, wanted = report.manifest["counts"], report.recipe.languages
+    prefix = "pages.dropped."
+    dropped = Counter({name.removeprefix(prefix): n for name, n in counts.items() if name.startswith(prefix)})
+    others, known = Counter[str](), Counter[str]()
+    for language, rules in report.drops.items():
+        known.update(rules)
+        if language not in wanted:
+            others.update(rules)
+    parts = {"other languages": others, "dropped before the language was known": dropped - known}
+    for name, rules in parts.items() if report.drops else ():
+        if rules.total():
+            yield LanguageRow(name, "", _language_cells(report, LanguageFunnel("", rules, 0), 0, 0))
+    together = LanguageFunnel("", dropped, report.count("pages.kept"))
+    tokens = sum(each["tokens"] for splits in report.tokens.values() for each in splits.values())
+    cells = _language_cells(report, together, report.count("bytes.kept"), tokens)
+    yield LanguageRow("together", "", cells, total=True)
 
 
 def _lengths(report: _Report) -> Iterator[Block]:

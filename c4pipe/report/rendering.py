@@ -4,6 +4,8 @@ A section has paragraphs, tables and examples; templates/blocks.html renders eac
 text: Jinja2 escapes them when the page is rendered.
 """
 
+import base64
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -74,6 +76,45 @@ class Table:
 
 
 @dataclass(frozen=True)
+class LanguageRow:
+    """A row of a table of languages.
+
+    Attributes:
+        name: of the language.
+        code: of the language.
+        cells: the texts of the other columns, each with the number that it is sorted by; None for a text.
+        funnel: the table that the name opens; None for no table.
+        total: whether the row is a total, in bold letters.
+    """
+
+    name: str
+    code: str
+    cells: tuple[tuple[str, float | None], ...]
+    funnel: Table | None = None
+    total: bool = False
+
+
+@dataclass(frozen=True)
+class LanguageTable:
+    """A table of languages, which `templates/sort.js` sorts by the head that is clicked.
+
+    Attributes:
+        caption: of the table.
+        heads: of the columns.
+        text_heads: those of columns of texts.
+        rows: of the languages, sorted by the second column.
+        ends: rows that stay at the end.
+    """
+
+    macro: ClassVar = "language_table"
+    caption: str
+    heads: tuple[str, ...]
+    text_heads: tuple[str, ...]
+    rows: Sequence[LanguageRow]
+    ends: Sequence[LanguageRow]
+
+
+@dataclass(frozen=True)
 class HeatMap:
     """A square table of whole numbers from 0 to 100, whose cells are the darker the larger the number is.
 
@@ -137,7 +178,7 @@ class Examples:
     pages: Sequence[Mapping[str, Any]]
 
 
-Block = Paragraph | Table | HeatMap | TextTable | Columns | Examples | Lines
+Block = Paragraph | Table | LanguageTable | HeatMap | TextTable | Columns | Examples | Lines
 
 
 @dataclass(frozen=True)
@@ -199,6 +240,14 @@ def render(template: str, **values: Any) -> str:
     the direction of the text, is shown as U+FFFD. In one that ends in `.md` the filters `md` and `quoted` do that.
     """
     return _environment().get_template(template).render(**values)
+
+
+def sort_script_digest() -> str:
+    """Returns the digest of `templates/sort.js` in the form of a content security policy: no other script may run."""
+    environment = _environment()
+    assert environment.loader
+    source = environment.loader.get_source(environment, "sort.js")[0]
+    return f"sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}"
 
 
 def compile_templates() -> None:

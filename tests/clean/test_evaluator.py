@@ -11,7 +11,7 @@ from c4pipe.clean.evaluate import Verdict
 from c4pipe.clean.file_cleaner import count_page
 from c4pipe.filters import spans
 from c4pipe.filters.checked_page import CheckedPage, RuleTools
-from c4pipe.filters.language import DROPPED_LANGUAGE
+from c4pipe.filters.language import LANGUAGES
 from c4pipe.filters.lines import NoTerminalPunctuation
 from c4pipe.filters.listed_words import BadWords
 from c4pipe.filters.lists import Lists
@@ -91,7 +91,7 @@ def test_funnel_adds_up(recipe: Recipe, sample_lists: Lists, pages: list[Page]) 
     def total(start: str) -> int:
         return sum(number for name, number in counts.items() if name.startswith(start))
 
-    of_rules = {name for name in counts if name.count(".") == 2 and not name.startswith(DROPPED_LANGUAGE)}
+    of_rules = {name for name in counts if name.count(".") == 2 and not name.startswith(LANGUAGES)}
     assert {name.rpartition(".")[2] for name in of_rules} <= RULES.keys()
     assert counts["pages.read"] == len(pages) == total("pages.dropped.") + counts["pages.cleaned"]
     assert counts["lines.read"] == total("lines.dropped.") + counts["lines.left"]

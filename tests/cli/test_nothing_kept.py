@@ -3,6 +3,7 @@ A wanted language without a page is named, too.
 """
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -114,7 +115,8 @@ def test_lines_that_fell_before_the_sentences_were_counted(tmp_path: Path, capsy
     )
     assert main.main([*command, "--languages", "zh-cn,ja", "--output", str(tmp_path / "zh")]) == 0
     assert capsys.readouterr().err == (
-        "c4pipe: warning: no page was kept in ja; see what the rules ask for with: c4pipe recipes noblocklist\n"
+        "c4pipe: warning: no page was kept in Japanese (ja): no page was detected as it; see what the rules ask "
+        "for with: c4pipe recipes noblocklist\n"
     )
 
 
@@ -123,7 +125,11 @@ def test_a_wanted_language_without_a_page(tmp_path: Path, capsys: pytest.Capture
     command = ["build", *map(str, SAMPLES), "--recipe", "noblocklist", "--languages", "en,sw,zh-cn", "--workers", "1"]
     corpus, log = tmp_path / "c", tmp_path / "log"
     assert main.main([*command, "--output", str(corpus), "--log", str(log)]) == 0
-    sentence = "no page was kept in sw, zh-cn; see what the rules ask for with: c4pipe recipes noblocklist"
+    named = "Swahili (sw) {} Simplified Chinese (zh-cn)"
+    sentence = (
+        f"no page was kept in {named.format('and')}: no page was detected as {named.format('or')}; "
+        "see what the rules ask for with: c4pipe recipes noblocklist"
+    )
     printed, shown = capsys.readouterr()
     assert f"c4pipe: warning: {sentence}\n" in shown
     assert ("WARNING", sentence) in log_records(log)
@@ -133,9 +139,10 @@ def test_a_wanted_language_without_a_page(tmp_path: Path, capsys: pytest.Capture
     ]
     card, report = ((corpus / name).read_text() for name in ("README.md", "report.html"))
     assert f"- Warning: {sentence}." in card
+    assert "| Simplified Chinese" not in card
     assert "| of these in sw | 0 | 0.0 |" in card
     assert f"<p>Warning: {sentence}.</p>" in report
-    assert '<span>zh-cn</span></th><td class="n">0</td>' in report
+    assert re.search('>Simplified Chinese <span class="soft">zh-cn</span></th><td class="n" data-v="0">0</td>', report)
 
 
 NO_JAVA = pytest.mark.skipif(not shutil.which("java"), reason="this machine has no Java, which Spark needs")
@@ -164,5 +171,7 @@ def test_chinese_lines_on_a_runner(runner: list[str], tmp_path: Path, capsys: py
 def test_the_languages_of_a_preset_are_not_missed() -> None:
     counts = {"pages.read": 1, "pages.kept": 1, "pages.kept.fr": 1}
     assert empty_warning(MC4, counts) == ""
-    assert empty_warning(MC4.with_languages(["fr", "sw"]), counts).startswith("no page was kept in sw; see what ")
+    assert empty_warning(MC4.with_languages(["fr", "sw"]), counts).startswith(
+        "no page was kept in Swahili (sw); see what "
+    )
     assert empty_warning(MC4.with_languages(["fr"]), counts) == ""

@@ -118,7 +118,7 @@ def test_copies_that_moved(web_data: Path, tmp_path: Path) -> None:
 def handed_on_again(corpus: Path) -> Made:
     """What the steps make of the pages of a corpus, as rows of its work files."""
     work = storage_path(corpus / "_work")
-    header = next(iter(read_headers(find_work_files([work])).values()))
+    header = next(read_headers(find_work_files([work])))
     rows = {row["page_key"]: row for row in newest_pages(corpus)}
     return handed_on(rows, PageFinisher(header.recipe, find_lists([work], header.lists), judged=True))
 

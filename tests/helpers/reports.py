@@ -92,8 +92,18 @@ def check_funnel(rows: Mapping[str, list[list[str]]], corpus_manifest: Mapping[s
         if name.startswith(("pages.dropped", "lines.")) and name.count(".") == 2:
             assert shown[name.rpartition(".")[2]] == count, name
     assert shown["bytes of text read"] == counts["bytes.read"]
-    languages = {cells[0]: number(cells[1]) for cells in rows["languages"][1:]}
+    kept = [name[11:] for name in counts if name.startswith("pages.kept.")]
+    languages = {cells[0].split()[-1]: number(cells[1]) for cells in language_cells(rows) if number(cells[1])}
+    assert sorted(languages) == sorted(kept)
     assert languages == {name[11:]: n for name, n in counts.items() if name.startswith("pages.kept.")}
+
+
+def language_cells(rows: Mapping[str, list[list[str]]]) -> list[list[str]]:
+    """The rows of the table of languages, without its head, the rows at its end, and the tables behind it."""
+    _, *others = rows["languages"]
+    names = [cells[0] for cells in others]
+    ends = [each for each in ("other languages", "dropped before the language was known", "together") if each in names]
+    return others[: min(map(names.index, ends))]
 
 
 def attacked(data: Mapping[str, Any]) -> Any:

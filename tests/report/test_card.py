@@ -18,10 +18,12 @@ import pytest
 from c4pipe.clean import work_folder
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
+from c4pipe.corpus.funnel import language_funnels
 from c4pipe.corpus.opened import open_corpus
 from c4pipe.corpus.writer import FORMATS, SCHEMA
 from c4pipe.dedup import publishers
 from c4pipe.recipes.presets import C4, RECIPES
+from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.card import NAME, render_card
 from c4pipe.report.card_limits import limits
 from tests.helpers.reports import data_of, manifest_of
@@ -336,12 +338,16 @@ def test_the_numbers_are_the_manifests(corpus_in: Callable[[str], Path]) -> None
     assert sum(dropped.values()) > 10
     assert {rule: -numbers[rule] for rule in dropped} == dropped
     assert numbers["bytes of text kept"] == made["counts"]["bytes.kept"]
-    told = {(language, split): int(pages) for language, split, pages, _, _ in stored}
-    assert told == {
-        (each, split): pages_of(made)[each][split] for each in LANGUAGES for split in ("train", "validation")
-    }
+    told = {row[0].partition("(")[2][:-1]: [int(row[1]), int(row[3])] for row in stored}
+    pages = pages_of(made)
+    assert told == {each: [pages[each].total(), pages[each]["validation"]] for each in LANGUAGES}
+    funnels = {each.title: each for each in language_funnels(Recipe.from_json(made["recipe"]), made["counts"])}
+    for row in stored:
+        of_row = funnels[row[0]]
+        assert int(row[4]) == of_row.detected >= of_row.kept == int(row[1])
+        assert row[5].startswith(of_row.most[0] if of_row.most else "-")
     sizes = sum(each["bytes"] for each in made["shards"] if each["path"].endswith(".parquet"))
-    assert sum(int(row[4].replace(",", "")) for row in stored) == sizes
+    assert sum(int(row[7].replace(",", "")) for row in stored) == sizes
     assert crawled == [["other names", "3"]]
     assert [row[0].strip("`") for row in fields] == SCHEMA.names
     assert text.startswith("---\n")

@@ -1,4 +1,4 @@
-"""The report in a browser: it loads nothing, runs nothing, fits the screen, and everybody can read it."""
+"""The report in a browser: it loads nothing, runs only what sorts languages, fits the screen, and all can read it."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ from c4pipe.inspect.rule_cost_page import render_cost
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.report import html_page
 from tests.helpers.browser import Tab, browser, find_browser
-from tests.helpers.reports import attacked, check_funnel, data_of, manifest_of
+from tests.helpers.reports import attacked, build_samples, check_funnel, data_of, manifest_of
 
 pytestmark = pytest.mark.browser
 
@@ -36,7 +36,8 @@ def opened(tab: Tab, corpus: Path) -> Tab:
 
 
 CELLS = """Object.fromEntries([...document.querySelectorAll('section')].map(section => [section.id,
-    [...section.querySelectorAll('tr')].map(row => [...row.cells].map(cell => cell.firstChild?.textContent ?? ''))]))"""
+    [...section.querySelectorAll('tr')].map(row => [...row.cells].map(
+        cell => (cell.closest('.languages') ? cell : cell.firstChild)?.textContent ?? ''))]))"""
 
 
 def test_a_browser_shows_it_and_asks_for_nothing_else(opened: Tab, corpus: Path) -> None:
@@ -81,6 +82,66 @@ def test_nothing_is_wider_than_the_screen(opened: Tab, width: int) -> None:
     opened.show(width)
     opened.tell("document.querySelectorAll('details').forEach(each => each.open = true)")
     assert opened.tell("document.documentElement.scrollWidth") <= width
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("many") / "corpus"
+    build_samples(folder, "--workers", "1", "--recipe", "noblocklist", "--languages", "de,en,fr,ro,sw")
+    return folder / html_page.NAME
+
+
+COLUMN = "[...document.querySelector('table.languages').tBodies[0].rows].map(row => row.cells[%d].textContent)"
+SORTED = (
+    "[...document.querySelectorAll('table.languages thead [aria-sort]')].map(each => [each.cellIndex, each.ariaSort])"
+)
+
+
+def test_the_languages_are_sorted_by_click_and_by_key(tab: Tab, many: Path) -> None:
+    tab.show(1280)
+    tab.open(many)
+    assert (len(tab.requests), tab.errors) == (1, [])
+    sizes = [int(each) for each in tab.tell(COLUMN % 1)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert tab.tell(SORTED) == [[1, "descending"]]
+    tab.tell("document.querySelectorAll('table.languages thead button')[0].click()")
+    names = tab.tell(COLUMN % 0)
+    assert names == sorted(names)
+    tab.tell("document.querySelectorAll('table.languages thead button')[1].focus()")
+    tab.press("Enter", 13, "\r")
+    assert [int(each) for each in tab.tell(COLUMN % 1)] == sizes
+    tab.press("Enter", 13, "\r")
+    assert [int(each) for each in tab.tell(COLUMN % 1)] == sizes[::-1]
+    assert tab.tell(SORTED) == [[1, "ascending"]]
+    ends = "[...document.querySelector('table.languages').tFoot.rows].at(-1).cells[0].textContent"
+    assert tab.tell(ends) == "together"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_funnel_of_a_language_opens(tab: Tab, many: Path, axe: str, width: int, dark: bool) -> None:
+    tab.show(width, dark=dark)
+    tab.open(many)
+    is_open = "document.querySelector('#language-en').matches(':popover-open')"
+    assert tab.tell(is_open) is False
+    tab.tell("document.querySelector('[popovertarget=language-en]').focus()")
+    tab.press("Enter", 13, "\r")
+    assert tab.tell(is_open) is True
+    assert tab.tell("document.querySelector('#language-en').getBoundingClientRect().right") <= width
+    assert tab.tell("document.documentElement.scrollWidth") <= width
+    tab.tell(axe + ";undefined")
+    found = tab.tell("axe.run().then(found => found.violations.map(each => [each.id, each.nodes[0].html]))")
+    assert found == []
+    tab.press("Escape", 27)
+    assert tab.tell(is_open) is False
+
+
+def test_no_other_script_runs_beside_that_which_sorts(tab: Tab, many: Path, tmp_path: Path) -> None:
+    text = many.read_text().replace("<main>", "<main><script>window.ran = 1</script>")
+    (tmp_path / "worse.html").write_text(text)
+    tab.open(tmp_path / "worse.html")
+    assert tab.tell("window.ran") is None
+    assert tab.tell("document.querySelectorAll('table.languages thead button').length") > 5
 
 
 def test_what_is_printed_has_the_examples(opened: Tab) -> None:
