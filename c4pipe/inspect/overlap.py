@@ -88,7 +88,7 @@ class Match:
         shared: how many n-grams of the example the page has; n-grams on too many pages do not count.
         total: how many n-grams the example has.
         share: `shared` as a share of `total`.
-        text: the longest text that they share, as `ngram_words` writes words.
+        text: the longest part of the example of which the page has each n-gram, as `ngram_words` writes words.
     """
 
     url: str
