@@ -99,6 +99,7 @@ def test_pages_by_example() -> None:
         "bytes.kept": len("Ça. Là.".encode()) + len("A.\nE. F."),
         "pages.edited.repeated_span": 2,
         "pages.dropped.few_sentences_left": 1,
+        "languages.en.few_sentences_left": 1,
         "units.newest": 6 + 5 + 2,
         "units.dropped.repeated_span": 3 + 4,
         "units.dropped.few_sentences_left": 1,

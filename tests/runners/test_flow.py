@@ -121,7 +121,7 @@ def test_processor_time_of_workers_is_counted(count: int) -> None:
     before = cpu_seconds()
     with LocalFlow(count) as flow:
         flow.map("Count", flow.create("Numbers", range(4)), Count())
-    assert 0.8 <= cpu_seconds() - before < 3
+    assert 0.8 <= cpu_seconds() - before < 6  # the processes import first, which takes seconds on a slow machine
 
 
 class Meet(Step):
