@@ -209,7 +209,8 @@ def _clean_slice(
 ) -> _Slice:
     """Cleans the slice at a place between 0 and 1 of a file; its head, if no gzip member begins in that slice.
 
-    The first of all slices is cleaned for WARM_SECONDS before it is measured.
+    The first of all slices is cleaned for WARM_SECONDS before it is measured. A file has as many examples as a slice:
+    of their time, a slice counts its share.
     """
     size = sources.size(file.path) if file.size is None else file.size
     first = int(max(0, (size or 0) - PART) * place)
@@ -223,8 +224,10 @@ def _clean_slice(
                 cleaner.clean(io.BytesIO(part), file.name, target)
             before = time.process_time()
             cleaner.clean(io.BytesIO(part), file.name, target)
+            seconds = time.process_time() - before
             if read_header(target).counts.get("pages.read") or not first:
-                return _Slice(len(part), fetched, time.process_time() - before)
+                seconds -= cleaner.example_seconds * (1 - len(part) / max(size or 0, len(part), 1))
+                return _Slice(len(part), fetched, seconds)
         except NoRecordError:
             if not first:
                 raise
