@@ -27,7 +27,7 @@ from c4pipe import read
 from c4pipe.read.torch import Documents
 
 store, corpus, rank, ranks = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-distributed.init_process_group("gloo", f"file://{store}", timedelta(seconds=60), rank=rank, world_size=ranks)
+distributed.init_process_group("gloo", f"file://{store}", timedelta(minutes=5), rank=rank, world_size=ranks)
 model = DistributedDataParallel(torch.nn.Linear(1, 1))
 found = []
 for how in (None, "drop", "repeat"):
@@ -59,7 +59,11 @@ def test_three_ranks_make_as_many_steps(small_corpus: Path, tmp_path: Path) -> N
         )
         for rank in range(RANKS)
     ]
-    outputs = [process.communicate(timeout=100)[0] for process in started]
+    try:
+        outputs = [process.communicate(timeout=600)[0] for process in started]  # 6 s where the machine has nothing else to do
+    finally:
+        for process in started:
+            process.kill()
     assert [process.returncode for process in started] == [0] * RANKS
     every_url = sorted(urls(read.documents(small_corpus)))
     runs = list(zip(*map(json.loads, outputs), strict=True))  # of each rank, the documents of a pass
