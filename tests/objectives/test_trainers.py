@@ -1,4 +1,4 @@
-"""Packed batches in trainers of PyTorch: the lines of docs/training.md, and the same batches and losses after a restart.
+"""Packed batches in trainers of PyTorch: the lines of docs/training.md, and the same losses after a restart.
 
 They need packages for a current PyTorch: `scripts/torch --current` has them.
 """

@@ -60,7 +60,7 @@ def test_three_ranks_make_as_many_steps(small_corpus: Path, tmp_path: Path) -> N
         for rank in range(RANKS)
     ]
     try:
-        outputs = [process.communicate(timeout=600)[0] for process in started]  # 6 s where the machine has nothing else to do
+        outputs = [process.communicate(timeout=600)[0] for process in started]
     finally:
         for process in started:
             process.kill()
