@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe import read
-from tests.helpers.corpora import urls
 from tests.helpers.pytorch import without_torch
 
 pytestmark = pytest.mark.torch
@@ -35,25 +33,27 @@ for how in (None, "drop", "repeat"):
     loader = DataLoader(pages, batch_size=1, num_workers=2, persistent_workers=True)
     for epoch in range(2):
         pages.set_epoch(epoch)
-        urls = []
+        texts = []
         for batch in loader:
-            urls += batch["url"]
+            texts += batch["text"]
             if how:  # the gradients of all ranks are averaged: a rank without a batch would stop the others
                 model(torch.tensor([[float(len(batch["text"][0]))]])).sum().backward()
         if how:
-            steps = torch.tensor(len(urls))
+            steps = torch.tensor(len(texts))
             distributed.all_reduce(steps)
-            assert steps == ranks * len(urls) == ranks * len(pages)
-        found.append(urls)
+            assert steps == ranks * len(texts)
+        found.append(texts)
 distributed.barrier()
 print(json.dumps(found))
 """
 
 
-def test_three_ranks_make_as_many_steps(small_corpus: Path, tmp_path: Path) -> None:
+def test_three_ranks_make_as_many_steps(tmp_path: Path) -> None:
+    every = sorted(f"document {number}" for number in range(40))
+    (tmp_path / "some.txt").write_text("".join(f"{text}\n" for text in every))
     started = [
         subprocess.Popen(
-            [sys.executable, "-c", RANK, str(tmp_path / "store"), str(small_corpus), str(rank), str(RANKS)],
+            [sys.executable, "-c", RANK, str(tmp_path / "store"), str(tmp_path / "some.txt"), str(rank), str(RANKS)],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -65,14 +65,13 @@ def test_three_ranks_make_as_many_steps(small_corpus: Path, tmp_path: Path) -> N
         for process in started:
             process.kill()
     assert [process.returncode for process in started] == [0] * RANKS
-    every_url = sorted(urls(read.documents(small_corpus)))
-    runs = list(zip(*map(json.loads, outputs), strict=True))  # of each rank, the documents of a pass
-    passes = [[url for rank in run for url in rank] for run in runs]
+    runs = list(zip(*map(json.loads, outputs), strict=True))  # each pass: the documents of each rank
     none, drop, repeat = runs[:2], runs[2:4], runs[4:]
-    assert all(len({len(rank) for rank in run}) > 1 for run in none)  # what equal steps are for
+    assert [[len(rank) for rank in run] for run in none] == [[13, 13, 14]] * 2  # what equal steps are for
     assert all(len({len(rank) for rank in run}) == 1 for run in [*drop, *repeat])
-    assert [sorted(urls) for urls in passes[:2]] == [every_url] * 2
-    assert passes[0] != passes[1]
-    for left in passes[2:4]:
-        assert len(set(left)) == len(left) >= len(every_url) - 2 * RANKS  # at most one of each worker
-    assert all({*given} == {*every_url} for given in passes[4:])
+    together = [[text for rank in run for text in rank] for run in runs]
+    assert [sorted(texts) for texts in together[:2]] == [every] * 2
+    assert together[0] != together[1]
+    for texts in together[2:4]:
+        assert len(set(texts)) == len(texts) >= len(every) - 2 * RANKS  # at most one of each worker
+    assert all({*texts} == {*every} for texts in together[4:])
