@@ -158,6 +158,7 @@ SMALL = {
     "ratios.py": "",
     "peers.py": "--pages 15 --rounds 1 --only decode,build-tfds,build-tfds-2,build-c4,clean-tfds,clean-c4,clean-gopher",
     "training_peers.py": "--pages 15 --pieces 400 --rounds 1 --only c4pipe-spans,c4pipe-masked,c4pipe-read",
+    "parts.py": "--pages 15 --recipes c4",
     "near_peers.py": "--pages 200 --words 30 --rounds 1 --only c4pipe",
     "many_crawls.py": "--files 2 --known 2",
     "many_months.py": "--months 2 --files 1",
