@@ -22,6 +22,8 @@ BUILD = """
   page), and it splits sentences with spaCy by punctuation, its default for English. It skips pages that libmagic does
   not recognise as plain text (about 1 in 100). It writes JSON Lines, not compressed.
 - `clean` writes the pages that passed job 1, before dedup.
+- The pages of tests/data are short, 1.7 kB as stored, so what a page costs besides its text counts for more. With pages
+  of 3.5 kB on an idle AMD EPYC, at commit 4eca41c57a76: `tfds` / `build-tfds` 35.40, `datatrove` / `build-tfds` 59.68.
 """
 
 RECIPES = """
@@ -91,8 +93,8 @@ SECTIONS = {
             "datatrove",
         ),
         goals=(
-            Bound("cpu", "tfds", "build-tfds", "at least", 28),
-            Bound("cpu", "datatrove", "build-tfds", "at least", 60),
+            Bound("cpu", "tfds", "build-tfds", "at least", 20),
+            Bound("cpu", "datatrove", "build-tfds", "at least", 42),
             Bound("cpu", "clean-tfds", "decode", "at most", 4.5),
             Bound("cpu", "clean-c4", "decode", "at most", 4.5),
             Bound("cpu", "build-tfds", "decode", "at most", 6),
@@ -118,7 +120,7 @@ SECTIONS = {
         rounds=5,
         names=tuple(name for ours_and_theirs in OTHERS.items() for name in ours_and_theirs),
         goals=(
-            *(Bound("cpu", other, ours, "at least", 20) for ours, other in OTHERS.items() if other != "dolma-c4"),
+            *(Bound("cpu", other, ours, "at least", 25) for ours, other in OTHERS.items() if other != "dolma-c4"),
             Bound("cpu", "dolma-c4", "clean-dolma-c4"),
         ),
         notes=RECIPES,
