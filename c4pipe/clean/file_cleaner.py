@@ -13,7 +13,7 @@ from c4pipe.clean.annotator import annotation_writer
 from c4pipe.clean.dropped_pages import KeepDropped, dropped_writer
 from c4pipe.clean.evaluate import RecipeEvaluator, Verdict
 from c4pipe.clean.examples import SmallestKeys, write_examples
-from c4pipe.clean.progress import NoteWriter, PositionWriter, SlowLimits, SlowWatch
+from c4pipe.clean.progress import NoteWriter, PositionWriter, SlowLimits, SlowWatch, WatchedFile
 from c4pipe.clean.work_file import KeptPage, WorkWriter, work_schema
 from c4pipe.errors import C4pipeError
 from c4pipe.filters import minhash
@@ -202,7 +202,7 @@ class WetFileCleaner:
             slow_limits: when a page or file counts as slow; None for the defaults.
             annotate: where all pages are written with the decisions of all rules; None for nowhere.
         """
-        self._slow_limits = slow_limits or SlowLimits()
+        self._watch = SlowWatch(slow_limits or SlowLimits())
         self._recipe = recipe
         self._lists = lists
         self._keep_dropped = keep_dropped
@@ -282,13 +282,13 @@ class WetFileCleaner:
         audit = dropped_writer(self._keep_dropped, work_name, "clean", self._evaluator)
         annotations = annotation_writer(self._annotate, work_name, self._evaluator, self._lists.digests)
         examples = SmallestKeys()
-        watch = SlowWatch(source.name, source, NoteWriter(target, source.name).slow, self._slow_limits)
+        watched = WatchedFile(source.name, source, NoteWriter(target, source.name).slow)
         with (
             contextlib.closing(position),
             QuarantineWriter(target, source.name, "row" if self._layout else "offset") as quarantine,
             audit as dropped,
             annotations as annotated,
-            watch,
+            self._watch.over(watched),
         ):
             writer = WorkWriter(target, work_schema(self._recipe))
             try:
@@ -299,7 +299,7 @@ class WetFileCleaner:
                     elif isinstance(item, SkippedRecord):
                         counts[f"records.skipped.{item.kind}"] += 1
                     else:
-                        watch.page = item
+                        watched.page = item
                         verdict, page = annotated.clean(item) if annotated else self._evaluator.clean(item)
                         self._add(verdict, page, writer, counts)
                         keep_examples(page, verdict, examples)
@@ -307,7 +307,7 @@ class WetFileCleaner:
                             dropped.add_cleaned(verdict, page)
                         if annotated:
                             annotated.add(verdict)
-                        watch.page = None
+                        watched.page = None
                     if source.size >= position.next:
                         source.note(position, counts["pages.read"])
                 if part is None:  # all documents of a part may be damaged

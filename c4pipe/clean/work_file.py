@@ -83,14 +83,9 @@ def _recipe(recipe: str) -> Recipe:
     return check_recipe(parse_json(recipe), "recipe")
 
 
-@functools.lru_cache(maxsize=8)
-def _fingerprint(recipe: str, lists: str) -> str:
-    return _recipe(recipe).fingerprint(parse_json(lists))
-
-
-def check_fingerprint(header: Mapping[str, Any]) -> None:
-    """Raises ValueError unless a header, as JSON values, has the fingerprint of its recipe and lists."""
-    if _fingerprint(json.dumps(header["recipe"]), json.dumps(header["lists"])) != header["fingerprint"]:
+def check_fingerprint(recipe: Recipe, lists: Mapping[str, str], fingerprint: str) -> None:
+    """Raises ValueError unless the fingerprint of a header is that of its recipe and lists."""
+    if recipe.fingerprint(lists) != fingerprint:
         raise ValueError("its recipe or lists are not those of its fingerprint")
 
 
@@ -379,7 +374,7 @@ def _header(path: StoragePath, footer: pq.FileMetaData, is_signed: bool) -> Work
     columns = pq.ParquetSchema(footer).to_arrow_schema()
     if footer.num_rows != header.rows or not columns.equals(work_schema(header.recipe)):
         raise ValueError("its rows or columns are not those of a work file with its header")
-    check_fingerprint(values)
+    check_fingerprint(header.recipe, header.lists, header.fingerprint)
     if unknown := header.text_bytes.keys() - header.recipe.languages:
         raise ValueError(f"text_bytes has the language {min(unknown)[:60]!a}, which its recipe does not keep")
     return header
