@@ -23,6 +23,7 @@ from c4pipe.filters.hashes import U64, capture_hash, is_validation, page_hashes,
 from c4pipe.filters.language import language_counter
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.minhash import U16
+from c4pipe.io.atomic import FileBatch
 from c4pipe.io.downloads import ByteStream
 from c4pipe.io.gzip_members import start_size
 from c4pipe.io.parquet_footer import UNREADABLE
@@ -212,7 +213,12 @@ class WetFileCleaner:
         self._layout = TextLayout.of_extraction(recipe.extraction) if is_text(recipe.extraction) else None
 
     def clean(
-        self, stream: ByteStream, source: str, target: StoragePath, position: PositionWriter | None = None
+        self,
+        stream: ByteStream,
+        source: str,
+        target: StoragePath,
+        position: PositionWriter | None = None,
+        batch: FileBatch | None = None,
     ) -> None:
         """Writes the work file `target` of a WET file; the file appears when it is complete.
 
@@ -225,11 +231,14 @@ class WetFileCleaner:
             source: the name of the WET file, without folders.
             target: the path of the work file.
             position: notes how far the file is; closed at the end. None for a new `PositionWriter`.
+            batch: work file and examples appear with these files; None for at once.
 
         Raises OSError where the WET file can't be read or the work file can't be written, and NoRecordError where it
         has no record; `target` and the files beside it do not exist then.
         """
-        self._clean(CrawlSource(stream, source, self._reader(source)), target, position or PositionWriter(target))
+        self._clean(
+            CrawlSource(stream, source, self._reader(source)), target, position or PositionWriter(target), batch
+        )
 
     def clean_text(
         self,
@@ -239,6 +248,7 @@ class WetFileCleaner:
         ends_sha256: str,
         target: StoragePath,
         part: Part | None = None,
+        batch: FileBatch | None = None,
     ) -> None:
         """Writes the work file `target` of a Parquet file of text, or of a part of a file of text, as `clean` does.
 
@@ -250,6 +260,7 @@ class WetFileCleaner:
             ends_sha256: the digest of its ends.
             target: the path of the work file, which has the name of the input.
             part: the part; None for a whole Parquet file.
+            batch: as for `clean`.
 
         Raises C4pipeError where the file is no Parquet or lacks the column of the text, and the errors of `clean`.
         """
@@ -261,7 +272,7 @@ class WetFileCleaner:
             assert part
             items = read_part_pages(stream, name, self._layout, columns, part)
         source = TextSource(items, path, name, size, ends_sha256, part)
-        self._clean(source, target, PositionWriter(target), part)
+        self._clean(source, target, PositionWriter(target), batch, part)
 
     def _reader(self, name: str) -> PageReader:
         """Returns the reader of pages for a file of this name that is read as a stream."""
@@ -275,7 +286,12 @@ class WetFileCleaner:
         return page_reader(self._recipe.extraction)
 
     def _clean(
-        self, source: PageSource, target: StoragePath, position: PositionWriter, part: Part | None = None
+        self,
+        source: PageSource,
+        target: StoragePath,
+        position: PositionWriter,
+        batch: FileBatch | None,
+        part: Part | None = None,
     ) -> None:
         counts: Counter[str] = Counter()
         work_name = part.work_name(source.name) if part else source.name
@@ -289,6 +305,7 @@ class WetFileCleaner:
             audit as dropped,
             annotations as annotated,
             self._watch.over(watched),
+            FileBatch() if batch is None else contextlib.nullcontext(batch) as finished,
         ):
             writer = WorkWriter(target, work_schema(self._recipe))
             try:
@@ -313,13 +330,14 @@ class WetFileCleaner:
                 if part is None:  # all documents of a part may be damaged
                     check_records(source.first_bytes(), counts)
                 quarantine.finish()
-                write_examples(examples, self._evaluator, target)
+                write_examples(examples, self._evaluator, target, finished)
                 if dropped:
                     dropped.finish()
                 ends = source.ends_sha256()
                 if annotated:
                     annotated.finish(work_name, source.size, ends, counts, source.crawl())
-                writer.finish(source.name, source.size, self._recipe, self._lists.digests, counts, ends, source.crawl())
+                of_recipe = self._recipe, self._lists.digests
+                writer.finish(source.name, source.size, *of_recipe, counts, ends, source.crawl(), finished)
             except BaseException:
                 writer.discard()
                 raise

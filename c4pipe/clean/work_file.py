@@ -24,7 +24,7 @@ from c4pipe.filters.duplicates import URL_ROW, Rows
 from c4pipe.filters.hashes import U64
 from c4pipe.filters.lists import LIST_NAMES
 from c4pipe.filters.minhash import U16
-from c4pipe.io.atomic import AtomicFile
+from c4pipe.io.atomic import AtomicFile, FileBatch
 from c4pipe.io.json_files import Digest, FileName, choice, from_json, parse_json, shown, text, to_json
 from c4pipe.io.parquet_footer import open_parquet, parquet_writer, read_footer, reading, sign_footer
 from c4pipe.io.paths import StoragePath, open_file
@@ -216,12 +216,11 @@ class WorkWriter:
         counts: Mapping[str, int],
         ends_sha256: str = "",
         crawl: str = "",
+        batch: FileBatch | None = None,
     ) -> None:
         """Writes the header and moves the file to its place. From then on its WET file is not cleaned again.
 
-        The folder is not synced: the job does so once, after its last file.
-
-        The arguments are the values of the header with these names.
+        The arguments are the values of the header with these names; with a batch, the file is moved with it.
         """
         self._flush()
         header = WorkHeader(
@@ -241,7 +240,10 @@ class WorkWriter:
         self._writer.add_key_value_metadata({HEADER_KEY: json.dumps(values).encode()})
         self._writer.close()
         sign_footer(self._file.path)
-        self._file.publish(sync_folder=False)
+        if batch is None:
+            self._file.publish()
+        else:
+            batch.append(self._file)
 
     def discard(self) -> None:
         """Removes the incomplete file."""
