@@ -103,7 +103,9 @@ class CleanWetFile(Step):
                 f"{source} can't be cleaned into {target}: {error_reason(error, with_path=True)}"
             ) from error
 
-    def _clean_text(self, source: str, name: str, target: StoragePath, part: Part | None, batch: FileBatch) -> None:
+    def _clean_text(
+        self, source: str, name: str, target: StoragePath, part: Part | None, batch: FileBatch | None
+    ) -> None:
         size = self._sources.size(source)
         if size is None:
             raise DownloadError(f"{source}: the server does not say its size")
