@@ -1,6 +1,7 @@
 """Cleans one WET file into one work file, and counts what happens to its pages and lines."""
 
 import contextlib
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
@@ -183,7 +184,11 @@ _NO_SPANS = np.empty(0, dtype=np.uint64)
 
 
 class WetFileCleaner:
-    """Cleans WET files by one recipe. A worker has a single cleaner: loading takes a while."""
+    """Cleans WET files by one recipe. A worker has a single cleaner: loading takes a while.
+
+    Attributes:
+        example_seconds: the CPU seconds that the examples of the last file took.
+    """
 
     def __init__(
         self,
@@ -202,6 +207,7 @@ class WetFileCleaner:
             slow_limits: when a page or file counts as slow; None for the defaults.
             annotate: where all pages are written with the decisions of all rules; None for nowhere.
         """
+        self.example_seconds = 0.0
         self._slow_limits = slow_limits or SlowLimits()
         self._recipe = recipe
         self._lists = lists
@@ -313,7 +319,9 @@ class WetFileCleaner:
                 if part is None:  # all documents of a part may be damaged
                     check_records(source.first_bytes(), counts)
                 quarantine.finish()
+                before = time.process_time()
                 write_examples(examples, self._evaluator, target)
+                self.example_seconds = time.process_time() - before
                 if dropped:
                     dropped.finish()
                 ends = source.ends_sha256()

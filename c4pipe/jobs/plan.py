@@ -31,6 +31,9 @@ from c4pipe.wet.inputs import InputFile, crawl_names
 PART = 8 * 1000 * 1000
 """Bytes of a slice, as they are stored."""
 
+WARM_SECONDS = 2.0
+"""CPU seconds after which imports and caches no longer count: the first slice took up to 1.8 times as long."""
+
 SIZED = 32
 """The most files whose size is requested if sizes are not known."""
 
@@ -158,7 +161,7 @@ def measure_cost(
                 place = (number + 0.5) / len(files)
                 try:
                     target = work_path(work, file)
-                    slices.append(_clean_slice(file, place, sources, cleaner, target, twice=not slices))
+                    slices.append(_clean_slice(file, place, sources, cleaner, target, warm=bool(slices)))
                 except NoRecordError as error:
                     unread.append(f"{file.path} {error}")
                     progress.note(unread[-1])
@@ -202,11 +205,12 @@ class _Slice(NamedTuple):
 
 
 def _clean_slice(
-    file: InputFile, place: float, sources: InputOpener, cleaner: WetFileCleaner, target: StoragePath, twice: bool
+    file: InputFile, place: float, sources: InputOpener, cleaner: WetFileCleaner, target: StoragePath, warm: bool
 ) -> _Slice:
     """Cleans the slice at a place between 0 and 1 of a file; its head, if no gzip member begins in that slice.
 
-    The CPU time of the first of all slices is measured the second time: the first time takes imports and caches.
+    The first of all slices is cleaned for WARM_SECONDS before it is measured. A file has as many examples as a slice:
+    of their time, a slice counts its share.
     """
     size = sources.size(file.path) if file.size is None else file.size
     first = int(max(0, (size or 0) - PART) * place)
@@ -215,12 +219,15 @@ def _clean_slice(
         part = sources.read_range(file.path, first, PART)
         fetched = time.monotonic() - started
         try:
-            if twice:
+            warm_until = time.process_time() + (0 if warm else WARM_SECONDS)
+            while time.process_time() < warm_until:
                 cleaner.clean(io.BytesIO(part), file.name, target)
             before = time.process_time()
             cleaner.clean(io.BytesIO(part), file.name, target)
+            seconds = time.process_time() - before
             if read_header(target).counts.get("pages.read") or not first:
-                return _Slice(len(part), fetched, time.process_time() - before)
+                seconds -= cleaner.example_seconds * (1 - len(part) / max(size or 0, len(part), 1))
+                return _Slice(len(part), fetched, seconds)
         except NoRecordError:
             if not first:
                 raise

@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.cli import main
 from c4pipe.cli.plan import crawls_table, plan_table, times_table
 from c4pipe.dedup.near_pages import BAND_ROW
+from c4pipe.io.downloads import ByteStream
+from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import InputOpener
 from c4pipe.io.words import format_size
 from c4pipe.jobs.plan import Cost, CrawlsPlan, Plan, Sizes, spread
@@ -41,6 +44,11 @@ COST = Cost(
     work_bytes=300,
     corpus_bytes={"parquet": 200, "json": 260},
 )
+
+
+@pytest.fixture(autouse=True)
+def short_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("c4pipe.jobs.plan.WARM_SECONDS", 0.01)
 
 
 def said(plan: Plan, hourly: float | None = None) -> dict[str, str]:
@@ -144,6 +152,23 @@ def test_slices_that_are_whole_files_give_what_the_build_gives(
     assert rows["bytes to read"] == format_size(sum(len(data) for path, data in files.items() if "paths" not in path))
     assert "wall time, 3 cores" in out
     assert "- The files that were not measured are like those that were measured." in out
+
+
+def test_imports_and_caches_of_the_first_slice_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for file in range(2):
+        (tmp_path / f"{file}.warc.wet.gz").write_bytes(gzip_member(b"".join(records(5))))
+    cleaned: list[str] = []
+    clean = WetFileCleaner.clean
+
+    def counted(self: WetFileCleaner, stream: ByteStream, source: str, target: StoragePath) -> None:
+        cleaned.append(source[:1])
+        clean(self, stream, source, target)
+
+    monkeypatch.setattr("c4pipe.jobs.plan.WARM_SECONDS", 0.2)
+    monkeypatch.setattr(WetFileCleaner, "clean", counted)
+    assert plan(str(tmp_path)) == 0
+    assert cleaned.count("0") > 2
+    assert cleaned.count("1") == 1
 
 
 def records(count: int) -> list[bytes]:
