@@ -51,7 +51,7 @@ def by_hand(path: Path, extract: Callable[[str], str] | None) -> int:
         for record in ArchiveIterator(stream, record_types=WarcRecordType.response, parse_http=True):
             html = record.reader.read()
             if extract:
-                extract(bytes_to_str(html, record.http_charset or detect_encoding(html)))
+                extract(bytes_to_str(html, record.http_charset or detect_encoding(html) or "utf-8"))
             pages += 1
     return pages
 

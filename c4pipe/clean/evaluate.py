@@ -489,7 +489,7 @@ class RecipeEvaluator:
 
     def page(self, page: Page) -> CheckedPage:
         """Returns a page as it is cut into lines."""
-        lines: "_text.Lines | list[str] | None" = lines_in_c(page, self._line_separators)
+        lines: _text.Lines | list[str] | None = lines_in_c(page, self._line_separators)
         if lines is None and not body_lines.is_body(page, self._line_separators):
             lines = body_lines.cut(page, self._line_separators)
         return CheckedPage(page, self.tools, lines)
