@@ -32,7 +32,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("consumers")
     arguments = ["build", str(ROOT / "samples" / "crawl"), "--lists", str(ROOT / "samples" / "lists"), "--workers", "1"]
     more = ["--output", str(folder / "corpus"), "--format", "parquet,tfrecord,json", "--quiet"]
-    subprocess.run([sys.executable, "-m", "c4pipe", *arguments, *more], check=True)
+    sizes = ["--size", "400", "--sample-bytes", "20000", "--quiet"]
+    for given in ([*arguments, *more], ["vocab", "corpus/en", *sizes, "--output", "corpus-vocab"]):
+        subprocess.run([sys.executable, "-m", "c4pipe", *given], cwd=folder, check=True)
     return folder
 
 

@@ -68,7 +68,7 @@ def wanted(extras: tuple[str, ...], python: str) -> dict[str, Requirement]:
     return found
 
 
-@pytest.mark.parametrize("name", [*LOCKS, "torch"])
+@pytest.mark.parametrize("name", [*LOCKS, "torch", "torch-current"])
 def test_every_version_has_hashes(name: str) -> None:
     for requirement, hashes in entries(ROOT / "requirements" / f"{name}.txt"):
         (specifier,) = requirement.specifier

@@ -158,7 +158,7 @@ def test_what_the_documentation_shows(
     file: Path, model_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
-    (code,) = (each for each in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "PackedBatches" in each)
+    (code,) = (each for each in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "size=8, num_workers" in each)
     (tmp_path / "corpus-vocab").mkdir()
     (tmp_path / "corpus-vocab" / "spm.model").write_bytes(model_file.read_bytes())
     monkeypatch.chdir(tmp_path)
