@@ -17,7 +17,7 @@ help:
 	@echo "make parity    compare c4pipe with TensorFlow Datasets, datatrove and Dolma, page by page"
 	@echo "make engines   build the same corpus on Slurm, Ray, Spark, Flink and Prism, on this machine (or make spark, ray, flink, prism)"
 	@echo "make dataflow  test the jobs that Beam would send to Dataflow, and the package for its workers"
-	@echo "make bench     measure throughput beside TensorFlow Datasets, datatrove, Dolma, seqio and others: 25 minutes; fails where a goal is not met"
+	@echo "make bench     measure throughput beside TensorFlow Datasets, datatrove, Dolma, seqio and others: 20 minutes; fails where a goal is not met"
 	@echo "make fuzz      give damaged bytes to the reader and the rules, for FUZZ_SECONDS (60)"
 	@echo "make clean     delete .venv and everything that was built"
 

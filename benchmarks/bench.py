@@ -1,4 +1,4 @@
-"""All that `make bench` measures: peers.py and training_peers.py, which write their sections of results.md.
+"""All that `make bench` measures: peers.py and training_peers.py, which write their sections of results.md; ratios.svg.
 
     python benchmarks/bench.py [--data DIR]
 
@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from measuring import DATA, HERE, NotMeasured, environment
+from ratios import draw
 from results import TOLERANCE
 
 SCRIPTS = (("peers.py", "--write"), ("training_peers.py", "--write"))
 ENVIRONMENTS = ("datatrove", "dolma", "training-peers")
-MINUTES = 25  # that it may take on two idle cores
+MINUTES = 20  # that it may take on two idle cores
 
 
 def run(scripts: Sequence[Sequence[str]], minutes: float) -> int:
@@ -41,7 +42,9 @@ def main() -> int:
     for name in ENVIRONMENTS:
         with suppress(NotMeasured):  # the row of the peer will say so
             environment(name)
-    return run([(*script, "--data", options.data) for script in SCRIPTS], MINUTES)
+    status = run([(*script, "--data", options.data) for script in SCRIPTS], MINUTES)
+    draw()
+    return status
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -70,12 +71,16 @@ from langdetect import DetectorFactory, LangDetectException, detect_langs
 class English(BaseFilter):
     name = "langdetect"
 
+    def __init__(self, least):
+        super().__init__()
+        self.least = least
+
     def filter(self, doc):
         try:
             best = detect_langs(doc.text)[0]
         except LangDetectException:
             return False, "unknown"
-        return best.lang == "en" and best.prob >= 0.99
+        return best.lang == "en" and best.prob >= self.least
 
 crawl, bad_words, out, recipe, *model = sys.argv[1:]
 DetectorFactory.seed = 0
@@ -83,10 +88,10 @@ c4_filters.cached_asset_path_or_download = lambda *given, **named: bad_words  # 
 fasttext_filter.cached_asset_path_or_download = lambda path, **named: path  # the file itself, not a copy
 gopher = [GopherRepetitionFilter(), GopherQualityFilter()]
 filters = {
-    "c4": lambda: [C4QualityFilter(), English(), C4BadWordsFilter()],
+    "c4": lambda: [C4QualityFilter(), English(0.99), C4BadWordsFilter()],
     "gopher": lambda: gopher,
     "fineweb": lambda: [
-        *gopher, C4QualityFilter(filter_no_terminal_punct=False), FineWebQualityFilter(), PIIFormatter()
+        English(0.65), *gopher, C4QualityFilter(filter_no_terminal_punct=False), FineWebQualityFilter(), PIIFormatter()
     ],
     "datatrove-c4": lambda: [C4QualityFilter()],
     "classifier": lambda: [FastTextClassifierFilter(*model, keep_labels=("hq", 0.5), newline_replacement=" ")],
@@ -96,6 +101,34 @@ LocalPipelineExecutor(steps, tasks=1, workers=1, logging_dir=f"{out}/logs").run(
 """
 """datatrove's own steps. In `c4`, langdetect is in the order of TensorFlow Datasets: after the lines, before the bad
 words."""
+
+MINHASH = """
+import sys
+from datatrove.executor import LocalPipelineExecutor
+from datatrove.pipeline.dedup.minhash import (
+    MinhashConfig,
+    MinhashDedupBuckets,
+    MinhashDedupCluster,
+    MinhashDedupFilter,
+    MinhashDedupSignature,
+)
+from datatrove.pipeline.readers import JsonlReader
+from datatrove.pipeline.writers import JsonlWriter
+from datatrove.utils.hashing import HashConfig
+
+pages, out = sys.argv[1:]
+config = MinhashConfig(hash_config=HashConfig(hash_fc="sha1", precision=64))  # of FineWeb
+signatures, buckets, clusters = (f"{out}/{name}" for name in ("signatures", "buckets", "clusters"))
+reader = JsonlReader(pages, glob_pattern="*.jsonl", recursive=False)
+for name, tasks, steps in (
+    ("1", 1, [reader, MinhashDedupSignature(signatures, config)]),
+    ("2", config.num_buckets, [MinhashDedupBuckets(signatures, buckets, config=config)]),
+    ("3", 1, [MinhashDedupCluster(buckets, clusters, config)]),
+    ("4", 1, [reader, MinhashDedupFilter(clusters), JsonlWriter(f"{out}/kept", compression=None)]),
+):
+    LocalPipelineExecutor(steps, tasks=tasks, workers=1, logging_dir=f"{out}/logs/{name}").run()
+"""
+"""datatrove's four steps, as in its examples/minhash_deduplication.py."""
 
 DOLMA = """
 import sys
@@ -193,6 +226,16 @@ def datatrove(recipe: str) -> Callable[[Trial], list[str]]:
     return command
 
 
+def datatrove_fineweb(trial: Trial) -> list[str]:
+    """Returns the command of datatrove in its environment, with all of FineWeb's recipe: near-duplicates, too."""
+    out = trial.folder / "out"
+    filters, near = (
+        [*datatrove("fineweb")(trial)],
+        [str(environment("datatrove")), "-c", MINHASH, str(out), str(out / "near")],
+    )
+    return ["sh", "-c", f"{shlex.join(filters)} && {shlex.join(near)}"]
+
+
 def dolma(trial: Trial) -> list[str]:
     """Returns the command of Dolma in its environment."""
     parity = str(HERE.parent / "parity")
@@ -232,10 +275,13 @@ PEERS = {
     "datatrove": Peer("datatrove, without dedup", datatrove("c4"), json_pages, True),
     "clean-gopher": Peer("c4pipe clean --recipe gopher", clean_without("gopher", "language"), work_pages),
     "gopher": Peer("datatrove, Gopher's filters", datatrove("gopher"), json_pages, True),
-    "clean-fineweb": Peer(
-        "c4pipe clean --recipe fineweb", clean_without("fineweb", "language", "near_duplicate"), work_pages
+    "build-fineweb": Peer("c4pipe build --recipe fineweb, 1 worker", c4pipe("build", "fineweb", 1), corpus_pages),
+    "fineweb": Peer(
+        "datatrove, FineWeb's filters and MinHash",
+        datatrove_fineweb,
+        lambda folder, output: json_pages(folder / "out" / "near", output),
+        True,
     ),
-    "fineweb": Peer("datatrove, FineWeb's filters", datatrove("fineweb"), json_pages, True),
     "clean-datatrove-c4": Peer(
         "c4pipe clean --recipe datatrove-c4", clean_without("datatrove-c4", "language", "bad_words"), work_pages
     ),

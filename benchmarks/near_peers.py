@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 # Other packages are imported where they are used: the memory of the process that measures counts as a floor.
-from contenders import corpus_pages, json_pages
+from contenders import MINHASH, corpus_pages, json_pages
 from measuring import compile_clone, environment, machine, required
 from results import Goal, check, spread, write_section, written_by
 from rounds import Peer, Row, Trial, measured, ratio
@@ -30,34 +30,6 @@ VOCABULARY = 50_000  # words, of which some are far more frequent than others
 SIMILAR = 0.4
 FILES = 4  # WET files at least
 FILE_PAGES = 25_000  # pages of a WET file at most, as a crawl has
-
-DATATROVE = """
-import sys
-from datatrove.executor import LocalPipelineExecutor
-from datatrove.pipeline.dedup.minhash import (
-    MinhashConfig,
-    MinhashDedupBuckets,
-    MinhashDedupCluster,
-    MinhashDedupFilter,
-    MinhashDedupSignature,
-)
-from datatrove.pipeline.readers import JsonlReader
-from datatrove.pipeline.writers import JsonlWriter
-from datatrove.utils.hashing import HashConfig
-
-pages, out = sys.argv[1:]
-config = MinhashConfig(hash_config=HashConfig(hash_fc="sha1", precision=64))  # of FineWeb
-signatures, buckets, clusters = (f"{out}/{name}" for name in ("signatures", "buckets", "clusters"))
-reader = JsonlReader(pages, glob_pattern="*.jsonl")
-for name, tasks, steps in (
-    ("1", 1, [reader, MinhashDedupSignature(signatures, config)]),
-    ("2", config.num_buckets, [MinhashDedupBuckets(signatures, buckets, config=config)]),
-    ("3", 1, [MinhashDedupCluster(buckets, clusters, config)]),
-    ("4", 1, [reader, MinhashDedupFilter(clusters), JsonlWriter(f"{out}/kept", compression=None)]),
-):
-    LocalPipelineExecutor(steps, tasks=tasks, workers=1, logging_dir=f"{out}/logs/{name}").run()
-"""
-"""datatrove's four steps, as in its examples/minhash_deduplication.py."""
 
 NOTES = """
 - All numbers are of whole processes, with their start-up. CPU includes all child processes; memory is that of the
@@ -129,7 +101,7 @@ def without(trial: Trial) -> list[str]:
 def datatrove(trial: Trial) -> list[str]:
     """Returns the command of datatrove in its environment."""
     pages = str(Path(trial.files[0]).parent)
-    return [str(environment("datatrove")), "-c", DATATROVE, pages, str(trial.folder / "out")]
+    return [str(environment("datatrove")), "-c", MINHASH, pages, str(trial.folder / "out")]
 
 
 def text_dedup(trial: Trial) -> list[str]:

@@ -16,12 +16,13 @@ TOLERANCE = 0.15
 
 
 class Goal(NamedTuple):
-    """A goal: what it is of, its value (None where that could not be measured), and its bound."""
+    """A goal: what it is of, its value (None where that could not be measured), its bound, and the value's spread."""
 
     what: str
     value: float | None
     side: str
     bound: float
+    spread: tuple[float, float] | None = None
 
     @property
     def reached(self) -> float:
@@ -35,7 +36,10 @@ class Goal(NamedTuple):
         if self.value is None:
             return f"- {self.what}, {self.side} {self.bound:g}: not known"
         found = "met" if self.reached >= 1 else "missed" if self.reached >= 1 - TOLERANCE else "NOT met"
-        return f"- {self.what}, {self.side} {self.bound:g}: {found}, it is {self.value:.2f} ({self.reached:.0%})"
+        spread = f", of any two runs {self.spread[0]:.2f} to {self.spread[1]:.2f}" if self.spread else ""
+        return (
+            f"- {self.what}, {self.side} {self.bound:g}: {found}, it is {self.value:.2f}{spread} ({self.reached:.0%})"
+        )
 
 
 def check(goals: Iterable[Goal]) -> int:

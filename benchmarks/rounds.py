@@ -88,3 +88,12 @@ def ratio(rows: Mapping[str, Row], figure: str, above: str, below: str) -> float
     if not isinstance(first, Measured) or not isinstance(second, Measured):
         return None
     return statistics.median(first.values(figure)) / statistics.median(second.values(figure))
+
+
+def ratio_spread(rows: Mapping[str, Row], figure: str, above: str, below: str) -> tuple[float, float] | None:
+    """Returns the smallest and the largest ratio of any two runs; None where there is but one run of each, or none."""
+    first, second = rows.get(above), rows.get(below)
+    if not isinstance(first, Measured) or not isinstance(second, Measured):
+        return None
+    values = [one / other for one in first.values(figure) for other in second.values(figure)]
+    return (min(values), max(values)) if len(values) > 1 else None

@@ -106,10 +106,10 @@ finish(tokens, places)
 """What Transformers' examples/pytorch/language-modeling/run_mlm.py does with a streamed dataset."""
 
 C4PIPE_READ = """
-from c4pipe import read
+from c4pipe.read import documents
 
 start()
-size = sum(len(page["text"]) for epoch in range(epochs) for page in read.documents(corpus, seed=1, epoch=epoch))
+size = sum(len(page["text"]) for epoch in range(epochs) for page in documents(corpus, seed=1, epoch=epoch))
 finish(size, size)
 """
 

@@ -190,7 +190,7 @@ def read_annotated_header(path: StoragePath) -> AnnotatedHeader:
         header = from_json(AnnotatedHeader, values)
         if file.metadata.num_rows != header.rows:
             raise ValueError("its rows are not those of its header")
-        check_fingerprint(values)
+        check_fingerprint(header.recipe, header.lists, header.fingerprint)
         if not file.schema_arrow.equals(annotated_schema(header.recipe, header.language_labels)):
             raise ValueError("its columns are not those of its header")
     return header

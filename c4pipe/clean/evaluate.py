@@ -489,8 +489,10 @@ class RecipeEvaluator:
 
     def page(self, page: Page) -> CheckedPage:
         """Returns a page as it is cut into lines."""
-        lines = lines_in_c(page, self._line_separators)
-        return CheckedPage(page, self.tools, body_lines.cut(page, self._line_separators) if lines is None else lines)
+        lines: _text.Lines | list[str] | None = lines_in_c(page, self._line_separators)
+        if lines is None and not body_lines.is_body(page, self._line_separators):
+            lines = body_lines.cut(page, self._line_separators)
+        return CheckedPage(page, self.tools, lines)
 
     def page_left(self, url: str, text: str, units_left: int, without_listed_word: str | None = None) -> CheckedPage:
         """Returns a page that job 2 removed text from. Takes the arguments of `finish`."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.trace import LineVerdict, PageVerdict, explain_page
+from c4pipe.io.atomic import FileBatch
 from c4pipe.io.json_files import read_checked_json, write_checked_json
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import URL_SIZE, Excerpt, excerpt, short
@@ -80,17 +81,15 @@ class SmallestKeys:
                 yield rule, key, value
 
 
-def write_examples(pages: SmallestKeys, evaluator: RecipeEvaluator, work_file: StoragePath) -> None:
-    """Writes pages (`wet.Page`) as examples beside a work file, atomically, without a sync of the folder. Raises
-    OSError.
-    """
+def write_examples(pages: SmallestKeys, evaluator: RecipeEvaluator, work_file: StoragePath, batch: FileBatch) -> None:
+    """Writes pages (`wet.Page`) as examples beside a work file; they appear with the batch. Raises OSError."""
     explained: dict[int, PageVerdict] = {}  # a page can be an example of several rules
     examples = []
     for rule, key, page in pages.items():
         if page.position not in explained:
             explained[page.position] = explain_page(evaluator, page, to_the_end=False)
         examples.append(_of_clean(rule, key, explained[page.position]))
-    write_checked_json(examples_file(work_file), {"examples": examples}, sync_folder=False)
+    write_checked_json(examples_file(work_file), {"examples": examples}, batch)
 
 
 def examples_file(work_file: StoragePath) -> StoragePath:

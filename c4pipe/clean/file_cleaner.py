@@ -14,7 +14,7 @@ from c4pipe.clean.annotator import annotation_writer
 from c4pipe.clean.dropped_pages import KeepDropped, dropped_writer
 from c4pipe.clean.evaluate import RecipeEvaluator, Verdict
 from c4pipe.clean.examples import SmallestKeys, write_examples
-from c4pipe.clean.progress import NoteWriter, PositionWriter, SlowLimits, SlowWatch
+from c4pipe.clean.progress import NoteWriter, PositionWriter, SlowLimits, SlowWatch, WatchedFile
 from c4pipe.clean.work_file import KeptPage, WorkWriter, work_schema
 from c4pipe.errors import C4pipeError
 from c4pipe.filters import minhash
@@ -24,6 +24,7 @@ from c4pipe.filters.hashes import U64, capture_hash, is_validation, page_hashes,
 from c4pipe.filters.language import language_counter
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.minhash import U16
+from c4pipe.io.atomic import FileBatch
 from c4pipe.io.downloads import ByteStream
 from c4pipe.io.gzip_members import start_size
 from c4pipe.io.parquet_footer import UNREADABLE
@@ -208,7 +209,7 @@ class WetFileCleaner:
             annotate: where all pages are written with the decisions of all rules; None for nowhere.
         """
         self.example_seconds = 0.0
-        self._slow_limits = slow_limits or SlowLimits()
+        self._watch = SlowWatch(slow_limits or SlowLimits())
         self._recipe = recipe
         self._lists = lists
         self._keep_dropped = keep_dropped
@@ -218,7 +219,12 @@ class WetFileCleaner:
         self._layout = TextLayout.of_extraction(recipe.extraction) if is_text(recipe.extraction) else None
 
     def clean(
-        self, stream: ByteStream, source: str, target: StoragePath, position: PositionWriter | None = None
+        self,
+        stream: ByteStream,
+        source: str,
+        target: StoragePath,
+        position: PositionWriter | None = None,
+        batch: FileBatch | None = None,
     ) -> None:
         """Writes the work file `target` of a WET file; the file appears when it is complete.
 
@@ -231,11 +237,14 @@ class WetFileCleaner:
             source: the name of the WET file, without folders.
             target: the path of the work file.
             position: notes how far the file is; closed at the end. None for a new `PositionWriter`.
+            batch: work file and examples appear with these files; None for at once.
 
         Raises OSError where the WET file can't be read or the work file can't be written, and NoRecordError where it
         has no record; `target` and the files beside it do not exist then.
         """
-        self._clean(CrawlSource(stream, source, self._reader(source)), target, position or PositionWriter(target))
+        self._clean(
+            CrawlSource(stream, source, self._reader(source)), target, position or PositionWriter(target), batch
+        )
 
     def clean_text(
         self,
@@ -245,6 +254,7 @@ class WetFileCleaner:
         ends_sha256: str,
         target: StoragePath,
         part: Part | None = None,
+        batch: FileBatch | None = None,
     ) -> None:
         """Writes the work file `target` of a Parquet file of text, or of a part of a file of text, as `clean` does.
 
@@ -256,6 +266,7 @@ class WetFileCleaner:
             ends_sha256: the digest of its ends.
             target: the path of the work file, which has the name of the input.
             part: the part; None for a whole Parquet file.
+            batch: as for `clean`.
 
         Raises C4pipeError where the file is no Parquet or lacks the column of the text, and the errors of `clean`.
         """
@@ -267,7 +278,7 @@ class WetFileCleaner:
             assert part
             items = read_part_pages(stream, name, self._layout, columns, part)
         source = TextSource(items, path, name, size, ends_sha256, part)
-        self._clean(source, target, PositionWriter(target), part)
+        self._clean(source, target, PositionWriter(target), batch, part)
 
     def _reader(self, name: str) -> PageReader:
         """Returns the reader of pages for a file of this name that is read as a stream."""
@@ -281,20 +292,26 @@ class WetFileCleaner:
         return page_reader(self._recipe.extraction)
 
     def _clean(
-        self, source: PageSource, target: StoragePath, position: PositionWriter, part: Part | None = None
+        self,
+        source: PageSource,
+        target: StoragePath,
+        position: PositionWriter,
+        batch: FileBatch | None,
+        part: Part | None = None,
     ) -> None:
         counts: Counter[str] = Counter()
         work_name = part.work_name(source.name) if part else source.name
         audit = dropped_writer(self._keep_dropped, work_name, "clean", self._evaluator)
         annotations = annotation_writer(self._annotate, work_name, self._evaluator, self._lists.digests)
         examples = SmallestKeys()
-        watch = SlowWatch(source.name, source, NoteWriter(target, source.name).slow, self._slow_limits)
+        watched = WatchedFile(source.name, source, NoteWriter(target, source.name).slow)
         with (
             contextlib.closing(position),
             QuarantineWriter(target, source.name, "row" if self._layout else "offset") as quarantine,
             audit as dropped,
             annotations as annotated,
-            watch,
+            self._watch.over(watched),
+            FileBatch() if batch is None else contextlib.nullcontext(batch) as finished,
         ):
             writer = WorkWriter(target, work_schema(self._recipe))
             try:
@@ -305,7 +322,7 @@ class WetFileCleaner:
                     elif isinstance(item, SkippedRecord):
                         counts[f"records.skipped.{item.kind}"] += 1
                     else:
-                        watch.page = item
+                        watched.page = item
                         verdict, page = annotated.clean(item) if annotated else self._evaluator.clean(item)
                         self._add(verdict, page, writer, counts)
                         keep_examples(page, verdict, examples)
@@ -313,21 +330,22 @@ class WetFileCleaner:
                             dropped.add_cleaned(verdict, page)
                         if annotated:
                             annotated.add(verdict)
-                        watch.page = None
+                        watched.page = None
                     if source.size >= position.next:
                         source.note(position, counts["pages.read"])
                 if part is None:  # all documents of a part may be damaged
                     check_records(source.first_bytes(), counts)
                 quarantine.finish()
                 before = time.process_time()
-                write_examples(examples, self._evaluator, target)
+                write_examples(examples, self._evaluator, target, finished)
                 self.example_seconds = time.process_time() - before
                 if dropped:
                     dropped.finish()
                 ends = source.ends_sha256()
                 if annotated:
                     annotated.finish(work_name, source.size, ends, counts, source.crawl())
-                writer.finish(source.name, source.size, self._recipe, self._lists.digests, counts, ends, source.crawl())
+                of_recipe = self._recipe, self._lists.digests
+                writer.finish(source.name, source.size, *of_recipe, counts, ends, source.crawl(), finished)
             except BaseException:
                 writer.discard()
                 raise

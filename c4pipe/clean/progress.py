@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Protocol
 
 from c4pipe.clean.work_folder import read_headers_of
@@ -181,57 +180,72 @@ class _Counted(Protocol):
     def size(self) -> int: ...  # bytes that were read so far
 
 
-class SlowWatch:
-    """Watches, in a thread, the page that is being cleaned and the bytes of the file that are read.
-
-    A context manager. It tells of each page at most once, and of the file at most once.
+class WatchedFile:
+    """A file that is being cleaned. `look` tells of each page at most once, and of the file at most once.
 
     Attributes:
         page: set it to a page before it is cleaned, and to None after that.
     """
 
-    def __init__(self, source: str, stream: _Counted, tell: Callable[[str], None], limits: SlowLimits) -> None:
-        """Takes the WET file's name, its stream, the function that gets sentences for users, and the limits."""
+    def __init__(self, source: str, stream: _Counted, tell: Callable[[str], None]) -> None:
+        """Takes the WET file's name, its stream, and the function that gets sentences for users."""
         self.page: Page | None = None
         self._source = source
         self._stream = stream
         self._tell = tell
+        self._started, self._is_told = time.monotonic(), False
+        self._seen: Page | None = None
+        self._seen_at = 0.0
+
+    def look(self, limits: SlowLimits) -> None:
+        """Tells of the page or file if it has taken longer than the limits allow."""
+        now, cpu, page = time.monotonic(), time.process_time(), self.page
+        if page is not self._seen:
+            self._seen, self._seen_at = page, cpu
+        elif page is not None and cpu - self._seen_at > limits.page_seconds + page.size / limits.page_speed:
+            url, took = visible(short(page.url, URL_SIZE)), format_duration(cpu - self._seen_at)
+            size = format_size(page.size)
+            self._tell(f"a page of {self._source} takes long: {url}, {took} of CPU for {size}, and it goes on")
+            self._seen_at = float("inf")
+        read = self._stream.size
+        if not self._is_told and now - self._started > limits.file_seconds + read / limits.file_speed:
+            took = format_duration(now - self._started)
+            self._tell(f"{self._source} takes long: {took} for its first {format_size(read)}, and it goes on")
+            self._is_told = True
+
+
+class SlowWatch:
+    """Looks, in a thread, at the file that is being cleaned. The thread serves many small files."""
+
+    def __init__(self, limits: SlowLimits) -> None:
         self._limits = limits
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="slow pages", daemon=True)
+        self._file: WatchedFile | None = None
+        self._has_thread = False
+        self._lock = threading.Lock()
 
-    def __enter__(self) -> "SlowWatch":
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
+    @contextlib.contextmanager
+    def over(self, file: WatchedFile) -> Iterator[WatchedFile]:
+        """Watches a file while the `with` block cleans it."""
+        with self._lock:
+            self._file = file
+            if not self._has_thread:
+                threading.Thread(target=self._watch, name="slow pages", daemon=True).start()
+                self._has_thread = True
+        try:
+            yield file
+        finally:
+            with self._lock:  # no look is under way
+                self._file = None
 
     def _watch(self) -> None:
-        limits, started, is_told = self._limits, time.monotonic(), False
-        page, page_started = None, time.process_time()
-        while not self._stop.wait(limits.interval):
-            now, cpu = time.monotonic(), time.process_time()
-            if self.page is not page:
-                page, page_started = self.page, cpu
-            elif page is not None and cpu - page_started > limits.page_seconds + page.size / limits.page_speed:
-                self._tell_page(page, cpu - page_started)
-                page_started = float("inf")
-            read = self._stream.size
-            if not is_told and now - started > limits.file_seconds + read / limits.file_speed:
-                took = format_duration(now - started)
-                self._tell(f"{self._source} takes long: {took} for its first {format_size(read)}, and it goes on")
-                is_told = True
-
-    def _tell_page(self, page: Page, seconds: float) -> None:
-        url = visible(short(page.url, URL_SIZE))
-        took = format_duration(seconds)
-        self._tell(
-            f"a page of {self._source} takes long: {url}, {took} of CPU for {format_size(page.size)}, and it goes on"
-        )
+        """Looks again and again, until no file is being cleaned."""
+        while True:
+            time.sleep(self._limits.interval)
+            with self._lock:
+                if self._file is None:
+                    self._has_thread = False
+                    return
+                self._file.look(self._limits)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.progress import NoteWriter, PositionWriter
 from c4pipe.errors import C4pipeError
 from c4pipe.filters.lists import load_lists
+from c4pipe.io.atomic import FileBatch
 from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.streams import InputOpener, digest_ends
@@ -24,12 +25,12 @@ from c4pipe.wet.inputs import Part, part_of
 
 
 class CleanWetFile(Step):
-    """(path or URL of a WET file, path of its work file) -> nothing; the results are in the work file.
+    """(path or URL of a WET file, path of its work file), or several of these -> nothing; the results are in the files.
 
     A part of a file of text has the values of its `Part` behind these two.
 
-    The work file appears when it is complete. For a file that can't be downloaded, or has no record, a note is written
-    instead.
+    Work files appear when all of the element are complete. For a file that can't be downloaded, or has no record, a
+    note is written instead.
     """
 
     def __init__(
@@ -68,23 +69,31 @@ class CleanWetFile(Step):
         )
         self._sources = InputOpener(self._network, lambda wait: self._notes.wait(wait))
 
-    def process(self, element: tuple[Any, ...]) -> Iterable[tuple[str, Any]]:
-        """Cleans a file, unless its work file exists.
+    def process(self, element: tuple[tuple[Any, ...], ...]) -> Iterable[tuple[str, Any]]:
+        """Cleans files, except those whose work file exists.
 
-        Raises C4pipeError where the file can't be read or its work file can't be written.
+        Raises C4pipeError where a file can't be read or its work file can't be written.
         """
-        source, target = element[0], storage_path(element[1])
-        part = Part(*element[2:]) if element[2:] else None
+        try:
+            with FileBatch() if len(element) > 1 else contextlib.nullcontext() as batch:
+                for file in element:
+                    self._clean(batch, *file)
+        except OSError as error:
+            raise C4pipeError(f"work files can't be written: {error_reason(error, with_path=True)}") from error
+        return ()
+
+    def _clean(self, batch: FileBatch | None, source: str, path: str, *values: int) -> None:
+        target, part = storage_path(path), Part(*values) if values else None
         work_name = target.name.removesuffix(".parquet")
         name = part_of(work_name)[0]
         self._notes = NoteWriter(target, name)
         if target.exists() and (self._annotate is None or self._annotate.path(work_name).exists()):
-            return ()
+            return
         try:
             if part or (self._input_kind == "text" and is_parquet(name)):
-                self._clean_text(source, name, target, part)
+                self._clean_text(source, name, target, part, batch)
             else:
-                self._clean_wet(source, name, target)
+                self._clean_wet(source, name, target, batch)
         except DownloadError as error:
             work_folder.note_missing(target, source, str(error))
         except NoRecordError as error:
@@ -93,9 +102,10 @@ class CleanWetFile(Step):
             raise C4pipeError(
                 f"{source} can't be cleaned into {target}: {error_reason(error, with_path=True)}"
             ) from error
-        return ()
 
-    def _clean_text(self, source: str, name: str, target: StoragePath, part: Part | None) -> None:
+    def _clean_text(
+        self, source: str, name: str, target: StoragePath, part: Part | None, batch: FileBatch | None
+    ) -> None:
         size = self._sources.size(source)
         if size is None:
             raise DownloadError(f"{source}: the server does not say its size")
@@ -104,14 +114,14 @@ class CleanWetFile(Step):
         ends = digest_ends(partial(self._sources.read_range, source), size)
         if part and not is_parquet(name):
             with self._sources.open_at(source, max(0, part.first - 1)) as stream:
-                self._cleaner.clean_text(source, stream, size, ends, target, part)
+                self._cleaner.clean_text(source, stream, size, ends, target, part, batch)
         else:
-            self._cleaner.clean_text(source, None, size, ends, target, part)
+            self._cleaner.clean_text(source, None, size, ends, target, part, batch)
 
-    def _clean_wet(self, source: str, name: str, target: StoragePath) -> None:
+    def _clean_wet(self, source: str, name: str, target: StoragePath, batch: FileBatch | None) -> None:
         position = PositionWriter(target)
         with (
             contextlib.closing(position),
             self._sources.open(source, on_fetched=position.fetched) as stream,
         ):
-            self._cleaner.clean(stream, name, target, position)
+            self._cleaner.clean(stream, name, target, position, batch)

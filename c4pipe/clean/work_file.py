@@ -24,7 +24,7 @@ from c4pipe.filters.duplicates import URL_ROW, Rows
 from c4pipe.filters.hashes import U64
 from c4pipe.filters.lists import LIST_NAMES
 from c4pipe.filters.minhash import U16
-from c4pipe.io.atomic import AtomicFile
+from c4pipe.io.atomic import AtomicFile, FileBatch
 from c4pipe.io.json_files import Digest, FileName, choice, from_json, parse_json, shown, text, to_json
 from c4pipe.io.parquet_footer import open_parquet, parquet_writer, read_footer, reading, sign_footer
 from c4pipe.io.paths import StoragePath, open_file
@@ -83,14 +83,9 @@ def _recipe(recipe: str) -> Recipe:
     return check_recipe(parse_json(recipe), "recipe")
 
 
-@functools.lru_cache(maxsize=8)
-def _fingerprint(recipe: str, lists: str) -> str:
-    return _recipe(recipe).fingerprint(parse_json(lists))
-
-
-def check_fingerprint(header: Mapping[str, Any]) -> None:
-    """Raises ValueError unless a header, as JSON values, has the fingerprint of its recipe and lists."""
-    if _fingerprint(json.dumps(header["recipe"]), json.dumps(header["lists"])) != header["fingerprint"]:
+def check_fingerprint(recipe: Recipe, lists: Mapping[str, str], fingerprint: str) -> None:
+    """Raises ValueError unless the fingerprint of a header is that of its recipe and lists."""
+    if recipe.fingerprint(lists) != fingerprint:
         raise ValueError("its recipe or lists are not those of its fingerprint")
 
 
@@ -221,12 +216,11 @@ class WorkWriter:
         counts: Mapping[str, int],
         ends_sha256: str = "",
         crawl: str = "",
+        batch: FileBatch | None = None,
     ) -> None:
         """Writes the header and moves the file to its place. From then on its WET file is not cleaned again.
 
-        The folder is not synced: the job does so once, after its last file.
-
-        The arguments are the values of the header with these names.
+        The arguments are the values of the header with these names; with a batch, the file is moved with it.
         """
         self._flush()
         header = WorkHeader(
@@ -246,7 +240,10 @@ class WorkWriter:
         self._writer.add_key_value_metadata({HEADER_KEY: json.dumps(values).encode()})
         self._writer.close()
         sign_footer(self._file.path)
-        self._file.publish(sync_folder=False)
+        if batch is None:
+            self._file.publish()
+        else:
+            batch.append(self._file)
 
     def discard(self) -> None:
         """Removes the incomplete file."""
@@ -379,7 +376,7 @@ def _header(path: StoragePath, footer: pq.FileMetaData, is_signed: bool) -> Work
     columns = pq.ParquetSchema(footer).to_arrow_schema()
     if footer.num_rows != header.rows or not columns.equals(work_schema(header.recipe)):
         raise ValueError("its rows or columns are not those of a work file with its header")
-    check_fingerprint(values)
+    check_fingerprint(header.recipe, header.lists, header.fingerprint)
     if unknown := header.text_bytes.keys() - header.recipe.languages:
         raise ValueError(f"text_bytes has the language {min(unknown)[:60]!a}, which its recipe does not keep")
     return header

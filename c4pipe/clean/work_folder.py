@@ -72,10 +72,14 @@ def set_aside(path: StoragePath) -> StoragePath:
 
 
 def read_headers_of(files: Iterable[StoragePath]) -> Iterator[WorkHeader]:
-    """Yields the headers of work files, in order. Several are read at the same time, because a store answers slowly.
+    """Yields the headers of work files, in order. Of a store, which answers slowly, several are read at the same time.
 
     Raises UsageError as `read_named_header`.
     """
+    files = list(files)
+    if all(isinstance(file, Path) for file in files):
+        yield from map(read_named_header, files)
+        return
     with ThreadPoolExecutor(_HEADERS_AT_ONCE, thread_name_prefix="headers") as pool:
         yield from pool.map(read_named_header, files)
 

@@ -246,16 +246,25 @@ def parquet_file(file: InputPath, footer: Any = None) -> pq.ParquetFile:
     return open_parquet(file, footer)[0]
 
 
+def parquet_rows(file: pq.ParquetFile, first: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    """Yields the rows of an open Parquet file as dicts, from row `first` on. Raises UNREADABLE.
+
+    A row group is decoded in parts, because a reader often needs some of its rows only.
+    """
+    for number in range(file.num_row_groups):
+        rows = file.metadata.row_group(number).num_rows
+        if first >= rows:
+            first -= rows
+            continue
+        for batch in file.iter_batches(_ROWS_AT_ONCE, [number], columns, use_threads=False):
+            if first < len(batch):
+                yield from batch.slice(first).to_pylist()
+            first = max(0, first - len(batch))
+
+
 def _of_parquet(file: InputPath, first: int, columns: Sequence[str]) -> Documents:
-    names = shard_schema(columns).names
     with parquet_file(file) as shard:
-        for number in range(shard.num_row_groups):
-            rows = shard.metadata.row_group(number).num_rows
-            if first < rows:
-                group = shard.read_row_group(number, names, use_threads=False)
-                for start in range(first, rows, _ROWS_AT_ONCE):
-                    yield from group.slice(start, _ROWS_AT_ONCE).to_pylist()
-            first = max(0, first - rows)
+        yield from parquet_rows(shard, first, shard_schema(columns).names)
 
 
 def _of_tfrecord(file: InputPath, first: int, columns: Sequence[str]) -> Documents:

@@ -54,6 +54,11 @@ class MetadataLine(LineRule):
         return native_step("drop_starts", self.starts)
 
 
+def is_body(page: Page, line_separators: str) -> bool:
+    """Tells whether the lines that `cut` returns, joined by newlines, are the body."""
+    return line_separators in (AS_CRAWLED, CRAWLED_TWICE) and bool(page.body) and not page.body.isspace()
+
+
 def cut(page: Page, line_separators: str) -> list[str]:
     """Returns the lines of a page, trimmed, without blank ones.
 
@@ -62,7 +67,7 @@ def cut(page: Page, line_separators: str) -> list[str]:
         line_separators: one of `Separators`; for two cuts, the first cut is made.
     """
     if line_separators in (AS_CRAWLED, CRAWLED_TWICE):
-        return [] if not page.body or page.body.isspace() else page.body.split("\n")
+        return page.body.split("\n") if is_body(page, line_separators) else []
     return page.lines if line_separators == "unicode" else split_newlines(page.body)
 
 

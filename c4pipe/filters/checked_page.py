@@ -130,6 +130,7 @@ class CheckedPage:
         page: the page as crawled; in job 2 only its URL is known.
         tools: what the rules of the recipe need beside the page.
         lines_in_c: the kept lines inside the C extension; None as soon as they are a list.
+        uncut: whether the text is the body of the page, which has not been cut into lines yet.
         as_crawled: whether the line rules are still to come: rules that search text look at the page as crawled.
         units_left: in job 2, the number of sentences or lines after the removal of repeated spans; else None.
         without_listed_word: in job 2, a language for which the text is known to have no listed word; else None.
@@ -139,13 +140,14 @@ class CheckedPage:
         self,
         page: Page,
         tools: RuleTools,
-        lines: list[str] | _text.Lines,
+        lines: list[str] | _text.Lines | None,
         units_left: int | None = None,
         without_listed_word: str | None = None,
     ) -> None:
         self.page = page
         self.tools = tools
         self.lines_in_c = None if isinstance(lines, list) else lines
+        self.uncut = lines is None
         self.as_crawled = True
         self.units_left = units_left
         self.without_listed_word = without_listed_word
@@ -159,11 +161,13 @@ class CheckedPage:
         """The kept lines. Setting them forgets the values of the lines before."""
         if self.lines_in_c is not None:
             self._lines, self.lines_in_c = self.lines_in_c.unpacked(), None
+        elif self.uncut:
+            self._lines, self.uncut = self.page.body.split("\n"), False
         return self._lines
 
     @lines.setter
     def lines(self, lines: list[str]) -> None:
-        self._lines, self.lines_in_c = lines, None
+        self._lines, self.lines_in_c, self.uncut = lines, None, False
         self.forget()
 
     def forget(self) -> None:
@@ -178,6 +182,8 @@ class CheckedPage:
     @property
     def line_count(self) -> int:
         """The number of kept lines."""
+        if self.uncut:
+            return self.page.body.count("\n") + 1
         return len(self._lines if self.lines_in_c is None else self.lines_in_c)
 
     @cached
@@ -194,6 +200,8 @@ class CheckedPage:
         """Characters of the kept lines joined by newlines."""
         if self.lines_in_c is not None:
             return self.lines_in_c.length()
+        if self.uncut:
+            return len(self.page.body)
         return sum(map(len, self.lines)) + max(0, len(self.lines) - 1)
 
     @property
@@ -209,11 +217,15 @@ class CheckedPage:
     @cached
     def text(self) -> str:
         """The kept lines joined by newlines."""
+        if self.uncut:
+            return self.page.body
         return "\n".join(self.lines) if self.lines_in_c is None else self.encoded.decode()
 
     @cached
     def encoded(self) -> bytes:
         """The kept lines joined by newlines, in UTF-8."""
+        if self.uncut and self.page.encoded is not None:
+            return bytes(self.page.encoded)
         return self.text.encode() if self.lines_in_c is None else self.lines_in_c.encoded()
 
     @cached

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import secrets
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,15 +28,16 @@ class AtomicFile:
         name = f".{label}{start}.{os.getpid()}-{secrets.token_hex(16)}.tmp"
         self.path = target.with_name(name) if isinstance(target, Path) else Path(tempfile.gettempdir(), name)
 
-    def publish(self, sync_folder: bool = True) -> None:
+    def publish(self, sync_file: bool = True, sync_folder: bool = True) -> None:
         """Moves the file to its target and replaces an existing one. Raises OSError, which names the target.
 
-        Without `sync_folder`, a power cut can take the file away again, but never a part of it: a caller with many
-        files syncs their folder once, after the last of them.
+        Without `sync_file`, the caller has brought its bytes to the disk. Without `sync_folder`, a power cut can take
+        the file away again, but never a part of it: a caller with many files syncs their folder after the last of them.
         """
         if isinstance(self._target, Path):
             with name_os_errors(self._target):
-                sync(self.path)
+                if sync_file:
+                    sync(self.path)
                 self.path.replace(self._target)
                 if sync_folder:
                     sync(self._target.parent)
@@ -46,6 +48,47 @@ class AtomicFile:
     def discard(self) -> None:
         """Removes the temporary file, if it was not published."""
         self.path.unlink(missing_ok=True)
+
+
+class FileBatch(list[AtomicFile]):
+    """Files of one folder that are published together, in their order, at the end of the `with` block.
+
+    Without a sync of their folder. If the block fails, none is published. Many small files are synced at once: that
+    takes a tenth of the time.
+    """
+
+    def __enter__(self) -> "FileBatch":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                are_synced = len(self) >= _MANY and _sync_disk(self[0].path.parent)
+                for file in self:
+                    file.publish(sync_file=not are_synced, sync_folder=False)
+        finally:
+            for file in self:
+                file.discard()
+            self.clear()
+
+
+_MANY = 10  # files for which all that waits for their disk is written, too
+
+
+def _sync_disk(folder: Path) -> bool:
+    """Brings all files of a folder's disk to it. Returns whether that was possible: where not, each needs `sync`.
+
+    Linux can (syncfs(2)). A drive without a block device, as of another machine or FUSE, may not do it.
+    """
+    import ctypes
+
+    if sys.platform != "linux" or not os.major(folder.stat().st_dev):
+        return False
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        return bool(ctypes.CDLL(None).syncfs(descriptor) == 0)
+    finally:
+        os.close(descriptor)
 
 
 def sync(path: Path) -> None:
@@ -96,15 +139,19 @@ def write_text(target: StoragePath, text: str) -> None:
     write_bytes(target, text.encode())
 
 
-def write_bytes(target: StoragePath, data: bytes, sync_folder: bool = True) -> None:
-    """Writes a file that appears complete or not at all; `sync_folder` as in `publish`. Raises OSError."""
+def write_bytes(target: StoragePath, data: bytes, batch: FileBatch | None = None) -> None:
+    """Writes a file that appears complete or not at all: at once, or with a batch. Raises OSError."""
     file = AtomicFile(target)
     try:
         with name_os_errors(target), file.path.open("xb") as opened:
             opened.write(data)
-        file.publish(sync_folder)
-    finally:
+        if batch is None:
+            file.publish()
+        else:
+            batch.append(file)
+    except BaseException:
         file.discard()
+        raise
 
 
 def clear_abandoned(folder: StoragePath) -> None:

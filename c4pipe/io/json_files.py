@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints, is_typeddict
 
 from c4pipe.errors import DamagedFileError, UsageError
-from c4pipe.io.atomic import write_bytes
+from c4pipe.io.atomic import FileBatch, write_bytes
 from c4pipe.io.paths import StoragePath, read_file
 from c4pipe.io.words import error_reason, safe_json
 
@@ -316,9 +316,9 @@ def decode_checked_json(data: bytes, name: object, kind: type[Record]) -> Record
         ) from None
 
 
-def write_checked_json(target: StoragePath, values: Mapping[str, Any], sync_folder: bool = True) -> None:
-    """Writes an object with its digest to a JSON file; `sync_folder` as in `AtomicFile.publish`. Raises OSError."""
-    write_bytes(target, encode_checked_json(values), sync_folder)
+def write_checked_json(target: StoragePath, values: Mapping[str, Any], batch: FileBatch | None = None) -> None:
+    """Writes an object with its digest to a JSON file: at once, or with a batch. Raises OSError."""
+    write_bytes(target, encode_checked_json(values), batch)
 
 
 def read_checked_json(path: StoragePath, kind: type[Record]) -> Record | None:

@@ -289,7 +289,8 @@ def list_names(folder: StoragePath) -> set[str]:
     if not isinstance(folder, Path):
         return {each.base_name for each in folder.list()}
     try:
-        return {path.name for path in folder.iterdir()}
+        with os.scandir(folder) as listing:
+            return {entry.name for entry in listing}
     except FileNotFoundError:
         return set()
 

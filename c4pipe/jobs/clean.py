@@ -314,7 +314,10 @@ def clean_files(plan: CleanPlan, files: list[InputFile], progress: Progress, wor
     """Cleans files on the runner. The work folder is prepared."""
     options = plan.options
     files = count_lines(plan.work, files, options.network, progress.note)
-    tasks = [(file.absolute_path, str(plan.target(file)), *(file.part or ())) for file in files]
+    tasks = [
+        tuple((file.absolute_path, str(plan.target(file)), *(file.part or ())) for file in some)
+        for some in _tasks(files)
+    ]
 
     def graph(flow: Flow) -> None:
         step = CleanWetFile(
@@ -332,6 +335,19 @@ def clean_files(plan: CleanPlan, files: list[InputFile], progress: Progress, wor
         run_job(graph, options, len(tasks), progress, workers)
     if isinstance(plan.work, Path):
         sync(plan.work)
+
+
+_SMALL_BYTES = 64 * 1024  # of an input that shares its task
+_SMALL_TASKS = 256  # at least: enough for many workers
+_MOST_FILES = 64  # of a task: a killed run loses them
+
+
+def _tasks(files: Sequence[InputFile]) -> list[Sequence[InputFile]]:
+    """Returns the files of each task: one, or several small ones where there are many of them."""
+    small = [file for file in files if file.size is not None and file.load <= _SMALL_BYTES]
+    number = min(_MOST_FILES, max(1, len(small) // _SMALL_TASKS))
+    ones = [[file] for file in files if file.size is None or file.load > _SMALL_BYTES]
+    return [*ones, *(small[start : start + number] for start in range(0, len(small), number))]
 
 
 def network_of_worker(options: CleanOptions | BuildOptions | ImportOptions, tasks: int) -> NetworkOptions:

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from c4pipe.corpus.reader import UNREADABLE, open_binary, parquet_file
+from c4pipe.corpus.reader import UNREADABLE, open_binary, parquet_file, parquet_rows
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.parquet_footer import check_columns
 from c4pipe.io.streams import EndsDigest, InputPath, input_path
@@ -31,7 +31,6 @@ from c4pipe.read.source import Source
 FEATURES = ("inputs", "targets")
 
 _PAIRS = 32  # examples that are tokenized together; no example depends on it
-_ROWS_AT_ONCE = 512  # rows of Parquet that become Python objects at a time
 _MARK_ROWS = 1000  # lines between two positions that are remembered
 _END_BYTES = 1 << 19  # the bytes that EndsDigest takes of each end
 
@@ -147,13 +146,7 @@ def _of_parquet(file: InputPath) -> RecordFile:
 
 def _parquet_records(source: RecordFile, first: int) -> Generator[Record, None, None]:
     with parquet_file(source.file) as opened:
-        for number in range(opened.num_row_groups):
-            rows = opened.metadata.row_group(number).num_rows
-            if first < rows:
-                group = opened.read_row_group(number, use_threads=False)
-                for start in range(first, rows, _ROWS_AT_ONCE):
-                    yield from group.slice(start, _ROWS_AT_ONCE).to_pylist()
-            first = max(0, first - rows)
+        yield from parquet_rows(opened, first)
 
 
 @contextlib.contextmanager

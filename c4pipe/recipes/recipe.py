@@ -321,6 +321,11 @@ class Recipe:
 
     def to_json(self) -> dict[str, Any]:
         """Returns the recipe as plain JSON values, for `from_json`."""
+        return dict(self._stored)
+
+    @cached_property
+    def _stored(self) -> dict[str, Any]:
+        """The values of `to_json`: each work file has them."""
         return {
             "name": self.name,
             "description": self.description,
@@ -348,6 +353,17 @@ class Recipe:
         It also covers the extraction, for text from HTML or text files, the columns that pages carry, the parameters of
         languages, and the source of the user's own rules.
         """
+        digests = tuple(lists.items())
+        if digests not in self._fingerprints:
+            self._fingerprints[digests] = self._fingerprint(lists)
+        return self._fingerprints[digests]
+
+    @cached_property
+    def _fingerprints(self) -> dict[tuple[tuple[str, str], ...], str]:
+        """The fingerprints that were asked for, by lists: each work file has one."""
+        return {}
+
+    def _fingerprint(self, lists: Mapping[str, str]) -> str:
         rules: dict[str, Any] = {}
         for stage in STAGES:  # the digests say which files were used: where they are does not count
             each = [(_rule_to_json(rule), rule.file_parameters) for rule in getattr(self, stage)]

@@ -13,7 +13,7 @@ from c4pipe.io.file_kinds import GZIP, ZSTANDARD, describe_start
 from c4pipe.io.json_files import from_json, parse_json
 from c4pipe.io.paths import StoragePath, read_file
 from c4pipe.io.text import content_start
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import URL_SIZE, error_reason, short
 
 RECORD_CAP = 16 * 1024 * 1024
 """Bytes of the largest body that is read: more than eighty times the characters that rule `too_long` lets pass."""
@@ -68,12 +68,14 @@ class Damage(NamedTuple):
         length: bytes lost or skipped from the offset on; 0 if nothing was lost. For skipped header lines, which come
             later in the record: their bytes without line ends.
         first: the first of these bytes, FIRST_BYTES at most.
+        url: of a page of a WARC file that is lost; "" otherwise.
     """
 
     kind: str
     offset: int
     length: int = 0
     first: bytes = b""
+    url: str = ""
 
 
 class NoRecordError(C4pipeError):
@@ -180,7 +182,7 @@ class QuarantineWriter:
             return
         first = damage.first.decode("utf-8", "backslashreplace")
         values = {"file": self._source, "kind": damage.kind, self._place: damage.offset, "length": damage.length}
-        self._write({**values, "first": first})
+        self._write({**values, "first": first, **({"url": short(damage.url, URL_SIZE)} if damage.url else {})})
 
     def finish(self) -> None:
         """Publishes the file. Without damage, removes the file of an earlier run."""

@@ -246,14 +246,14 @@ def read_warc_pages(
         head = _classified(fields, record)
         if isinstance(head, str):
             if head == "damaged":
-                yield _lost("http_header", record, offset)
+                yield _lost("http_header", record, offset, fields)
             yield SkippedRecord(head)
             continue
         text = yield from _extracted(fields, head, bytes(memoryview(record)[head.start :]), offset, extractor)
         if text is None:
             yield SkippedRecord("damaged")
             continue
-        yield Page(target_uri(fields), fields.get("warc-date", ""), text.decode(), position, len(text), text, extra)
+        yield Page(target_uri(fields), fields.get("warc-date", ""), None, position, len(text), text, extra)
         position += 1
 
 
@@ -295,21 +295,21 @@ def _extracted(
     try:
         html, is_whole = decode_body(head.fields, raw)
     except (EncodingError, TooLargeError) as error:
-        yield _lost("html_too_large" if isinstance(error, TooLargeError) else "http_encoding", raw, offset)
+        yield _lost("html_too_large" if isinstance(error, TooLargeError) else "http_encoding", raw, offset, fields)
         return None
     if not is_whole:
         yield Damage("http_cut", offset)
     extracted = extractor.extract(html, head.charset)
     if extracted is None:
-        yield _lost("html_too_hard", html, offset)
+        yield _lost("html_too_hard", html, offset, fields)
         return None
     if not extracted.is_valid:
         yield Damage("bad_charset", offset)
     return extracted.encoded
 
 
-def _lost(kind: str, data: bytes | bytearray, offset: int) -> Damage:
-    return Damage(kind, offset, len(data), bytes(data[:FIRST_BYTES]))
+def _lost(kind: str, data: bytes | bytearray, offset: int, fields: dict[str, str]) -> Damage:
+    return Damage(kind, offset, len(data), bytes(data[:FIRST_BYTES]), target_uri(fields))
 
 
 PageReader = Callable[..., Iterator[Page | Damage | SkippedRecord]]

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +17,11 @@ from c4pipe.clean.examples import EXAMPLES_PER_FILE
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
 from c4pipe.filters import language, listed_words, page_size, phrases
+from c4pipe.io import atomic
+from c4pipe.jobs import clean as jobs
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
+from c4pipe.recipes.recipe import Recipe
 from tests.helpers.web_data import by_data
 from tests.helpers.wet import record
 
@@ -103,6 +107,26 @@ def test_a_small_file_is_written_with_two_syncs(monkeypatch: pytest.MonkeyPatch,
         c4pipe.clean_files(inputs, work=tmp_path / work, lists=ROOT / "samples" / "lists", workers=1)
         found.append(syncs.counts.pop("fsync"))
     assert found[1] - found[0] == 2 * 4
+
+
+def test_many_small_files_share_what_they_can(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A thread for a second, not for a file; one fingerprint for all; and files of one task are synced at once."""
+    calls = Calls(monkeypatch)
+    calls.of(os, "fsync")
+    calls.of(threading.Thread, "start")
+    calls.of(Recipe, "_fingerprint")
+    calls.of(atomic, "_sync_disk")
+    monkeypatch.setattr(jobs, "_SMALL_TASKS", 2)
+    crawl = [tmp_path / f"{number}.warc.wet" for number in range(20)]
+    for path in crawl:
+        path.write_bytes(record("A page.", f"http://a.example/{path.name}"))
+    c4pipe.clean_files(crawl, work=tmp_path / "work", lists=ROOT / "samples" / "lists", workers=1)
+    assert sum(path.suffix == ".parquet" for path in (tmp_path / "work").iterdir()) == 20
+    assert calls.counts["_sync_disk"] == 2
+    if os.major(tmp_path.stat().st_dev):  # of a disk that can do it
+        assert calls.counts["fsync"] < 20
+    assert calls.counts["_fingerprint"] <= 3  # of the plan, of its worker, and of the recipe that headers have
+    assert calls.counts["start"] < 10
 
 
 def test_a_build_imports_nothing_heavy(tmp_path: Path) -> None:

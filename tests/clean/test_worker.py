@@ -21,7 +21,7 @@ lists.save(work / "lists")
 step = CleanWetFile(C4, work / "lists", lists.digests, NetworkOptions(), KeepDropped(1.0, str(work / "dropped")))
 step.setup()
 for path in sorted((samples / "crawl").iterdir()):
-    list(step.process((str(path), str(work / f"{path.name}.parquet"))))
+    list(step.process(((str(path), str(work / f"{path.name}.parquet")),)))
 print("\\n".join(sys.modules))
 """
 

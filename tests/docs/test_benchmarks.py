@@ -1,11 +1,13 @@
 """benchmarks/: sections of results.md, goals, what is measured, and that results.md has the goals of today."""
 
+import math
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -14,9 +16,12 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import bench  # noqa: E402
 import measuring  # noqa: E402
+import ratios  # noqa: E402
 import results  # noqa: E402
 import sections  # noqa: E402
+from measuring import Cost  # noqa: E402
 from results import Goal  # noqa: E402
+from rounds import Measured, Row, ratio_spread  # noqa: E402
 
 
 def test_a_section_is_replaced_and_the_others_stay(tmp_path: Path) -> None:
@@ -105,6 +110,38 @@ def test_all_benchmarks_run_and_their_time_is_limited(
     )
 
 
+def test_the_picture_has_each_ratio_with_a_goal_once() -> None:
+    text = (
+        "# Benchmarks\n\n## A\n\n- cpu of a / b, at least 2: met, it is 4.00, of any two runs 3.90 to 4.20 (200%)\n"
+        "- wall of c / d, at most 0.5: NOT met, it is 0.75 (67%)\n- cpu of e / f: 3.00\n\n"
+        "## B\n\n- wall of c / d, at most 0.5: not known\n- cpu of a / b, at least 2: missed, it is 1.90 (95%)\n"
+    )
+    found = ratios.ratios(text)
+    assert found == [
+        ("a / b", "at least", 2.0, 4.0),
+        ("c / d, seconds", "at most", 0.5, 0.75),
+        ("a / b, B", "at least", 2.0, 1.9),
+    ]
+    drawn = ratios.picture(text)
+    ElementTree.fromstring(drawn)
+    lengths = re.findall(r'<rect x="270" y="\d+" width="([\d.]+)"', drawn)
+    assert float(lengths[0]) == pytest.approx(400 / 1.05, abs=0.1)
+    assert float(lengths[1]) / float(lengths[0]) == pytest.approx(math.log(1.9) / math.log(4), abs=0.01)
+    assert float(lengths[2]) == pytest.approx(400 / 1.05, abs=0.1)
+
+
+def test_the_picture_is_that_of_the_results() -> None:
+    assert ratios.PICTURE.read_text() == ratios.picture((ROOT / "benchmarks" / "results.md").read_text())
+
+
+def test_the_spread_of_a_ratio_is_of_any_two_runs() -> None:
+    costs = [[Cost(cpu, cpu, 1.0, "", 0) for cpu in runs] for runs in ((2.0, 4.0), (1.0, 2.0), (3.0,))]
+    rows: dict[str, Row] = {name: Measured(runs, 1) for name, runs in zip("abc", costs, strict=True)}
+    assert ratio_spread(rows, "cpu", "a", "b") == (1.0, 4.0)
+    assert ratio_spread(rows, "cpu", "c", "c") is None
+    assert ratio_spread({"a": rows["a"], "b": "not measured: why"}, "cpu", "a", "b") is None
+
+
 def test_results_have_the_goals_of_today() -> None:
     text = (ROOT / "benchmarks" / "results.md").read_text(encoding="utf-8")
     for section in sections.SECTIONS.values():
@@ -118,8 +155,10 @@ def test_results_have_the_goals_of_today() -> None:
 
 SMALL = {
     "bench.py": "--help",
+    "ratios.py": "",
     "peers.py": "--pages 15 --rounds 1 --only decode,build-tfds,build-tfds-2,build-c4,clean-tfds,clean-c4,clean-gopher",
     "training_peers.py": "--pages 15 --pieces 400 --rounds 1 --only c4pipe-spans,c4pipe-masked,c4pipe-read",
+    "parts.py": "--pages 15 --recipes c4",
     "near_peers.py": "--pages 200 --words 30 --rounds 1 --only c4pipe",
     "many_crawls.py": "--files 2 --known 2",
     "many_months.py": "--months 2 --files 1",
@@ -157,4 +196,20 @@ def test_each_benchmark_runs_in_a_clone_alone(clone: Path, script: str) -> None:
 
 def test_every_benchmark_is_tried() -> None:
     scripts = {path.name for path in (ROOT / "benchmarks").glob("*.py") if "__main__" in path.read_text()}
-    assert scripts == {*SMALL, "make_crawl.py", "measuring.py", "sentences.py"}  # the last needs treebanks
+    assert scripts == {*SMALL, "html_text.py", "make_crawl.py", "measuring.py", "sentences.py"}  # which needs treebanks
+
+
+def test_texts_of_html_are_compared_and_all_readers_find_the_pages(tmp_path: Path) -> None:
+    for library in ("trafilatura", "fastwarc"):
+        pytest.importorskip(library)
+    import html_text
+
+    main = "<p>" + "The history of the town begins in the year 1240, when monks built a mill. " * 5
+    (tmp_path / "a.html").write_text(f"<html><body><nav>Menu</nav><article>{main}</article></body></html>")
+    pages = [tmp_path / "a.html"]
+    rows = [line.strip("|").split("|") for line in list(html_text.texts(pages))[2:]]
+    assert [row[0].strip() for row in rows] == ["`all`", "`main`", "`trafilatura`"]
+    assert [row[3].strip() for row in rows] == ["100.0%"] * 3
+    assert [row[4].strip() for row in rows] == ["93.3%", "100.0%", "100.0%"]
+    warc = html_text.write_pages(tmp_path / "a.warc.gz", pages, 3)
+    assert [html_text.run(task, name, warc) for task in ("hand", "reader") for name in ("none", "main")] == [3] * 4

@@ -55,7 +55,7 @@ def check_losses(losses: list[Damage], data: bytes) -> None:
     """Losses are bytes of the file, each reported once. Gaps and single header lines are checked elsewhere."""
     plain = b"".join(piece for piece in inflate(io.BytesIO(data)) if isinstance(piece, bytes))
     end = 0
-    for kind, offset, length, first in losses:
+    for kind, offset, length, first, _ in losses:
         assert len(first) == min(length, FIRST_BYTES) or kind in LINES
         if not kind.startswith(("gzip_", "zstd_")) and kind not in LINES and length:
             assert end <= offset

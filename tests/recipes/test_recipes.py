@@ -5,7 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError, fields, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,8 @@ def through_json(recipe: Recipe) -> Recipe:
 def with_stage(recipe: Recipe, stage: str, rules: Sequence[Rule]) -> Recipe:
     """The recipe with other rules in a stage, though its rules may not go together then."""
     made = copy.copy(recipe)
+    for name in vars(recipe).keys() - {each.name for each in fields(recipe)}:
+        del vars(made)[name]  # what the recipe has worked out of its rules
     object.__setattr__(made, stage, tuple(rules))
     return made
 

@@ -73,6 +73,16 @@ def test_records_are_pages_or_are_counted(extractor: TextExtractor, case: dict[s
     assert counts == expected
 
 
+def test_a_page_over_the_limit_is_counted_and_named_and_the_next_one_is_read() -> None:
+    slow = "<div " + " ".join(f"a{number}=1" for number in range(100_000)) + ">x"
+    extractor = TextExtractor(find_extraction("all"), cpu_seconds=0.2)
+    items = list(read_warc_pages(io.BytesIO(warc_bytes([response(URL, slow), response(URL + "2", HTML)])), extractor))
+    damage, *others = [each for each in items if isinstance(each, Damage)]
+    assert not others
+    assert (damage.kind, damage.url, damage.length) == ("html_too_hard", URL, len(slow))
+    assert [each.url for each in items if isinstance(each, Page)] == [URL + "2"]
+
+
 RAW = zlib.compressobj(wbits=-15)
 ENCODINGS = {
     "gzip": gzip.compress(HTML.encode()),
