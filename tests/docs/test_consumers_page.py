@@ -46,9 +46,13 @@ def test_a_block_prints_what_it_says(block: str, folder: Path) -> None:
     if "ArrayRecordDataSource" in block:
         (writer,) = (each for each in BLOCKS if "ArrayRecordWriter" in each)
         block = f"{writer}\n{block}"
-    done = subprocess.run([sys.executable, "-c", block], cwd=folder, capture_output=True, text=True)
+    (folder / "block.py").write_text(block)  # a file: processes that are spawned import it
+    done = subprocess.run([sys.executable, "block.py"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert [line for line in done.stdout.splitlines() if line] == expected_lines(block)
+    printed, shown = [line for line in done.stdout.splitlines() if line], expected_lines(block)
+    assert (
+        printed[-len(shown) :] == shown if "litdata.optimize(" in block else printed == shown
+    )  # which says what it does
 
 
 def test_the_table_leads_to_all_sections() -> None:
