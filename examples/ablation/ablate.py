@@ -46,7 +46,6 @@ CONFIDENCE = 0.95
 BYTES_A_PIECE = 500
 """Bytes of text on which the vocabulary is trained, for each of its pieces."""
 
-NEUTRAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "text" / "en.jsonl"
 ONE_DEVICE = NamedSharding(Mesh(np.array(jax.devices()[:1]), ("rows",)), PartitionSpec())
 
 
@@ -103,7 +102,7 @@ def train(rows: Rows, repeats: int, ids: int, size: Size, seed: int) -> Arrays:
     random = np.random.default_rng(seed)
     parameters = decoder.init(random, ids, size)
     order = np.concatenate([random.permutation(len(rows)) for _ in range(repeats)])
-    trained = jax.device_put((parameters, jax.jit(decoder.optimizer_of(size).init)(parameters)), ONE_DEVICE)
+    trained = jax.device_put((parameters, decoder.optimizer_of(size).init(parameters)), ONE_DEVICE)
     for step, chosen in enumerate(order.reshape(-1, size.rows), 1):
         batch = jax.device_put(batch_of(rows[chosen]), ONE_DEVICE)
         trained, _ = train_step(decoder, size, ONE_DEVICE, trained, batch, np.int32(step))
@@ -191,11 +190,10 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--held-out",
         nargs="+",
+        required=True,
         type=Path,
-        default=[NEUTRAL],
         metavar="FILE",
-        help="neutral text that is in no corpus: JSON Lines with a `text`, Parquet, or a document on each line "
-        "(default: ../shared/data/text/en.jsonl beside the clone)",
+        help="neutral text that is in no corpus: JSON Lines with a `text`, Parquet, or a document on each line",
     )
     parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for the results")
     parser.add_argument("--tokens", type=int, default=2**19, help="tokens of a training (default: 2^19)")
@@ -232,7 +230,14 @@ def compare(options: argparse.Namespace) -> None:
     sources = [parse_source(corpus) for corpus in options.corpora]
     if not options.vocab:
         some = BYTES_A_PIECE * options.vocab_size  # as much of each corpus
-        train_vocabulary(options.corpora, output=options.output / "vocab", size=options.vocab_size, sample_bytes=some)
+        # BPE, because the unigram trainer takes minutes where corpora have the same pages
+        train_vocabulary(
+            options.corpora,
+            output=options.output / "vocab",
+            size=options.vocab_size,
+            sample_bytes=some,
+            model="bpe",
+        )
     tokenizer = Tokenizer(str(options.vocab or options.output / "vocab"))
 
     size: Size = decoder.SIZES[options.size]
