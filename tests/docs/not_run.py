@@ -114,6 +114,11 @@ NOT_RUN = (
         "tests/docs/test_examples.py runs it, killed, on two hosts and on eight devices, too",
     ),
     ("docs/training.md", "python3 -m maxtext.*", "it needs MaxText and a TPU or a GPU"),
+    (
+        "docs/training.md",
+        "python examples/ablation/ablate.py *",
+        "tests/docs/test_examples.py runs it, with small corpora",
+    ),
     ("*", "c4pipe vocab corpus/en:10 *", "32,000 pieces need more text than the sample crawl has"),
     ("*", "c4pipe vocab corpus --temperature *", "250,000 pieces need more text than the sample crawl has"),
     ("docs/vocabulary.md", "c4pipe vocab-report *", "it measures the vocabulary of the command before it"),

@@ -1,6 +1,7 @@
 """The examples as they are, in processes of their own: a training learns, and goes on exactly where it was killed."""
 
 import json
+import math
 import pickle
 import re
 import socket
@@ -8,12 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from itertools import islice
+from itertools import combinations, islice
 from pathlib import Path
+from statistics import mean, stdev, variance
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from c4pipe import read
 from c4pipe.cli import main
@@ -168,6 +171,57 @@ def test_each_model_learns_and_is_the_same_however_it_is_trained(trained: dict[s
     assert in_one_row == pytest.approx(alone, rel=1e-5)
     for size, millions in MODELS[model].items():
         assert found["parameters"][size] == pytest.approx(millions * 1e6, rel=0.05), size
+
+
+def ablated(corpus: Path, output: Path, *more: Any) -> tuple[str, dict[str, Any]]:
+    """English and German, each on all tokens and on half of them twice, against English held-out text."""
+    held_out = ["--held-out", ROOT / "tests" / "data" / "text" / "en.jsonl"]
+    budget = ["--tokens", 4096, "--seeds", 3, "--repeats", "1,2", "--vocab-size", 300]
+    corpora = [corpus / "en", corpus / "de"]
+    printed = finished(started("examples/ablation/ablate.py", *corpora, *held_out, "--output", output, *budget, *more))
+    return printed, json.loads((output / "ablation.json").read_text())
+
+
+def welch(first: list[float], second: list[float], pairs: int) -> bool:
+    """Whether two means differ by more than noise, computed from Welch's formulas."""
+    parts = [variance(each) / len(each) for each in (first, second)]
+    freedom = sum(parts) ** 2 / sum(part**2 / (len(first) - 1) for part in parts)
+    error = math.sqrt(sum(parts)) * float(stats.t.ppf(1 - 0.05 / pairs / 2, freedom))
+    return abs(mean(first) - mean(second)) > error
+
+
+@pytest.mark.examples
+def test_an_ablation_has_a_table_a_verdict_for_each_pair_and_the_same_numbers_again(
+    tmp_path: Path,
+) -> None:
+    corpus, pages = tmp_path / "corpus", ROOT / "tests" / "data" / "pages" / "multilingual-handbook.warc.wet.gz"
+    build = ["build", str(pages), "--recipe", "unfiltered", "--languages", "en,de", "--output", str(corpus)]
+    assert main.main([*build, "--workers", "1", "--quiet"]) == 0
+    printed, results = ablated(corpus, tmp_path / "first")
+    assert "8 steps" in printed
+    assert max(map(len, printed.splitlines()[:-1])) <= 80
+    losses = results["losses"]
+    assert list(losses) == ["en", "en 2x", "de", "de 2x"]
+    for name, times in results["repeats"].items():
+        row = rf"^{name} +{4096 // times:,} +{times}x +4,096 +{mean(losses[name]):.4f} ± {stdev(losses[name]):.4f}$"
+        assert re.search(row, printed, re.MULTILINE), name
+
+    told = printed.replace("\n  ", " ")
+    pairs = list(combinations(losses, 2))
+    assert told.count("It is not noise.") + told.count("The difference is noise: run more seeds") == len(pairs)
+    for pair in pairs:
+        better, worse = sorted(pair, key=lambda name: mean(losses[name]))
+        certain = welch(losses[better], losses[worse], len(pairs))
+        sentence = f"{better} is better than {worse}: its loss is" if certain else f": the loss of {better} is"
+        assert sentence in told
+    assert "en is better than de:" in told  # for English text
+
+    picture = (tmp_path / "first" / "ablation.svg").read_bytes()
+    _, same = ablated(corpus, tmp_path / "again", "--vocab", tmp_path / "first" / "vocab")
+    assert same == results
+    assert (tmp_path / "again" / "ablation.svg").read_bytes() == picture
+    with pytest.raises(AssertionError, match=r"has [\d,]+ tokens, and 1,048,576 are needed: give --tokens \d+ or less"):
+        ablated(corpus, tmp_path / "again", "--vocab", tmp_path / "first" / "vocab", "--tokens", 2**20)
 
 
 @pytest.mark.consumers
