@@ -214,7 +214,8 @@ def test_an_ablation_has_a_table_a_verdict_for_each_pair_and_the_same_numbers_ag
         certain = welch(losses[better], losses[worse], len(pairs))
         sentence = f"{better} is better than {worse}: its loss is" if certain else f": the loss of {better} is"
         assert sentence in told
-    assert "en is better than de:" in told  # for English text
+    assert "de is better than de 2x:" in told
+    assert "en and en 2x: the loss of en is" in told
 
     picture = (tmp_path / "first" / "ablation.svg").read_bytes()
     _, same = ablated(corpus, tmp_path / "again", "--vocab", tmp_path / "first" / "vocab")
