@@ -147,29 +147,9 @@ def measure_cost(
     """
     with tempfile.TemporaryDirectory(prefix="c4pipe-plan-") as folder:
         work, output = Path(folder) / "work", Path(folder) / "corpus"
-        plan.lists.save(work / LISTS_FOLDER)
-        cleaner = WetFileCleaner(plan.recipe, lists.load_lists(work / LISTS_FOLDER, plan.lists.digests))
         files = spread(plan.files, count)
-        slices, unread = list[_Slice](), list[str]()
-
-        def look() -> Status:
-            words = f"{len(slices)} of {format_count(len(files), 'slice')} cleaned"
-            return Status(len(slices) / len(files), words)
-
-        with progress.show("measure", Path(folder), look):
-            for number, file in enumerate(files):
-                place = (number + 0.5) / len(files)
-                try:
-                    target = work_path(work, file)
-                    slices.append(_clean_slice(file, place, sources, cleaner, target, warm=bool(slices)))
-                except NoRecordError as error:
-                    unread.append(f"{file.path} {error}")
-                    progress.note(unread[-1])
-        headers = list(read_headers_of(find_work_files([work]).values())) if slices else []
-        pages = sum(header.counts.get("pages.read", 0) for header in headers)
-        if not pages:
-            why = unread[0] if unread else f"are these {plan.recipe.input_format} files?"
-            raise C4pipeError(f"no page was found in {len(files)} slices: {why}")
+        slices = _clean_slices(plan, files, work, sources, progress)
+        headers = list(read_headers_of(find_work_files([work]).values()))
         options = DedupOptions(work, output=output, format=formats, workers=1)
         first = replace(options, output=Path(folder) / "first")
         dedup(plan_dedup(first), progress)  # not measured: it takes the time of imports and caches
@@ -182,7 +162,7 @@ def measure_cost(
         return Cost(
             parts=len(slices),
             stored=sum(each.stored for each in slices),
-            pages=pages,
+            pages=sum(each.pages for each in slices),
             text_bytes=sum(header.counts.get("bytes.read", 0) for header in headers),
             kept=manifest["counts"]["pages.kept"],
             rows=sum(header.rows + header.spans for header in headers) + corpus.band_rows,
@@ -202,10 +182,38 @@ class _Slice(NamedTuple):
     stored: int
     fetch_seconds: float
     clean_seconds: float
+    pages: int
+
+
+def _clean_slices(
+    plan: CleanPlan, files: Sequence[InputFile], work: Path, sources: InputOpener, progress: Progress
+) -> list[_Slice]:
+    """Cleans a slice of each file into a work folder. Raises OSError, and C4pipeError if the slices hold no page."""
+    plan.lists.save(work / LISTS_FOLDER)
+    cleaner = WetFileCleaner(plan.recipe, lists.load_lists(work / LISTS_FOLDER, plan.lists.digests))
+    slices, unread = list[_Slice](), list[str]()
+
+    def look() -> Status:
+        words = f"{len(slices)} of {format_count(len(files), 'slice')} cleaned"
+        return Status(len(slices) / len(files), words)
+
+    with progress.show("measure", work.parent, look):
+        for number, file in enumerate(files):
+            place = (number + 0.5) / len(files)
+            target = work_path(work, file)
+            try:
+                slices.append(_clean_slice(file, place, sources, cleaner, target, is_first=not slices))
+            except NoRecordError as error:
+                unread.append(f"{file.path} {error}")
+                progress.note(unread[-1])
+    if not any(each.pages for each in slices):
+        why = unread[0] if unread else f"are these {plan.recipe.input_format} files?"
+        raise C4pipeError(f"no page was found in {len(files)} slices: {why}")
+    return slices
 
 
 def _clean_slice(
-    file: InputFile, place: float, sources: InputOpener, cleaner: WetFileCleaner, target: StoragePath, warm: bool
+    file: InputFile, place: float, sources: InputOpener, cleaner: WetFileCleaner, target: StoragePath, is_first: bool
 ) -> _Slice:
     """Cleans the slice at a place between 0 and 1 of a file; its head, if no gzip member begins in that slice.
 
@@ -219,15 +227,16 @@ def _clean_slice(
         part = sources.read_range(file.path, first, PART)
         fetched = time.monotonic() - started
         try:
-            warm_until = time.process_time() + (0 if warm else WARM_SECONDS)
+            warm_until = time.process_time() + (WARM_SECONDS if is_first else 0)
             while time.process_time() < warm_until:
                 cleaner.clean(io.BytesIO(part), file.name, target)
             before = time.process_time()
             cleaner.clean(io.BytesIO(part), file.name, target)
             seconds = time.process_time() - before
-            if read_header(target).counts.get("pages.read") or not first:
+            pages = read_header(target).counts.get("pages.read", 0)
+            if pages or not first:
                 seconds -= cleaner.example_seconds * (1 - len(part) / max(size or 0, len(part), 1))
-                return _Slice(len(part), fetched, seconds)
+                return _Slice(len(part), fetched, seconds, pages)
         except NoRecordError:
             if not first:
                 raise
