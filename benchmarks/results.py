@@ -60,11 +60,12 @@ def written_by(command: str) -> str:
 
 
 def commit() -> str:
-    """Returns the commit that is checked out, and whether the tree has other changes than those of results.md."""
+    """Returns the commit that is checked out, and whether the tree has changes beside results.md and its picture."""
     head = _git("rev-parse", "--short=12", "HEAD")
     if not head:
         return "an unknown commit, outside a clone"
-    changed = _git("status", "--porcelain", "--", ".", f":(exclude,top)benchmarks/{FILE.name}")
+    written = (f":(exclude,top)benchmarks/{name}" for name in (FILE.name, "ratios.svg"))
+    changed = _git("status", "--porcelain", "--", ".", *written)
     return f"commit {head}, {'with changes that are in no commit' if changed else 'clean tree'}"
 
 
