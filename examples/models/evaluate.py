@@ -2,10 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterable
-from functools import partial
 from pathlib import Path
 
-import jax
 import numpy as np
 import sentencepiece
 

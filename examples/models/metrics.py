@@ -136,14 +136,14 @@ def noun_match(answers: Answers) -> float:
     )
 
 
-_DETERMINERS = frozenset(
-    "a an few her his each every many much my our some that the their these this those which whose your".split()
+_DETERMINERS = re.compile(
+    "a|an|few|her|his|each|every|many|much|my|our|some|that|the|their|these|this|those|which|whose|your"
 )
 
 
 def _named(answer: Answer) -> bool | None:
     target, said = (
-        {word for word in words.strip().lower().split(" ") if word not in _DETERMINERS}
+        {word for word in words.strip().lower().split(" ") if not _DETERMINERS.fullmatch(word)}
         for words in (answer.targets[0], answer.said)
     )
     if not "".join(said):
