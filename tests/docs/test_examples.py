@@ -191,13 +191,13 @@ def test_a_mixture_is_learned_goes_on_and_is_evaluated(
     found = json.loads(finished(started(script, small_corpus / "en", vocabulary, folder, tmp_path / "checkpoints")))
 
     whole, resumed = losses(found["whole"]), losses(found["resumed"])
-    assert list(whole) == [10, 20]
-    assert whole[20] < whole[10] - 0.1
-    assert resumed == {20: whole[20]}  # to the last digit that is printed
+    assert list(whole) == [10, 20, 30, 40]
+    assert mean([whole[30], whole[40]]) < mean([whole[10], whole[20]]) - 0.1  # each batch has other tasks
+    assert resumed == {step: whole[step] for step in (30, 40)}  # to the last digit that is printed
     said, likely, end = found["decoded"]
     ends = [row.index(end) if end in row else len(row) for row in said]
     assert len(set(ends)) > 1  # some rows end before others
-    assert {len({*row}) > 1 for row in said} == {True}
+    assert len({token for row in said for token in row}) > 3
     for row, expected, place in zip(said, likely, ends, strict=True):
         assert row == expected[: place + 1] + [0] * (len(row) - place - 1)
 

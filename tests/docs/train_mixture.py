@@ -22,12 +22,12 @@ from models import t5
 
 from c4pipe.objectives.tokenizer import Tokenizer
 
-STEPS, LENGTH = 20, 8
+STEPS, LENGTH = 40, 8
 
 
 def printed(*arguments: Any) -> str:
     with contextlib.redirect_stdout(io.StringIO()) as found:
-        pretrain.main([*map(str, arguments), "--steps", str(STEPS), "--every", "10"])
+        pretrain.main([*map(str, arguments), "--steps", str(STEPS), "--every", "20"])
     return found.getvalue()
 
 
