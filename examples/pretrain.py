@@ -38,7 +38,7 @@ from models.layers import Size
 from c4pipe import read
 from c4pipe.objectives import prefetch
 from c4pipe.objectives.batches import Batches, ExampleBatches
-from c4pipe.objectives.task_mixture import MixedBatches, Unsupervised
+from c4pipe.objectives.task_mixture import MixedBatches, MixtureOptions, Part, Unsupervised
 from c4pipe.objectives.tokenizer import Tokenizer
 
 MODELS = {"albert": albert, "bert": bert, "decoder": decoder, "electra": electra, "t5": t5}
@@ -86,10 +86,11 @@ def batches_of(options: argparse.Namespace, tokenizer: Tokenizer, size: Size, ro
     """Returns the batches of this host: of the corpus, or of the corpus and the tasks of a mixture."""
     made = MODELS[options.model].objective_of(tokenizer, size)
     if options.mixture:
-        parts = [Unsupervised("corpus", options.corpus, made), *evaluate.parts_in(options.mixture)]
-        lengths, rates = {"inputs": size.length, "targets": size.length}, (options.limit, options.temperature)
-        hosts = {"shard_index": options.host, "num_shards": options.hosts}
-        return MixedBatches(parts, tokenizer, lengths, rows, SEED, limit=rates[0], temperature=rates[1], **hosts)
+        parts: list[Part] = [Unsupervised("corpus", options.corpus, made), *evaluate.parts_in(options.mixture)]
+        lengths = {"inputs": size.length, "targets": size.length}
+        rates: MixtureOptions = {"limit": options.limit, "temperature": options.temperature}
+        hosts: MixtureOptions = {"shard_index": options.host, "num_shards": options.hosts}
+        return MixedBatches(parts, tokenizer, lengths, rows, SEED, **rates, **hosts)
     # a mixture, also of one corpus, has no end: each epoch has another order, and other tokens corrupted
     documents = read.mix([options.corpus], seed=SEED, shard_index=options.host, num_shards=options.hosts)
     return Batches(documents, tokenizer, made, rows, SEED)
@@ -147,6 +148,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = options.rows or size.rows
     if rows % hosts:
         parser.error(f"--hosts {hosts}: they divide the {rows} rows of a batch: give a multiple of {hosts} as --rows")
+    if options.validation:
+        evaluate.files_in(options.validation)  # a mistake is told before the training
     if hosts > 1:
         jax.distributed.initialize(options.coordinator, hosts, host)
     devices = jax.devices() if hosts > 1 or options.data_parallel else jax.devices()[:1]

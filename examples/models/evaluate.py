@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import sentencepiece
 
+from c4pipe.errors import UsageError
 from c4pipe.objectives import tasks
 from c4pipe.objectives.task_mixture import Supervised
 from c4pipe.objectives.task_source import given, open_files, read_records
@@ -24,16 +25,16 @@ Say = Callable[[list[str]], list[str]]
 def files_in(folder: Path) -> dict[str, Path]:
     """Returns the files of a folder by the names of their tasks: `cola` for `cola.jsonl.gz`.
 
-    Raises FileNotFoundError where there is none, ValueError where two have the same name.
+    Raises UsageError where there is none, or two have the same name.
     """
-    files = [file for file in sorted(folder.iterdir()) if file.is_file() and not file.name.startswith(".")]
+    files = [file for file in sorted(folder.glob("[!.]*")) if file.is_file()]
     if not files:
-        raise FileNotFoundError(f"{folder} has no file: give a folder of records, such as cola.jsonl")
+        raise UsageError(f"{folder} has no file: give a folder of records, such as cola.jsonl")
     named: dict[str, Path] = {}
     for file in files:
         name = file.name.partition(".")[0]
         if name in named:
-            raise ValueError(f"{folder} has {named[name].name} and {file.name}: join the files of a task")
+            raise UsageError(f"{folder} has {named[name].name} and {file.name}: join the files of a task")
         named[name] = file
     return named
 

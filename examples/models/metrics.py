@@ -62,8 +62,8 @@ def _f1(targets: Sequence[str], said: Sequence[str], label: str) -> float:
     return 200 * right / max(1, targets.count(label) + said.count(label))
 
 
-def f1(answers: Answers, labels: tuple[str, str]) -> float:
-    """Returns F1 of the second label. Other words count as the wrong label."""
+def f1(answers: Answers, labels: Sequence[str]) -> float:
+    """Returns F1 of the second of two labels. Other words count as the wrong label."""
     targets = [answer.targets[0] for answer in answers]
     said = [answer.said if answer.said in labels else labels[answer.targets[0] == labels[0]] for answer in answers]
     return _f1(targets, said, labels[1])
@@ -142,11 +142,12 @@ _DETERMINERS = re.compile(
 
 
 def _named(answer: Answer) -> bool | None:
-    target, said = (
-        {word for word in words.strip().lower().split(" ") if not _DETERMINERS.fullmatch(word)}
+    named = [
+        {word for word in words.strip().lower().split(" ") if not _DETERMINERS.fullmatch(word)} or {""}
         for words in (answer.targets[0], answer.said)
-    )
-    if not "".join(said):
+    ]
+    target, said = named
+    if said == {""}:
         return None
     owned = ["'" in "".join(words) for words in (target, said)]
     return owned[0] == owned[1] and (target <= said or said <= target)

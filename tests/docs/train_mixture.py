@@ -61,4 +61,8 @@ if __name__ == "__main__":
     whole = printed(*data, "--checkpoints", checkpoints)
     (checkpoints / f"step-{STEPS:08}-host-0-of-1.pickle").unlink()
     resumed = printed(*data, "--checkpoints", checkpoints, "--resume", "--validation", folder)
-    print(json.dumps({"whole": whole, "resumed": resumed, "decoded": decoded(vocabulary)}))
+    with contextlib.redirect_stderr(io.StringIO()) as refused, contextlib.suppress(SystemExit):
+        pretrain.main([*map(str, data), "--model", "bert"])
+    print(
+        json.dumps({"refused": refused.getvalue(), "whole": whole, "resumed": resumed, "decoded": decoded(vocabulary)})
+    )
