@@ -11,6 +11,11 @@ After a kill, the same with --resume, also with another number of hosts. On two 
     python examples/pretrain.py ... --coordinator HOST0:7000 --hosts 2 --host 0
     python examples/pretrain.py ... --coordinator HOST0:7000 --hosts 2 --host 1
 
+T5 also learns supervised tasks beside the corpus (section 3.5 of its paper), and is then evaluated. A folder has their
+records, in files with the names of T5's tasks, or own files with `inputs` and `targets`:
+
+    python examples/pretrain.py demo-corpus demo-vocab --mixture tasks --validation validation --limit 524288
+
 docs/training.md says what the models have of their papers, and what a large training does otherwise.
 """
 
@@ -27,12 +32,13 @@ import jax
 import numpy as np
 import optax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
-from models import albert, bert, decoder, electra, t5
+from models import albert, bert, decoder, electra, evaluate, t5
 from models.layers import Size
 
 from c4pipe import read
 from c4pipe.objectives import prefetch
-from c4pipe.objectives.batches import Batches
+from c4pipe.objectives.batches import Batches, ExampleBatches
+from c4pipe.objectives.task_mixture import MixedBatches, MixtureOptions, Part, Unsupervised
 from c4pipe.objectives.tokenizer import Tokenizer
 
 MODELS = {"albert": albert, "bert": bert, "decoder": decoder, "electra": electra, "t5": t5}
@@ -76,8 +82,38 @@ def latest(folder: Path) -> tuple[int, list[Any]]:
     return 0, []
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Trains, and prints a loss every ten steps."""
+def batches_of(options: argparse.Namespace, tokenizer: Tokenizer, size: Size, rows: int) -> ExampleBatches:
+    """Returns the batches of this host: of the corpus, or of the corpus and the tasks of a mixture."""
+    made = MODELS[options.model].objective_of(tokenizer, size)
+    if options.mixture:
+        parts: list[Part] = [Unsupervised("corpus", options.corpus, made), *evaluate.parts_in(options.mixture)]
+        lengths = {"inputs": size.length, "targets": size.length}
+        more: MixtureOptions = {"limit": options.limit, "temperature": options.temperature}
+        more.update(shard_index=options.host, num_shards=options.hosts)
+        return MixedBatches(parts, tokenizer, lengths, rows, SEED, **more)
+    # a mixture, also of one corpus, has no end: each epoch has another order, and other tokens corrupted
+    documents = read.mix([options.corpus], seed=SEED, shard_index=options.host, num_shards=options.hosts)
+    return Batches(documents, tokenizer, made, rows, SEED)
+
+
+def report(batches: MixedBatches, options: argparse.Namespace, parameters: Any, end: int, size: Size) -> None:
+    """Prints the rates, what was trimmed, and the metrics. All hosts compute them, as none waits for another."""
+    show = print if options.host == 0 else lambda _: None
+    mixture = batches.mixture
+    show("rates: " + ", ".join(f"{name} {rate:.2%}" for name, rate in mixture.rates.items()))
+    for name, counts in mixture.counts.items():
+        trimmed = [counts.get(f"trimmed_{each}", 0) for each in ("inputs", "targets")]
+        if any(trimmed):
+            show(f"{name}: {trimmed[0]:,} inputs and {trimmed[1]:,} targets were longer than {size.length} tokens")
+    if not options.validation:
+        show("evaluated on the records of the training:")
+    say = evaluate.speaker(parameters, options.vocabulary / "spm.model", end, size)
+    for line in evaluate.evaluate(options.validation or options.mixture, say):
+        show(line)
+
+
+def parser_of() -> argparse.ArgumentParser:
+    """Returns the options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", help="a finished corpus, or a take of it")
     parser.add_argument("vocabulary", type=Path, help="folder of a vocabulary")
@@ -92,12 +128,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--coordinator", help="address of host 0, where there are several; they use all their devices")
     parser.add_argument("--hosts", type=int, default=1)
     parser.add_argument("--host", type=int, default=0, help="number of this one, from 0")
+    parser.add_argument("--mixture", type=Path, help="folder of the records of supervised tasks, such as cola.jsonl")
+    parser.add_argument("--validation", type=Path, help="the same for evaluation; by default the folder of --mixture")
+    parser.add_argument("--limit", type=float, help="K: a task, or the corpus, counts for so many examples at most")
+    parser.add_argument("--temperature", type=float, default=1.0, help="T: rates to the power of 1/T; inf: equal ones")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Trains, and prints a loss every ten steps; with a mixture, evaluates."""
+    parser = parser_of()
     options = parser.parse_args(arguments)
+    if options.mixture and options.model != "t5":
+        parser.error(f"--mixture is for text to text, and {options.model} writes none: give --model t5")
+    if not options.mixture and (options.validation or options.limit or options.temperature != 1):
+        parser.error("--validation, --limit and --temperature are for tasks: give their folder as --mixture")
     model, host, hosts = MODELS[options.model], options.host, options.hosts
     size = model.SIZES[options.size]
     rows = options.rows or size.rows
     if rows % hosts:
         parser.error(f"--hosts {hosts}: they divide the {rows} rows of a batch: give a multiple of {hosts} as --rows")
+    if options.validation:
+        evaluate.files_in(options.validation)  # a mistake is told before the training
     if hosts > 1:
         jax.distributed.initialize(options.coordinator, hosts, host)
     devices = jax.devices() if hosts > 1 or options.data_parallel else jax.devices()[:1]
@@ -109,13 +161,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     by_row, everywhere = NamedSharding(mesh, PartitionSpec("rows")), NamedSharding(mesh, PartitionSpec())
 
     tokenizer = Tokenizer(options.vocabulary / "spm.model")
-    # a mixture, also of one corpus, has no end: each epoch has another order, and other tokens corrupted
-    documents = read.mix([options.corpus], seed=SEED, shard_index=host, num_shards=hosts)
-    data = prefetch(Batches(documents, tokenizer, model.objective_of(tokenizer, size), rows // hosts, SEED), to=by_row)
+    batches = batches_of(options, tokenizer, size, rows // hosts)
+    data = prefetch(batches, to=by_row)
     parameters = model.init(np.random.default_rng(SEED), tokenizer.ids.size, size)
     trained = parameters, jax.device_get(jax.jit(model.optimizer_of(size).init)(parameters))
 
-    name = f"{options.model} {options.size}"
+    name = f"{options.model} {options.size}" + (" with a mixture" if options.mixture else "")
     done, written = latest(options.checkpoints) if options.resume and options.checkpoints else (0, [])
     if done:
         of, trained, _ = written[0]  # all hosts have the same
@@ -138,6 +189,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if host == 0:
         seconds = time.perf_counter() - begun
         print(f"{seconds:.1f} seconds, of which {data.waited / seconds:.1%} waited for data")
+    if isinstance(batches, MixedBatches):
+        report(batches, options, jax.device_get(trained[0]), tokenizer.ids.eos, size)
 
 
 if __name__ == "__main__":

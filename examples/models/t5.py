@@ -1,5 +1,6 @@
 """T5: an encoder and a decoder that restore corrupted spans (Raffel et al. 2020, sections 2.1 and 3.1)."""
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -97,22 +98,62 @@ def feed_forward(weights: Arrays, x: jax.Array) -> jax.Array:
     return x + jax.nn.relu(norm(weights["norm"], x) @ weights["in"]) @ weights["out"]
 
 
-def loss_of(parameters: Arrays, batch: Arrays, key: jax.Array, size: Size) -> jax.Array:
-    """Returns the mean loss of a target token, in nats."""
-    words, encoder, decoder = parameters["words"], parameters["encoder"], parameters["decoder"]
-    inputs, targets = batch["inputs_segment_ids"], batch["targets_segment_ids"]
-    x, mask = words[batch["inputs"]], same(inputs, inputs)
+def encoded(parameters: Arrays, inputs: jax.Array, segments: jax.Array, size: Size) -> jax.Array:
+    """Returns what the decoder sees of inputs, [rows, length, width]."""
+    encoder = parameters["encoder"]
+    x, mask = parameters["words"][inputs], same(segments, segments)
     bias = bias_of(encoder, inputs.shape[1], both=True)
     for layer in encoder["layers"]:
         x = feed_forward(layer["feed"], attention(layer["self"], x, None, mask, size.heads, bias))
-    memory = norm(encoder["norm"], x)
+    return norm(encoder["norm"], x)
 
-    x, mask = words[shifted(batch["targets"], batch["targets_positions"])], same(targets, targets)
-    mask &= jnp.tri(targets.shape[1], dtype=bool)
-    bias = bias_of(decoder, targets.shape[1], both=False)
+
+def decoded(
+    parameters: Arrays, before: jax.Array, segments: jax.Array, memory: jax.Array, inputs: jax.Array, size: Size
+) -> jax.Array:
+    """Returns what predicts each target, [rows, length, width]: `before` are the targets before, `inputs` segments."""
+    decoder = parameters["decoder"]
+    x, mask = parameters["words"][before], same(segments, segments) & jnp.tri(before.shape[1], dtype=bool)
+    bias = bias_of(decoder, before.shape[1], both=False)
     for layer in decoder["layers"]:
         x = attention(layer["self"], x, None, mask, size.heads, bias)
-        x = attention(layer["cross"], x, memory, same(targets, inputs), size.heads)
+        x = attention(layer["cross"], x, memory, same(segments, inputs), size.heads)
         x = feed_forward(layer["feed"], x)
-    logits = norm(decoder["norm"], x) @ words.T * size.width**-0.5
+    return norm(decoder["norm"], x)
+
+
+def logits_of(parameters: Arrays, x: jax.Array, size: Size) -> jax.Array:
+    """Returns the logits of tokens, [..., ids]."""
+    return x @ parameters["words"].T * size.width**-0.5
+
+
+def loss_of(parameters: Arrays, batch: Arrays, key: jax.Array, size: Size) -> jax.Array:
+    """Returns the mean loss of a target token, in nats."""
+    inputs, targets = batch["inputs_segment_ids"], batch["targets_segment_ids"]
+    memory = encoded(parameters, batch["inputs"], inputs, size)
+    before = shifted(batch["targets"], batch["targets_positions"])
+    logits = logits_of(parameters, decoded(parameters, before, targets, memory, inputs, size), size)
     return token_loss(logits, batch["targets"], targets > 0)  # padding has segment 0
+
+
+@partial(jax.jit, static_argnums=(2, 3))
+def greedy(parameters: Arrays, inputs: jax.Array, size: Size, eos: int) -> jax.Array:
+    """Returns the most likely targets token by token, up to an end of sequence (section 3.1.2), [rows, length].
+
+    A row of inputs has one example, and zeros behind it; so have the targets. Each step computes all places again: that
+    is simple, and enough for short targets.
+    """
+    segments, one = jnp.sign(inputs), jnp.ones_like(inputs)
+    memory = encoded(parameters, inputs, segments, size)
+
+    def goes_on(state: tuple[jax.Array, jax.Array]) -> jax.Array:
+        place, targets = state
+        return (place < targets.shape[1]) & ~jnp.all(jnp.any(targets == eos, 1))
+
+    def step(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        place, targets = state
+        x = decoded(parameters, jnp.roll(targets, 1, axis=1).at[:, 0].set(0), one, memory, segments, size)
+        likely = jnp.argmax(logits_of(parameters, x[:, place], size), -1)
+        return place + 1, targets.at[:, place].set(jnp.where(jnp.any(targets == eos, 1), 0, likely))
+
+    return jax.lax.while_loop(goes_on, step, (jnp.int32(0), jnp.zeros_like(inputs)))[1]

@@ -173,6 +173,46 @@ def test_each_model_learns_and_is_the_same_however_it_is_trained(trained: dict[s
         assert found["parameters"][size] == pytest.approx(millions * 1e6, rel=0.05), size
 
 
+@pytest.mark.examples
+def test_a_mixture_is_learned_goes_on_and_is_evaluated(
+    small_corpus: Path, vocabulary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    for case in json.loads((ROOT / "tests" / "cases" / "objectives" / "tasks_appendix_d.json").read_text()):
+        if case["task"] in ("cola", "sst2", "stsb", "multirc", "wsc", "squad", "wmt_enro"):
+            (folder / f"{case['task']}.jsonl").write_text(json.dumps(case["record"]) + "\n")
+    own = [{"inputs": f"say {word}", "targets": word} for word in ("one", "two")]
+    (folder / "own.jsonl").write_text("".join(json.dumps(each) + "\n" for each in own))
+    with (folder / "sst2.jsonl").open("a") as file:
+        file.write('{"sentence": "A test.", "label": -1}\n')
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{ROOT / 'examples'}")
+    script = "tests/docs/train_mixture.py"
+    found = json.loads(finished(started(script, small_corpus / "en", vocabulary, folder, tmp_path / "checkpoints")))
+
+    assert "--mixture is for text to text, and bert writes none: give --model t5" in found["refused"]
+    whole, resumed = losses(found["whole"]), losses(found["resumed"])
+    assert list(whole) == [10, 20, 30, 40]
+    assert mean([whole[30], whole[40]]) < mean([whole[10], whole[20]]) - 0.1  # each batch has other tasks
+    assert resumed == {step: whole[step] for step in (30, 40)}  # to the last digit that is printed
+    said, likely, end = found["decoded"]
+    ends = [row.index(end) if end in row else len(row) for row in said]
+    assert len(set(ends)) > 1  # some rows end before others
+    assert len({token for row in said for token in row}) > 3
+    for row, expected, place in zip(said, likely, ends, strict=True):
+        assert row == expected[: place + 1] + [0] * (len(row) - place - 1)
+
+    table = found["whole"].partition("evaluated on the records of the training:\n")[2]
+    assert table
+    assert found["resumed"].endswith(table)  # the same parameters say the same
+    assert max(map(len, table.splitlines())) <= 80
+    rows = dict(re.findall(r"^(\w+) +(\d+)  .+ +(?:[\d.]+|undefined)$", table, re.MULTILINE))
+    told = {line.split()[0].rstrip(":") for line in table.splitlines()}
+    assert told >= {file.stem for file in folder.iterdir()}
+    assert rows["own"] == "2"
+    assert "sst2: 1 records give no example or have no label, and are left out" in table
+
+
 def ablated(corpus: Path, output: Path, *more: Any) -> tuple[str, dict[str, Any]]:
     """English and German, each on all tokens and on half of them twice, against English held-out text."""
     held_out = ["--held-out", ROOT / "tests" / "data" / "text" / "en.jsonl"]
