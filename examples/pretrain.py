@@ -88,8 +88,12 @@ def batches_of(options: argparse.Namespace, tokenizer: Tokenizer, size: Size, ro
     if options.mixture:
         parts: list[Part] = [Unsupervised("corpus", options.corpus, made), *evaluate.parts_in(options.mixture)]
         lengths = {"inputs": size.length, "targets": size.length}
-        more: MixtureOptions = {"limit": options.limit, "temperature": options.temperature}
-        more.update(shard_index=options.host, num_shards=options.hosts)
+        more: MixtureOptions = {
+            "limit": options.limit,
+            "temperature": options.temperature,
+            "shard_index": options.host,
+            "num_shards": options.hosts,
+        }
         return MixedBatches(parts, tokenizer, lengths, rows, SEED, **more)
     # a mixture, also of one corpus, has no end: each epoch has another order, and other tokens corrupted
     documents = read.mix([options.corpus], seed=SEED, shard_index=options.host, num_shards=options.hosts)
