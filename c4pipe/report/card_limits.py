@@ -59,18 +59,7 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
         yield _extraction_limit(recipe.extraction)
     yield from _sentence_limit(recipe, languages)
     yield _repetition_limit(recipe)
-    if recipe.find(DomainNotListed) or recipe.find(UrlNotListed):
-        yield "All pages come from a list of domains or links, so the corpus has the subjects of that list."
-    if any(map(recipe.find, BLOCKED_URL_RULES)):
-        yield (
-            "Pages were dropped by lists of domains, URLs or words that were given to the build. Such lists have "
-            "errors. A word in a URL says little about a page: pages on health or law are dropped, too."
-        )
-    if any(map(recipe.find, OPT_OUT_RULES)):
-        yield (
-            "Pages were dropped by lists of opt-outs that were given to the build, as they were on that day. An opt-"
-            "out that the lists do not have, or that came later, has no effect."
-        )
+    yield from _list_limits(recipe)
     if any(isinstance(rule, ClassifierScore) for _, rule in recipe.rules()):
         yield (
             "A classifier chose the pages by their text. It prefers what is like its training examples, and "
@@ -89,6 +78,21 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
         f"text, or pages that are also in {'other' if recipe.find(EvaluationOverlap) else 'the'} test sets of "
         "benchmarks."
     )
+
+
+def _list_limits(recipe: Recipe) -> Iterator[str]:
+    if recipe.find(DomainNotListed) or recipe.find(UrlNotListed):
+        yield "All pages come from a list of domains or links, so the corpus has the subjects of that list."
+    if any(map(recipe.find, BLOCKED_URL_RULES)):
+        yield (
+            "Pages were dropped by lists of domains, URLs or words that were given to the build. Such lists have "
+            "errors. A word in a URL says little about a page: pages on health or law are dropped, too."
+        )
+    if any(map(recipe.find, OPT_OUT_RULES)):
+        yield (
+            "Pages were dropped by lists of opt-outs that were given to the build, as they were on that day. An opt-"
+            "out that the lists do not have, or that came later, has no effect."
+        )
 
 
 def _extraction_limit(extraction: str) -> str:

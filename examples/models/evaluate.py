@@ -18,8 +18,8 @@ from models.metrics import METRICS, Answer, accuracy
 
 PREPROCESS = {task.name: task.preprocess for task in T5_TASKS}
 
-Say = Callable[[list[str]], list[str]]
-"""What a model says to inputs."""
+Say = Callable[[list[str]], tuple[list[str], int]]
+"""What a model says to inputs, and how many inputs were cut."""
 
 
 def files_in(folder: Path) -> dict[str, Path]:
@@ -49,7 +49,10 @@ def pairs_of(name: str, record: Record) -> list[TextPair]:
     if name == "squad":
         answers = tasks.texts(tasks.field(record, "answers", name), "text", name)
         return [pair for each in answers for pair in tasks.squad({**record, "answers": {"text": [each]}})]
-    return tasks.wsc(record, correct_referent_only=False) if name == "wsc" else PREPROCESS.get(name, given)(record)
+    if name == "wsc":  # its targets are a noun, also without a label
+        is_labelled = tasks.label(record, ("False", "True"), name) != NO_LABEL
+        return tasks.wsc(record, correct_referent_only=False) if is_labelled else []
+    return PREPROCESS.get(name, given)(record)
 
 
 def speaker(parameters: Arrays, model: Path, end: int, size: Size) -> Say:
@@ -62,30 +65,31 @@ def speaker(parameters: Arrays, model: Path, end: int, size: Size) -> Say:
     def text_of(ids: list[int]) -> str:
         return str(pieces.decode([each for each in ids if each < pieces.get_piece_size()]))  # no sentinels
 
-    def say(inputs: list[str]) -> list[str]:
+    def say(inputs: list[str]) -> tuple[list[str], int]:
         rows = np.zeros((math.ceil(len(inputs) / size.rows) * size.rows, size.length), np.int32)
         rows[len(inputs) :, 0] = end  # the same number of rows each time
-        for row, ids in zip(rows, pieces.encode(inputs), strict=False):
+        encoded = pieces.encode(inputs)
+        for row, ids in zip(rows, encoded, strict=False):
             kept = [*ids[: size.length - 1], end]
             row[: len(kept)] = kept
         said = [np.asarray(t5.greedy(parameters, each, size, end)) for each in rows.reshape(-1, size.rows, size.length)]
         ended = [row[: row.index(end)] if end in row else row for row in np.concatenate(said).tolist()]
-        return [text_of(ids) for ids in ended[: len(inputs)]]
+        return [text_of(ids) for ids in ended[: len(inputs)]], sum(len(ids) >= size.length for ids in encoded)
 
     return say
 
 
-def answers_to(name: str, file: Path, say: Say) -> tuple[list[Answer], int]:
-    """Returns what a model says to the records of a file, and the number of records that have no label."""
+def answers_to(name: str, file: Path, say: Say) -> tuple[list[Answer], int, int]:
+    """Returns what a model says to the records of a file, how many have no label, and how many inputs were cut."""
     (source,) = open_files(file).files
     asked = [(record, pairs_of(name, record)) for record in read_records(source, 0, source.rows)]
     labelled = [(record, pairs) for record, pairs in asked if pairs and pairs[0]["targets"] != NO_LABEL]
-    said = say([pairs[0]["inputs"] for _, pairs in labelled]) if labelled else []
+    said, cut = say([pairs[0]["inputs"] for _, pairs in labelled]) if labelled else ([], 0)
     answers = [
         Answer(record, tuple(pair["targets"] for pair in pairs), each)
         for (record, pairs), each in zip(labelled, said, strict=True)
     ]
-    return answers, len(asked) - len(answers)
+    return answers, len(asked) - len(answers), cut
 
 
 def lines_of(name: str, answers: list[Answer]) -> Iterable[str]:
@@ -110,8 +114,10 @@ def evaluate(folder: Path, say: Say) -> Iterable[str]:
     """Yields a table of all tasks of a folder: the metrics of the paper, from 0 to 100."""
     yield f"{'task':<32} {'records':>9}  {'metric':<20} {'value':>9}"
     for name, file in files_in(folder).items():
-        answers, left_out = answers_to(name, file, say)
+        answers, left_out, cut = answers_to(name, file, say)
         if answers:
             yield from lines_of(name, answers)
+        if cut:
+            yield f"{name}: {cut:,} of {len(answers):,} inputs were too long, and lost their last tokens"
         if left_out:
             yield f"{name}: {left_out:,} records give no example or have no label, and are left out"

@@ -111,3 +111,10 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, metrics: An
     evaluate = importlib.import_module("models.evaluate")
     (line,) = evaluate.lines_of("wmt_enro", [metrics.Answer({}, ("Bun.",), "Bun.")])
     assert line == "wmt_enro has no BLEU: it needs sacrebleu; pip install sacrebleu"
+
+
+def test_a_record_of_wsc_without_a_label_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    evaluate = importlib.import_module("models.evaluate")
+    record = {"text": "Ann said it.", "span1_text": "Ann", "span2_text": "it", "span2_index": 2}
+    assert [len(evaluate.pairs_of("wsc", {**record, "label": label})) for label in (0, 1, -1)] == [1, 1, 0]
