@@ -15,7 +15,11 @@ typedef struct {
     Slot *slots;
     size_t mask;       /* of slots, a power of two less one */
     uint64_t seed;
+    byte *shared;      /* 0 where no n-gram of at least START characters that begins at a word is equal to another one */
+    uint32_t *counts;  /* how often the n-gram that begins at a word occurs, if it is the first such n-gram */
 } Ngrams;
+
+#define START 12 /* characters */
 
 /* Copies the ends of words, and releases their buffer; NULL where they are not those of `joined`, or after an error. */
 int64_t *read_ends(PyObject *joined, Py_buffer *given, Py_ssize_t *words)
@@ -43,6 +47,8 @@ static void free_ngrams(Ngrams *self)
 {
     PyMem_Free(self->ends);
     PyMem_Free(self->slots);
+    PyMem_Free(self->shared);
+    PyMem_Free(self->counts);
 }
 
 /* Whoever writes a page can't know the seed, so can't write n-grams that have one hash. Releases the buffer; -1 after an
@@ -59,8 +65,10 @@ static int read_ngrams(PyObject *joined, Py_buffer *ends, Ngrams *self)
     self->mask = 15;
     while (self->mask < 2 * (size_t)self->words)
         self->mask = 2 * self->mask + 1;
-    self->slots = PyMem_Calloc(self->mask + 1, sizeof(Slot));
-    if (self->slots)
+    self->slots = PyMem_Malloc((self->mask + 1) * sizeof(Slot));
+    self->shared = PyMem_Malloc(self->words + 1);
+    self->counts = PyMem_Malloc((self->words + 1) * sizeof(uint32_t));
+    if (self->slots && self->shared && self->counts)
         return 0;
     free_ngrams(self);
     PyErr_NoMemory();
@@ -123,79 +131,81 @@ static Py_ssize_t first_ngram(Ngrams *self, Py_ssize_t place, Py_ssize_t size, i
     }
 }
 
-static PyObject *top_ngram(PyObject *Py_UNUSED(unused), PyObject *args)
-{
-    PyObject *joined;
-    Py_buffer ends;
-    Ngrams self;
-    Py_ssize_t size, top = 0, characters = 0;
-    if (!PyArg_ParseTuple(args, "Uy*n", &joined, &ends, &size) || read_ngrams(joined, &ends, &self) < 0)
-        return NULL;
-    uint32_t *counts = PyMem_Calloc(self.words + 1, sizeof(uint32_t));
-    for (Py_ssize_t place = 0; counts && size > 0 && place <= self.words - size; place++) {
-        Py_ssize_t first = first_ngram(&self, place, size, 1);
-        uint32_t count = ++counts[first];
-        if (count > counts[top] || (count == counts[top] && first < top))
-            top = first;
-    }
-    if (counts && counts[top])
-        characters = (ngram_length(&self, top, size) + size - 1) * counts[top];
-    PyObject *made = counts ? PyLong_FromSsize_t(characters) : PyErr_NoMemory();
-    PyMem_Free(counts);
-    free_ngrams(&self);
-    return made;
-}
-
-#define START 12 /* characters */
+static void forget_ngrams(Ngrams *self) { memset(self->slots, 0, (self->mask + 1) * sizeof(Slot)); }
 
 /* A look at each place once, for all sizes: most n-grams begin as no other one does, so no other one is equal. */
-static PyObject *shared_starts(PyObject *Py_UNUSED(unused), PyObject *args)
+static void find_shared_starts(Ngrams *self)
+{
+    forget_ngrams(self);
+    for (Py_ssize_t place = 0; place < self->words; place++) {
+        self->shared[place] = self->ends[self->words] - self->ends[place] < START;
+        if (self->shared[place])
+            continue;
+        uint64_t hash = mix(hash_from(self, place, START));
+        size_t slot = hash & self->mask;
+        while (self->slots[slot].first && self->slots[slot].hash != hash >> 32)
+            slot = (slot + 1) & self->mask;
+        if (self->slots[slot].first) {
+            self->shared[place] = self->shared[self->slots[slot].first - 1] = 1;
+        } else {
+            self->slots[slot].hash = hash >> 32;
+            self->slots[slot].first = place + 1;
+        }
+    }
+}
+
+static inline int is_alone(const Ngrams *self, Py_ssize_t place, Py_ssize_t size)
+{
+    return !self->shared[place] && ngram_length(self, place, size) >= START;
+}
+
+/* The characters that the most frequent n-gram takes with its spaces; of equally frequent ones the first counts. */
+static Py_ssize_t top_ngram(Ngrams *self, Py_ssize_t size)
+{
+    Py_ssize_t top = 0;
+    forget_ngrams(self);
+    memset(self->counts, 0, (self->words + 1) * sizeof(uint32_t));
+    for (Py_ssize_t place = 0; place <= self->words - size; place++) {
+        Py_ssize_t first = is_alone(self, place, size) ? place : first_ngram(self, place, size, 1);
+        uint32_t count = ++self->counts[first];
+        if (count > self->counts[top] || (count == self->counts[top] && first < top))
+            top = first;
+    }
+    return self->counts[top] ? (ngram_length(self, top, size) + size - 1) * self->counts[top] : 0;
+}
+
+/* The characters of n-grams that occurred before. */
+static Py_ssize_t repeated_ngrams(Ngrams *self, Py_ssize_t size)
+{
+    Py_ssize_t characters = 0;
+    forget_ngrams(self);
+    for (Py_ssize_t place = 0; place <= self->words - size;) {
+        int is_repeat = !is_alone(self, place, size) && first_ngram(self, place, size, 0) < place;
+        characters += is_repeat ? ngram_length(self, place, size) : 0;
+        place += is_repeat ? size : 1;
+    }
+    return characters;
+}
+
+static PyObject *count_ngrams(PyObject *Py_UNUSED(unused), PyObject *args)
 {
     PyObject *joined;
     Py_buffer ends;
     Ngrams self;
-    if (!PyArg_ParseTuple(args, "Uy*", &joined, &ends) || read_ngrams(joined, &ends, &self) < 0)
+    Py_ssize_t tops, last;
+    if (!PyArg_ParseTuple(args, "Uy*nn", &joined, &ends, &tops, &last) || read_ngrams(joined, &ends, &self) < 0)
         return NULL;
-    PyObject *made = PyBytes_FromStringAndSize(NULL, self.words);
-    byte *shared = made ? (byte *)PyBytes_AS_STRING(made) : NULL;
-    for (Py_ssize_t place = 0; made && place < self.words; place++) {
-        shared[place] = self.ends[self.words] - self.ends[place] < START;
-        if (shared[place])
-            continue;
-        uint64_t hash = mix(hash_from(&self, place, START));
-        size_t slot = hash & self.mask;
-        while (self.slots[slot].first && self.slots[slot].hash != hash >> 32)
-            slot = (slot + 1) & self.mask;
-        if (self.slots[slot].first) {
-            shared[place] = shared[self.slots[slot].first - 1] = 1;
-        } else {
-            self.slots[slot].hash = hash >> 32;
-            self.slots[slot].first = place + 1;
-        }
+    find_shared_starts(&self);
+    PyObject *made = PyTuple_New(last > 1 ? last - 1 : 0);
+    for (Py_ssize_t size = 2; made && size <= last; size++) {
+        PyObject *number = PyLong_FromSsize_t(size <= tops ? top_ngram(&self, size) : repeated_ngrams(&self, size));
+        if (number)
+            PyTuple_SET_ITEM(made, size - 2, number);
+        else
+            Py_CLEAR(made);
     }
     free_ngrams(&self);
     return made;
-}
-
-static PyObject *repeated_ngrams(PyObject *Py_UNUSED(unused), PyObject *args)
-{
-    PyObject *joined, *shared;
-    Py_buffer ends;
-    Ngrams self;
-    Py_ssize_t size, characters = 0;
-    if (!PyArg_ParseTuple(args, "Uy*nS", &joined, &ends, &size, &shared) || read_ngrams(joined, &ends, &self) < 0)
-        return NULL;
-    int failed = PyBytes_GET_SIZE(shared) != self.words;
-    if (failed)
-        PyErr_SetString(PyExc_ValueError, "the shared starts are not those of the words");
-    for (Py_ssize_t place = 0; !failed && size > 0 && place <= self.words - size;) {
-        int is_alone = !PyBytes_AS_STRING(shared)[place] && ngram_length(&self, place, size) >= START;
-        int is_repeat = !is_alone && first_ngram(&self, place, size, 0) < place;
-        characters += is_repeat ? ngram_length(&self, place, size) : 0;
-        place += is_repeat ? size : 1;
-    }
-    free_ngrams(&self);
-    return failed ? NULL : PyLong_FromSsize_t(characters);
 }
 
 /* What words consist of: see filters/word_statistics.py */
@@ -213,9 +223,10 @@ static PyObject *count_words(PyObject *Py_UNUSED(unused), PyObject *args)
     int kind = PyUnicode_KIND(joined);
     const void *text = PyUnicode_DATA(joined);
     Py_ssize_t marks = PyUnicode_GET_LENGTH(punctuation);
-    byte is_mark[128]; /* of ASCII; others are looked up */
-    for (Py_UCS4 character = 0; character < 128; character++)
-        is_mark[character] = PyUnicode_FindChar(punctuation, character, 0, marks, 1) >= 0;
+    byte is_mark[128] = {0}; /* of ASCII; others are looked up */
+    for (Py_ssize_t each = 0; each < marks; each++)
+        if (PyUnicode_READ_CHAR(punctuation, each) < 128)
+            is_mark[PyUnicode_READ_CHAR(punctuation, each)] = 1;
     for (Py_ssize_t each = 0; each < words; each++) {
         int has_letter = 0, is_mixed = 0, is_alphanumeric = 1;
         for (int64_t at = ends[each]; at < ends[each + 1] && !(has_letter && is_mixed); at++) {
@@ -269,12 +280,8 @@ PyMethodDef word_statistics_functions[] = {
      "words with more than punctuation, and the characters of these."},
     {"words_among", words_among, METH_VARARGS,
      "Returns how many of a tuple of words are among joined words, given their ends."},
-    {"top_ngram", top_ngram, METH_VARARGS,
-     "Returns the characters that the most frequent n-gram takes with its spaces, of joined words, their ends and a size."},
-    {"repeated_ngrams", repeated_ngrams, METH_VARARGS,
-     "Returns the characters of n-grams that occurred before, of joined words, their ends, a size and shared_starts."},
-    {"shared_starts", shared_starts, METH_VARARGS,
-     "Returns a byte for each of joined words, given their ends: 0 where no n-gram of at least 12 characters that begins "
-     "there is equal to another one."},
+    {"count_ngrams", count_ngrams, METH_VARARGS,
+     "Returns, of joined words, their ends, the largest size of top n-grams and the largest size: for each size from 2 on "
+     "the characters that the most frequent n-gram takes with its spaces, for larger ones those of repeated n-grams."},
     {0},
 };
