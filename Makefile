@@ -6,6 +6,9 @@ UNIT = not (tensorflow or consumers or examples or optional or torch or slurm or
 
 SPARK = spark-local,spark,spark-submit,spark-killed,spark-speculation,spark-connect,spark-connect-killed,spark-3.5-local,spark-3.5,beam-spark-local,beam-spark,beam-spark-submit,beam-spark-killed
 
+# With it, each of the thousands of processes of the tests would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo site check test tests beside-tests torch slurm parity engines engines-short spark ray flink prism dataflow bench fuzz lint clean
 
 help:
