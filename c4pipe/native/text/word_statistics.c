@@ -1,5 +1,5 @@
-/* What words consist of (filters/word_statistics.py) and n-grams of words (filters/repetition.py). The words of a text
- * come joined, with nothing between them, with the end of each. */
+/* What words consist of, and n-grams of words: filters/page_text.py is the reference, and filters/word_rules.py that of
+ * words_among. The words of a text come joined, with nothing between them, with the end of each. */
 
 #include "text.h"
 
@@ -15,8 +15,11 @@ typedef struct {
     Slot *slots;
     size_t mask;       /* of slots, a power of two less one */
     uint64_t seed;
-    byte *shared;      /* 0 where no n-gram of at least START characters that begins at a word is equal to another one */
-    uint32_t *counts;  /* how often the n-gram that begins at a word occurs, if it is the first such n-gram */
+    byte *often;       /* whether an n-gram, or the start of an n-gram, that begins at a word may occur twice */
+    uint32_t *counts;  /* of n-grams, where the first such n-gram begins */
+    uint32_t *firsts;  /* where the first n-gram begins that is equal to that at each word; places to look at */
+    uint32_t *before;  /* the same of n-grams of a word less */
+    Py_ssize_t places;
 } Ngrams;
 
 #define START 12 /* characters */
@@ -47,7 +50,6 @@ static void free_ngrams(Ngrams *self)
 {
     PyMem_Free(self->ends);
     PyMem_Free(self->slots);
-    PyMem_Free(self->shared);
     PyMem_Free(self->counts);
 }
 
@@ -66,10 +68,13 @@ static int read_ngrams(PyObject *joined, Py_buffer *ends, Ngrams *self)
     while (self->mask < 2 * (size_t)self->words)
         self->mask = 2 * self->mask + 1;
     self->slots = PyMem_Malloc((self->mask + 1) * sizeof(Slot));
-    self->shared = PyMem_Malloc(self->words + 1);
-    self->counts = PyMem_Malloc((self->words + 1) * sizeof(uint32_t));
-    if (self->slots && self->shared && self->counts)
+    self->counts = PyMem_Malloc((self->words + 1) * (3 * sizeof(uint32_t) + 1));
+    if (self->slots && self->counts) {
+        self->firsts = self->counts + self->words + 1;
+        self->before = self->firsts + self->words + 1;
+        self->often = (byte *)(self->before + self->words + 1);
         return 0;
+    }
     free_ngrams(self);
     PyErr_NoMemory();
     return -1;
@@ -80,20 +85,6 @@ static inline Py_ssize_t ngram_length(const Ngrams *self, Py_ssize_t place, Py_s
     return self->ends[place + size] - self->ends[place];
 }
 
-/* Whether two n-grams are equal as texts, and with `cuts` also word by word. */
-static int same_ngram(const Ngrams *self, Py_ssize_t first, Py_ssize_t second, Py_ssize_t size, int cuts)
-{
-    Py_ssize_t length = ngram_length(self, first, size);
-    if (length != ngram_length(self, second, size) ||
-        memcmp(self->text + self->ends[first] * self->width, self->text + self->ends[second] * self->width,
-               length * self->width))
-        return 0;
-    for (Py_ssize_t each = 1; cuts && each < size; each++)
-        if (ngram_length(self, first, each) != ngram_length(self, second, each))
-            return 0;
-    return 1;
-}
-
 /* The hash of characters from the start of a word on, not yet mixed for the last time. */
 static inline uint64_t hash_from(const Ngrams *self, Py_ssize_t place, Py_ssize_t characters)
 {
@@ -102,87 +93,106 @@ static inline uint64_t hash_from(const Ngrams *self, Py_ssize_t place, Py_ssize_
     uint64_t hash = self->seed ^ (uint64_t)bytes, more = 0;
     for (; done + 8 < bytes; done += 8) {
         memcpy(&more, at + done, 8);
-        hash = mix(hash ^ more);
+        hash = (hash ^ more) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 32;
     }
     if (bytes >= 8)
         memcpy(&more, at + bytes - 8, 8);
+    else if (self->ends[self->words] - self->ends[place] >= 8) /* a read of eight bytes is quicker than of a few */
+        memcpy(&more, at, 8);
     else
-        for (; done < bytes; done++)
-            more = more << 8 | at[done];
+        memcpy(&more, at, bytes);
+    if (bytes < 8)
+        more = !bytes ? 0 : PY_BIG_ENDIAN ? more >> (64 - 8 * bytes) : more << (64 - 8 * bytes);
     return hash ^ more;
-}
-
-/* Returns the place of the first n-gram that is equal to the one at `place`, of those that were asked for. */
-static Py_ssize_t first_ngram(Ngrams *self, Py_ssize_t place, Py_ssize_t size, int cuts)
-{
-    uint64_t hash = hash_from(self, place, ngram_length(self, place, size));
-    for (Py_ssize_t each = 1; cuts && each < size; each++)
-        hash = (hash + ngram_length(self, place, each)) * 0x9E3779B97F4A7C15u;
-    hash = mix(hash);
-    for (size_t slot = hash & self->mask;; slot = (slot + 1) & self->mask) {
-        Slot *found = &self->slots[slot];
-        if (!found->first) {
-            found->hash = hash >> 32;
-            found->first = place + 1;
-            return place;
-        }
-        if (found->hash == hash >> 32 && same_ngram(self, found->first - 1, place, size, cuts))
-            return found->first - 1;
-    }
 }
 
 static void forget_ngrams(Ngrams *self) { memset(self->slots, 0, (self->mask + 1) * sizeof(Slot)); }
 
-/* A look at each place once, for all sizes: most n-grams begin as no other one does, so no other one is equal. */
-static void find_shared_starts(Ngrams *self)
+/* Returns the place of the first n-gram that is equal to the one at a place, of those that were asked for: equal as a
+ * text, or, if its size is 0, with the same first two n-grams `before` as it. */
+static inline Py_ssize_t first_ngram(Ngrams *self, Py_ssize_t place, Py_ssize_t size)
+{
+    const uint32_t *before = self->before;
+    Py_ssize_t length = ngram_length(self, place, size);
+    uint64_t hash = size ? hash_from(self, place, length) : self->seed ^ (uint64_t)before[place] << 32 ^ before[place + 1];
+    hash = mix(hash);
+    for (size_t slot = hash & self->mask;; slot = (slot + 1) & self->mask) {
+        Slot *found = &self->slots[slot];
+        Py_ssize_t first = (Py_ssize_t)found->first - 1;
+        if (first < 0) {
+            found->hash = hash >> 32;
+            found->first = place + 1;
+            return place;
+        }
+        if (found->hash == hash >> 32 &&
+            (size ? length == ngram_length(self, first, size) &&
+                        !memcmp(self->text + self->ends[first] * self->width, self->text + self->ends[place] * self->width,
+                                length * self->width)
+                  : before[first] == before[place] && before[first + 1] == before[place + 1]))
+            return first;
+    }
+}
+
+/* The characters that the most frequent n-gram takes with its spaces; of equally frequent ones the first counts. Called
+ * for each size from 1 on: an n-gram can occur twice only if the two n-grams of a word less in it do. */
+static Py_ssize_t top_ngram(Ngrams *self, Py_ssize_t size)
+{
+    Py_ssize_t top = 0, last = self->words - size;
+    uint32_t *firsts = self->before;
+    self->before = self->firsts;
+    self->firsts = firsts;
+    forget_ngrams(self);
+    memset(self->counts, 0, (self->words + 1) * sizeof(uint32_t));
+    for (Py_ssize_t place = 0; place <= last; place++) {
+        int is_alone = size > 1 && !(self->often[place] & self->often[place + 1]);
+        Py_ssize_t first = is_alone ? place : first_ngram(self, place, size == 1);
+        firsts[place] = first;
+        uint32_t count = ++self->counts[first];
+        if (count > self->counts[top] || (count == self->counts[top] && first < top))
+            top = first;
+    }
+    for (Py_ssize_t place = 0; place <= last; place++)
+        self->often[place] = self->counts[firsts[place]] > 1;
+    return self->counts[top] ? (ngram_length(self, top, size) + size - 1) * self->counts[top] : 0;
+}
+
+/* Finds the places where repeated n-grams of a size, or of a larger one, may begin: most n-grams of START characters begin
+ * as no other one does. */
+static void find_places(Ngrams *self, Py_ssize_t size)
 {
     forget_ngrams(self);
     for (Py_ssize_t place = 0; place < self->words; place++) {
-        self->shared[place] = self->ends[self->words] - self->ends[place] < START;
-        if (self->shared[place])
+        self->often[place] = self->ends[place + size < self->words ? place + size : self->words] < self->ends[place] + START;
+        if (self->ends[self->words] - self->ends[place] < START)
             continue;
         uint64_t hash = mix(hash_from(self, place, START));
         size_t slot = hash & self->mask;
         while (self->slots[slot].first && self->slots[slot].hash != hash >> 32)
             slot = (slot + 1) & self->mask;
         if (self->slots[slot].first) {
-            self->shared[place] = self->shared[self->slots[slot].first - 1] = 1;
+            self->often[place] = self->often[self->slots[slot].first - 1] = 1;
         } else {
             self->slots[slot].hash = hash >> 32;
             self->slots[slot].first = place + 1;
         }
     }
-}
-
-static inline int is_alone(const Ngrams *self, Py_ssize_t place, Py_ssize_t size)
-{
-    return !self->shared[place] && ngram_length(self, place, size) >= START;
-}
-
-/* The characters that the most frequent n-gram takes with its spaces; of equally frequent ones the first counts. */
-static Py_ssize_t top_ngram(Ngrams *self, Py_ssize_t size)
-{
-    Py_ssize_t top = 0;
-    forget_ngrams(self);
-    memset(self->counts, 0, (self->words + 1) * sizeof(uint32_t));
-    for (Py_ssize_t place = 0; place <= self->words - size; place++) {
-        Py_ssize_t first = is_alone(self, place, size) ? place : first_ngram(self, place, size, 1);
-        uint32_t count = ++self->counts[first];
-        if (count > self->counts[top] || (count == self->counts[top] && first < top))
-            top = first;
-    }
-    return self->counts[top] ? (ngram_length(self, top, size) + size - 1) * self->counts[top] : 0;
+    for (Py_ssize_t place = 0; place < self->words; place++)
+        if (self->often[place])
+            self->firsts[self->places++] = place;
 }
 
 /* The characters of n-grams that occurred before. */
 static Py_ssize_t repeated_ngrams(Ngrams *self, Py_ssize_t size)
 {
-    Py_ssize_t characters = 0;
+    Py_ssize_t characters = 0, next = 0;
     forget_ngrams(self);
-    for (Py_ssize_t place = 0; place <= self->words - size;) {
-        int is_repeat = !is_alone(self, place, size) && first_ngram(self, place, size, 0) < place;
-        characters += is_repeat ? ngram_length(self, place, size) : 0;
-        place += is_repeat ? size : 1;
+    for (Py_ssize_t each = 0; each < self->places && self->firsts[each] <= self->words - size; each++) {
+        Py_ssize_t place = self->firsts[each];
+        if (place >= next && first_ngram(self, place, size) < place) {
+            characters += ngram_length(self, place, size);
+            next = place + size;
+        }
     }
     return characters;
 }
@@ -195,9 +205,11 @@ static PyObject *count_ngrams(PyObject *Py_UNUSED(unused), PyObject *args)
     Py_ssize_t tops, last;
     if (!PyArg_ParseTuple(args, "Uy*nn", &joined, &ends, &tops, &last) || read_ngrams(joined, &ends, &self) < 0)
         return NULL;
-    find_shared_starts(&self);
+    top_ngram(&self, 1);
     PyObject *made = PyTuple_New(last > 1 ? last - 1 : 0);
     for (Py_ssize_t size = 2; made && size <= last; size++) {
+        if (size == tops + 1 || (size == 2 && tops < 1))
+            find_places(&self, size);
         PyObject *number = PyLong_FromSsize_t(size <= tops ? top_ngram(&self, size) : repeated_ngrams(&self, size));
         if (number)
             PyTuple_SET_ITEM(made, size - 2, number);
@@ -207,8 +219,6 @@ static PyObject *count_ngrams(PyObject *Py_UNUSED(unused), PyObject *args)
     free_ngrams(&self);
     return made;
 }
-
-/* What words consist of: see filters/word_statistics.py */
 
 static PyObject *count_words(PyObject *Py_UNUSED(unused), PyObject *args)
 {
