@@ -198,18 +198,16 @@ def check_native(data: bytes) -> None:
     joined, ends = english_words().joined_words(text)
     assert joined == "".join(text.split())
     assert [joined[start:end] for start, end in pairwise(ends)] == english_words().words(text)
-    shared = text_kernel.shared_starts(joined, ends)
-    for size in (2, number % 16, 10):
-        top = text_kernel.top_ngram(joined, ends, size)
-        repeated = text_kernel.repeated_ngrams(joined, ends, size, shared)
-        assert 0 <= repeated <= len(joined)
-        assert (top > 0) == (0 < size < len(ends))
+    last = number % 16
+    counts = text_kernel.count_ngrams(joined, ends, 4, last)
+    for size, count in enumerate(counts, 2):
+        assert (count > 0) == (size < len(ends)) if size <= 4 else 0 <= count <= len(joined)
     assert text_kernel.count_words(joined, ends, PUNCTUATION) == count_words(joined, ends, PUNCTUATION)
     factors, size = array("Q", data[: len(data) // 8 * 8]), 1 + number % 7
     signature = text_kernel.minima(joined, ends, size, factors, factors[::-1])
     assert len(signature) == (8 * len(factors) if size < len(ends) else 0)
     with suppress(ValueError):  # bytes are seldom the ends of words
-        text_kernel.repeated_ngrams(text, memoryview(data), number, data)
+        text_kernel.count_ngrams(text, memoryview(data), number % 16, number % 32)
 
 
 def reader_seeds() -> list[bytes]:

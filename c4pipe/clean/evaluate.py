@@ -18,7 +18,6 @@ from c4pipe.filters.checked_page import BEFORE_LINE_RULES, CheckedPage, RuleTool
 from c4pipe.filters.language import Guess, Language
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.page_size import Empty, FewSentences, FewSentencesLeft
-from c4pipe.filters.phrases import contains
 from c4pipe.filters.rule import ByLanguage, CorpusRule, LineRule, NativeStep, PageRule, Rule, of_language
 from c4pipe.io.words import format_count
 from c4pipe.native import text_kernel
@@ -196,10 +195,10 @@ class _ApplyLineRule(Operation):
         self._edit: Callable[[list[str]], list[str]] = rule.edit
         if untrimmed and not rule.edits:
             self._edit = partial(_judge_trimmed, rule.edit)
-        self._edits, self._phrases, self._name = rule.edits, rule.phrases_needed, rule.name
+        self._edits, self._may_change, self._name = rule.edits, rule.may_change, rule.name
 
     def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
-        if self._phrases and not contains(page.text_lower, self._phrases):  # true of most pages: no look at each line
+        if not self._may_change(page):  # true of most pages: no look at each line
             counts.changed[self._name] = 0
             return None, False
         before = page.lines
@@ -246,7 +245,11 @@ class _CutAgain(Operation):
         self._separators = separators
 
     def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
-        page.lines = body_lines.resplit(page.lines, self._separators)
+        lines = None
+        if self._separators == body_lines.CRAWLED_TWICE:  # from here on, the lines are those of a cut as `unicode`
+            as_read = page.page.encoded if page.uncut else None
+            lines = lines_in_c(page.text if as_read is None else as_read, "unicode")
+        page.lines = body_lines.resplit(page.lines, self._separators) if lines is None else lines
         return None, False
 
 
@@ -390,15 +393,17 @@ def operations_of(recipe: Recipe) -> tuple[Operation, ...]:
 
 def _operations(recipe: Recipe, stage: str) -> Iterator[Operation]:
     separators = recipe.need(BodyLines).line_separators
-    compiled = cuts_in_c(separators)
+    compiled = cuts_in_c(separators, stage)
     if body_lines.RESPLIT_STAGES.get(separators) == stage:
-        yield _CutAgain(stage, separators, RESPLIT if compiled else None)
+        yield _CutAgain(stage, separators, RESPLIT if compiled and separators == body_lines.TWICE else None)
     if stage == "lines":
         yield _CountLines("count", None, stage, COUNT if compiled else None)
     elif stage == "cleaned":
         if separators != body_lines.AS_CRAWLED:
-            trim = _Trim if separators == body_lines.CRAWLED_TWICE else _TrimStart
-            yield trim("trim", None, stage, TRIM_START if compiled else None)
+            if separators == body_lines.CRAWLED_TWICE:
+                yield _Trim("trim", None, stage)
+            else:
+                yield _TrimStart("trim", None, stage, TRIM_START if compiled else None)
         yield _need_lines(recipe.find(FewSentences) or Empty(), stage, compiled)
     elif stage == "final":
         left = next((each for each in recipe.final if isinstance(each, (FewSentencesLeft, Empty))), Empty())
@@ -489,7 +494,8 @@ class RecipeEvaluator:
 
     def page(self, page: Page) -> CheckedPage:
         """Returns a page as it is cut into lines."""
-        lines: _text.Lines | list[str] | None = lines_in_c(page, self._line_separators)
+        body = page.body if page.encoded is None else page.encoded
+        lines: _text.Lines | list[str] | None = lines_in_c(body, self._line_separators)
         if lines is None and not body_lines.is_body(page, self._line_separators):
             lines = body_lines.cut(page, self._line_separators)
         return CheckedPage(page, self.tools, lines)

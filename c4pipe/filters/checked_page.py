@@ -11,6 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from c4pipe.filters.body_lines import CRAWLED_TWICE, TWICE
 from c4pipe.filters.corpus_rules import NormalisedUrl, RepeatedSpan
 from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.filters.language import UNKNOWN, Detector, Guess, Language, make_detector
@@ -53,24 +54,24 @@ class cached(Generic[Value]):
         return value
 
 
-_CUT_IN_C = ("unicode", "newlines", "newlines, then unicode")  # line separators
+_CUT_IN_C = ("unicode", "newlines", TWICE)  # line separators
 
 
-def lines_in_c(page: Page, line_separators: str) -> _text.Lines | None:
-    """Returns the lines of a page as `body_lines.cut` cuts them, or None where the C extension can't hold them."""
+def lines_in_c(body: str | bytes | bytearray, line_separators: str) -> _text.Lines | None:
+    """Returns the lines of a text, or of one in UTF-8, as `body_lines.cut` cuts them; None where C can't hold them."""
     if text_kernel is None or line_separators not in _CUT_IN_C:
         return None
     try:
-        body = page.body if page.encoded is None else page.encoded
         lines: _text.Lines = text_kernel.Lines(body, line_separators == "unicode")
     except UnicodeEncodeError:  # half of a surrogate pair, which no decoded page has
         return None
     return lines
 
 
-def cuts_in_c(line_separators: str) -> bool:
-    """Tells whether the C extension is there and cuts lines in this way."""
-    return text_kernel is not None and line_separators in _CUT_IN_C
+def cuts_in_c(line_separators: str, stage: str) -> bool:
+    """Tells whether the C extension is there and has the lines that are cut in this way, in a stage of the recipe."""
+    is_cut = line_separators in _CUT_IN_C or (line_separators == CRAWLED_TWICE and stage not in BEFORE_LINE_RULES)
+    return text_kernel is not None and is_cut
 
 
 class RuleTools:
@@ -166,8 +167,12 @@ class CheckedPage:
         return self._lines
 
     @lines.setter
-    def lines(self, lines: list[str]) -> None:
-        self._lines, self.lines_in_c, self.uncut = lines, None, False
+    def lines(self, lines: list[str] | _text.Lines) -> None:
+        if isinstance(lines, list):
+            self._lines, self.lines_in_c = lines, None
+        else:
+            self._lines, self.lines_in_c = [], lines
+        self.uncut = False
         self.forget()
 
     def forget(self) -> None:

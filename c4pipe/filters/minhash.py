@@ -11,7 +11,8 @@ those of datatrove 0.10.1 (`minhash.py`, `utils/text.py`). So both have the same
 import hashlib
 import re
 import unicodedata
-from functools import cache
+from collections.abc import Iterable
+from functools import cache, lru_cache
 from itertools import accumulate
 
 import mmh3
@@ -28,21 +29,52 @@ U16 = npt.NDArray[np.uint16]
 
 _PRIME = np.uint64(2**61 - 1)
 _SEED = 1
-_NUMBER = re.compile("\\d\\d*(?:[.,،٫⎖⎗⎘]\\d\\d*)?")  # not \\d+, at whose start `re` tries each character
-_BLANKS = re.compile(f"[{re.escape(characters(OTHER_PUNCTUATION) + '.?!．。？！')}]+")
+_DIGITS_TO_0 = bytes.maketrans(b"123456789", b"0" * 9)
+_IN_NUMBERS = b"|".join(re.escape(each.encode()) for each in ".,\u060c\u066b\u2396\u2397\u2398")
+_NUMBER = re.compile(b"00*(?:(?:%b)00*)?" % _IN_NUMBERS)  # not 0+, at whose start `re` tries each byte
+_PUNCTUATION = frozenset(characters(OTHER_PUNCTUATION) + ".?!．。？！")
+_ASCII = bytes(range(128))
+_TO_BLANKS = bytes(32 if chr(each) in _PUNCTUATION or chr(each).isspace() else each for each in _ASCII) + bytes(
+    range(128, 256)
+)
+_BLANKS = re.compile(b"   *")
+_FEW = 20  # characters: more are replaced all together
 _AT_ONCE = 256  # n-grams: what NumPy makes of them stays in the cache
 
 
 def simplify(text: str) -> str:
     """Returns a text in lower case, with `0` for numbers, blanks for punctuation, and without accents."""
-    text = _BLANKS.sub(" ", _NUMBER.sub("0", lower(text)))
-    text = " ".join(text.split())
-    if not text.isascii():
-        text = unicodedata.normalize("NFD", text)
-        for each in set(text):
-            if unicodedata.category(each) == "Mn":
-                text = text.replace(each, "")
-    return text.strip()
+    data = lower(text).encode("utf-8", "surrogatepass")  # `bytes.translate` is much faster than that of texts
+    others = sorted(set(data.translate(None, _ASCII).decode("utf-8", "surrogatepass")))
+    for each in others:
+        if each.isdecimal():
+            data = data.replace(each.encode(), b"0")
+    data = _NUMBER.sub(b"0", data.translate(_DIGITS_TO_0))
+    for each in others:
+        if each in _PUNCTUATION or each.isspace():
+            data = data.replace(each.encode(), b" ")
+    simple = _BLANKS.sub(b" ", data.translate(_TO_BLANKS)).strip().decode("utf-8", "surrogatepass")
+    return _without_accents(simple, others).strip() if others else simple
+
+
+def _without_accents(text: str, others: Iterable[str]) -> str:
+    """Returns a text in the form NFD without characters of the category Mn, given its characters beyond ASCII."""
+    plain = {each: _plain(each) for each in others}
+    changed = {each: made for each, made in plain.items() if made != each}
+    if len(changed) <= _FEW and not any(map(unicodedata.combining, "".join(plain.values()))):  # nothing to reorder
+        for each, made in changed.items():
+            text = text.replace(each, made)
+        return text
+    text = unicodedata.normalize("NFD", text)
+    for each in set(text):
+        if unicodedata.category(each) == "Mn":
+            text = text.replace(each, "")
+    return text
+
+
+@lru_cache(10_000)
+def _plain(character: str) -> str:
+    return "".join(each for each in unicodedata.normalize("NFD", character) if unicodedata.category(each) != "Mn")
 
 
 def _words(text: str, ngram: int, tokenizer: str, scripts: tuple[str, ...]) -> JoinedWords:

@@ -2,7 +2,8 @@
 
 import re
 from array import array
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -71,6 +72,43 @@ def count_words(joined: str, ends: memoryview, punctuation: str) -> tuple[int, i
     return with_letter, len(lengths), sum(lengths)
 
 
+def count_top_ngram(joined: str, ends: memoryview, size: int) -> int:
+    """Returns the characters that the most frequent n-gram takes with its spaces.
+
+    Args:
+        joined: the words with nothing between them.
+        ends: the offsets between the words, as in `JoinedWords`.
+        size: the number of words in an n-gram.
+    """
+    words = JoinedWords(joined, ends).words()
+    ngrams = Counter(zip(*(words[start:] for start in range(size)), strict=False))
+    if not ngrams:
+        return 0
+    top = max(ngrams, key=ngrams.__getitem__)
+    return (sum(map(len, top)) + size - 1) * ngrams[top]
+
+
+def count_repeated_ngrams(joined: str, ends: memoryview, size: int) -> int:
+    """Returns the characters of n-grams that occurred before; the arguments are those of `count_top_ngram`."""
+    seen: set[str] = set()
+    repeated = place = 0
+    while place + size < len(ends):
+        ngram = joined[ends[place] : ends[place + size]]
+        if ngram in seen:
+            repeated += len(ngram)
+            place += size
+        else:
+            seen.add(ngram)
+            place += 1
+    return repeated
+
+
+def count_ngrams(joined: str, ends: memoryview, tops: int, last: int) -> tuple[int, ...]:
+    """Returns `count_top_ngram` of each size from 2 to `tops`, then `count_repeated_ngrams` of those up to `last`."""
+    found = [count_top_ngram(joined, ends, size) for size in range(2, tops + 1)]
+    return (*found, *(count_repeated_ngrams(joined, ends, size) for size in range(tops + 1, last + 1)))
+
+
 def count_repeats(texts: Sequence[str]) -> tuple[int, int]:
     """Returns how many texts are equal to an earlier one, and their characters."""
     different = set(texts)
@@ -80,6 +118,9 @@ def count_repeats(texts: Sequence[str]) -> tuple[int, int]:
 # In C where it was compiled: the same numbers.
 _count_words: Callable[[str, memoryview, str], tuple[int, int, int]] = (
     text_kernel.count_words if text_kernel else count_words
+)
+_count_ngrams: Callable[[str, memoryview, int, int], tuple[int, ...]] = (
+    text_kernel.count_ngrams if text_kernel else count_ngrams
 )
 
 
@@ -111,9 +152,11 @@ class PageText:
         return WordCounts(*_count_words(*self.joined_words, PUNCTUATION))
 
     @cached_property
-    def shared_starts(self) -> bytes:
-        """The places where repeated n-grams may begin, for the C extension; empty without the extension."""
-        return text_kernel.shared_starts(*self.joined_words) if text_kernel else b""
+    def ngrams(self) -> Mapping[int, int]:
+        """The characters that the most frequent n-gram of 2 to 4 words takes, and those of repeated n-grams of 5 to 10
+        words, by the number of words (Gopher, table A1).
+        """
+        return dict(enumerate(_count_ngrams(*self.joined_words, 4, 10), 2))
 
     @cached_property
     def split_lines(self) -> list[str]:

@@ -93,10 +93,8 @@ class _LinePhrases(LineRule):
     def edit(self, lines: Sequence[str]) -> list[str]:
         return [line for line in lines if not contains(line.lower(), self.phrases)]
 
-    @property
-    def phrases_needed(self) -> Texts:
-        """The phrases. Most pages have no phrase, so the rule has nothing to do."""
-        return self.phrases
+    def may_change(self, page: CheckedPage) -> bool:
+        return contains(page.text_lower, self.phrases)
 
     def native(self) -> NativeStep | None:
         """Returns the step in C, for phrases in ASCII."""

@@ -4,15 +4,12 @@ Sources: Gopher (Rae et al. 2021), A.1.1 and table A1, and FineWeb (Penedo et al
 counts (`gopher_repetition_filter.py`, `fineweb_quality_filter.py`). The rules stand in datatrove's order.
 """
 
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from c4pipe.filters.page_text import JoinedWords, PageText, count_repeats
+from c4pipe.filters.page_text import PageText, count_repeats
 from c4pipe.filters.rule import Number, PageRule, Share
 from c4pipe.filters.word_rules import FINEWEB, AtMost
-from c4pipe.native import text_kernel
 
 _SOURCE = "Gopher (Rae et al. 2021), table A1; counted as in datatrove 0.10.1, gopher_repetition_filter.py"
 
@@ -90,7 +87,7 @@ class _TopGram(AtMost):
 
     def count(self, words: PageText) -> float:
         """Returns the share of characters that the most frequent n-gram takes with its spaces."""
-        return _of_text(_top_ngram(*words.joined_words, self.size), words)
+        return _of_text(words.ngrams[self.size], words)
 
 
 class _RepeatedGrams(AtMost):
@@ -106,9 +103,7 @@ class _RepeatedGrams(AtMost):
 
     def count(self, words: PageText) -> float:
         """Returns the share of characters in n-grams that occurred before; they do not overlap."""
-        if text_kernel:
-            return _of_text(text_kernel.repeated_ngrams(*words.joined_words, self.size, words.shared_starts), words)
-        return _of_text(count_repeated_ngrams(*words.joined_words, self.size), words)
+        return _of_text(words.ngrams[self.size], words)
 
 
 @dataclass(frozen=True)
@@ -206,41 +201,6 @@ REPETITION_RULES: tuple[type[PageRule], ...] = (
     Repeated10Grams,
 )
 """Gopher's repetition rules, in datatrove's order."""
-
-
-def count_top_ngram(joined: str, ends: memoryview, size: int) -> int:
-    """Returns the characters that the most frequent n-gram takes with its spaces.
-
-    Args:
-        joined: the words with nothing between them.
-        ends: the offsets between the words, as in `JoinedWords`.
-        size: the number of words in an n-gram.
-    """
-    words = JoinedWords(joined, ends).words()
-    ngrams = Counter(zip(*(words[start:] for start in range(size)), strict=False))
-    if not ngrams:
-        return 0
-    top = max(ngrams, key=ngrams.__getitem__)
-    return (sum(map(len, top)) + size - 1) * ngrams[top]
-
-
-def count_repeated_ngrams(joined: str, ends: memoryview, size: int) -> int:
-    """Returns the characters of n-grams that occurred before; the arguments are those of `count_top_ngram`."""
-    seen: set[str] = set()
-    repeated = place = 0
-    while place + size < len(ends):
-        ngram = joined[ends[place] : ends[place + size]]
-        if ngram in seen:
-            repeated += len(ngram)
-            place += size
-        else:
-            seen.add(ngram)
-            place += 1
-    return repeated
-
-
-# In C where it was compiled: the same number.
-_top_ngram: Callable[[str, memoryview, int], int] = text_kernel.top_ngram if text_kernel else count_top_ngram
 
 
 def _of_text(characters: int, words: PageText) -> float:

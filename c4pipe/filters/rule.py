@@ -217,7 +217,6 @@ class LineRule(Rule):
 
     Attributes:
         edits: whether it changes lines instead of dropping them.
-        phrases_needed: only a text that has one of these phrases, in lower case, has lines for the rule.
     """
 
     scope = "line"
@@ -227,12 +226,9 @@ class LineRule(Rule):
         """Returns the lines that stay, in their order, or all lines edited. Equal lines are treated alike."""
         raise NotImplementedError
 
-    @property
-    def phrases_needed(self) -> Texts:
-        """Lower-case phrases. A text without any of them is not changed by the rule. () if the rule may change any
-        text.
-        """
-        return ()
+    def may_change(self, page: CheckedPage) -> bool:
+        """Tells whether the rule may drop or edit a line of the page: a quick look, before `edit` sees each line."""
+        return True
 
     def native(self) -> NativeStep | None:
         """Returns the step in C that does the same; None where Python must do it."""

@@ -165,8 +165,9 @@ class ManyBulletLines(AtMost):
     at_most: Share = 0.9
 
     def count(self, words: PageText) -> float:
-        firsts = [line[:1] for line in map(str.lstrip, words.split_lines)]
-        return _share(firsts.count("•") + firsts.count("-"), len(firsts))
+        lines = words.split_lines
+        marked = [line for line in lines if "-" in line or "•" in line]  # few lines
+        return _share([line.lstrip().startswith(("-", "•")) for line in marked].count(True), len(lines))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define VERSION 5 /* as in __init__.py */
+#define VERSION 6 /* as in __init__.py */
 #define LANGUAGES 55
 #define MOST_CHARACTERS 10000 /* of a text: Detector.max_text_length */
 #define TRIALS 7

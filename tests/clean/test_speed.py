@@ -92,7 +92,7 @@ def test_a_page_that_falls_early_costs_little(calls: Calls, tmp_path: Path) -> N
     crawl.write_bytes(b"".join(record(text, f"http://a.example/{number}") for number in range(50)))
     counts = clean("c4", [crawl], ROOT / "samples" / "lists", tmp_path / "work.parquet")
     assert counts["lines.dropped.no_terminal_punctuation"] == 5000
-    assert calls.counts == {"contains": 2 * EXAMPLES_PER_FILE}  # in whole pages: examples are explained
+    assert calls.counts == {"contains": 4 * EXAMPLES_PER_FILE}  # in whole pages: examples are explained
 
 
 def test_a_small_file_is_written_with_two_syncs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -9,12 +9,13 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from c4pipe.dedup import near_pages, shuffle
 from c4pipe.dedup.near_pages import BAND_ROW, NEAR_PAGE, PAIR
 from c4pipe.filters import minhash
+from c4pipe.filters.character_sets import OTHER_PUNCTUATION, characters
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.english_words import english_words
 from scripts.make_near_curve import PLOT, plot, share_a_band
@@ -35,6 +36,33 @@ def signature_in_plain_python(text: str, ngram: int, numbers: int) -> list[int]:
     summands = generator.randint(0, prime, dtype=np.uint64, size=(1, numbers))[0].tolist()
     pairs = list(zip(factors, summands, strict=True))
     return [min((each * a + b) % 2**64 % prime for each in hashes) for a, b in pairs] if hashes else []
+
+
+def simplified_step_by_step(text: str) -> str:
+    """The law: datatrove's steps (`utils/text.py`, simplify_text), each over the whole text."""
+    marks = characters(OTHER_PUNCTUATION) + ".?!．。？！"
+    text = re.sub("\\d+(?:[.,،٫⎖⎗⎘]\\d+)?", "0", text.lower())
+    text = " ".join(re.sub(f"[{re.escape(marks)}]+", " ", text).split())
+    return "".join(each for each in unicodedata.normalize("NFD", text) if unicodedata.category(each) != "Mn").strip()
+
+
+SIMPLIFIED = [
+    *"12309.,،٫⎖१٣１ \t\n\u3000\x85\x1caÄéΣ’—≠한Ấ́",
+    "\u302e\u302f",
+    "\U0001d165",
+    "\u0958",
+    "\ud800",
+    *map(chr, range(0xE0, 0x120)),
+]
+
+
+@settings(max_examples=500, deadline=None)
+@given(text=st.lists(st.one_of(st.sampled_from(SIMPLIFIED), st.characters()), max_size=60).map("".join))
+@example("12,300.5 and 1٫2⎖3 of ٣١ x \u0301 ．1")
+@example("\U0001d16d\u302e")  # not of the category Mn, but NFD changes their order
+@example("".join(map(chr, range(0xE0, 0x180))))  # many letters with accents
+def test_a_text_is_simplified_as_step_by_step(text: str) -> None:
+    assert minhash.simplify(text) == simplified_step_by_step(text)
 
 
 @settings(max_examples=50, deadline=None)

@@ -75,7 +75,7 @@ texts = st.one_of(
 
 
 def packed_of(text: str, cut: str) -> Any:
-    made = checked_page.lines_in_c(Page("", "", text), cut)
+    made = checked_page.lines_in_c(text, cut)
     assert made is not None
     return made
 
@@ -104,7 +104,7 @@ def test_lines_are_cut_alike(text: str, cut: str) -> None:
 @given(texts, st.sampled_from(CUTS))
 def test_lines_of_bytes(text: str, cut: str) -> None:
     encoded = bytearray(text.encode())
-    made = checked_page.lines_in_c(Page("", "", text, encoded=encoded), cut)
+    made = checked_page.lines_in_c(encoded, cut)
     assert made is not None
     assert made.unpacked() == packed_of(text, cut).unpacked()
     with pytest.raises(BufferError):  # the lines point into it
@@ -187,11 +187,16 @@ def operations_before_language(recipe: Recipe) -> tuple[Operation, ...]:
     return tuple(each for each in operations_of(recipe) if each.name not in needed or each.kind == "no lines")
 
 
-NAMES = ("c4", "tfds", "mc4", "fineweb")
+NAMES = ("c4", "tfds", "mc4", "fineweb", "datatrove-c4")
 
 
 @given(texts, st.sampled_from(NAMES), st.sampled_from(["", "2099-01-01T00:00:00Z"]))
 @example("a {\n[1] 2 3 4 5.", "tfds", "2099")
+@example(
+    " one two three.[1] \x85\n javascript is on here.\r\nIt uses cookies: so. \n[2]",
+    "datatrove-c4",
+    "2099-01-01T00:00:00Z",
+)
 def test_a_page_is_evaluated_alike(text: str, name: str, timestamp: str) -> None:
     recipe = find_recipe(name)
     tools = RuleTools(list(recipe.rules()), Lists())
@@ -206,6 +211,8 @@ def test_a_page_is_evaluated_alike(text: str, name: str, timestamp: str) -> None
 def test_most_operations_on_a_page_are_one_call() -> None:
     operations = operations_of(find_recipe("tfds"))
     assert len(operations) - len(native_runs(operations)) == 12  # 13 are one call
+    operations = operations_of(find_recipe("fineweb"))
+    assert len(operations) - len(native_runs(operations)) == 7  # the line rules, behind the second cut
 
 
 def test_every_line_rule_of_the_recipes_is_compiled() -> None:
@@ -247,7 +254,7 @@ def test_arguments_that_the_compiled_part_does_not_support(given: int | tuple[st
 
 
 def test_half_of_a_surrogate_pair_is_left_to_python() -> None:
-    assert checked_page.lines_in_c(Page("", "", "a\ud800"), "newlines") is None
+    assert checked_page.lines_in_c("a\ud800", "newlines") is None
     assert text_kernel is not None
     assert text_kernel.lower("A\ud800İ") == "A\ud800İ".lower()
     assert WholeWords(["bad word"], "en").find("\ud800 bad word") == "bad word"

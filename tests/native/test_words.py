@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from c4pipe.filters import english_patterns as patterns
-from c4pipe.filters import page_text, repetition_rules, word_rules
+from c4pipe.filters import page_text, word_rules
 from c4pipe.filters.english_tables import character_kinds, known_texts, special_cases
 from c4pipe.filters.english_words import EnglishWords
 from c4pipe.filters.page_text import PUNCTUATION
@@ -62,29 +62,14 @@ def test_words_are_those_of_python(text: str) -> None:
     assert together == "".join(text.split())
 
 
-@given(WORDS, st.integers(-1, 12))
-@example(["aaa", "b", "b", "aaa"], 1)  # both twice: the first counts
-def test_ngrams_are_those_of_python(words: list[str], size: int) -> None:
+@given(WORDS, st.integers(1, 12), st.integers(1, 12))
+@example(["aaa", "b", "b", "aaa"] * 2, 2, 2)  # two n-grams twice: the first counts
+@example(["longer than eight", "b", "", "b", "longer than eight", "b", ""], 3, 4)
+def test_ngrams_are_those_of_python(words: list[str], tops: int, last: int) -> None:
     assert text_kernel is not None
+    last = max(tops, last)
     given_words = joined(words)
-    shared = text_kernel.shared_starts(*given_words)
-    if size > 0:
-        repeated = repetition_rules.count_repeated_ngrams(*given_words, size)
-        assert text_kernel.top_ngram(*given_words, size) == repetition_rules.count_top_ngram(*given_words, size)
-        assert text_kernel.repeated_ngrams(*given_words, size, shared) == repeated
-        assert text_kernel.repeated_ngrams(*given_words, size, b"1" * len(words)) == repeated
-    else:
-        assert text_kernel.top_ngram(*given_words, size) == 0
-        assert text_kernel.repeated_ngrams(*given_words, size, shared) == 0
-
-
-def test_few_places_share_their_start() -> None:
-    assert text_kernel is not None
-    text = "A text of which one half is here again: of which one half is not ."
-    words = text.split()
-    starts = text_kernel.shared_starts(*joined(words))
-    found = [word for word, start in zip(words, starts, strict=True) if start]
-    assert found == ["of", "which", "of", "which", "half", "is", "not", "."]  # too short for 12 characters: the last
+    assert text_kernel.count_ngrams(*given_words, tops, last) == page_text.count_ngrams(*given_words, tops, last)
 
 
 @given(WORDS, st.lists(st.sampled_from(["a", "aa", "", "é", "中", "😀", "c", "longer than eigh"]), unique=True))
@@ -108,11 +93,7 @@ def test_ends_that_are_not_those_of_the_text(ends: list[int]) -> None:
     assert text_kernel is not None
     wrong = memoryview(array("q", ends))
     with pytest.raises(ValueError, match="not those of words"):
-        text_kernel.top_ngram("abc", wrong, 2)
-    with pytest.raises(ValueError, match="not those of words"):
-        text_kernel.repeated_ngrams("abc", wrong, 2, b"")
-    with pytest.raises(ValueError, match="not those of words"):
-        text_kernel.shared_starts("abc", wrong)
+        text_kernel.count_ngrams("abc", wrong, 2, 3)
     with pytest.raises(ValueError, match="not those of words"):
         text_kernel.words_among("abc", wrong, ())
     with pytest.raises(ValueError, match="not those of words"):
@@ -130,9 +111,6 @@ def cut(text: str, chunks: Any, runs: Any) -> tuple[list[str], list[int]]:
 
 def test_arguments_of_another_kind() -> None:
     assert text_kernel is not None
-    for starts in (b"", b"11", bytes(4)):
-        with pytest.raises(ValueError, match="shared starts"):
-            text_kernel.repeated_ngrams(*joined(["a", "b", "c"]), 2, starts)
     with pytest.raises(TypeError, match="a str is needed"):
         text_kernel.words_among(*joined(["a"]), cast(Any, (b"a",)))
 
@@ -184,7 +162,7 @@ def test_time_is_linear_for_equal_words(word: str) -> None:
     assert text_kernel is not None
     words = joined([word] * 400_000)
     start = time.process_time()
-    for size in (2, 10):
-        assert text_kernel.top_ngram(*words, size) == (len(word) * size + size - 1) * (400_000 - size + 1)
-        assert text_kernel.repeated_ngrams(*words, size, text_kernel.shared_starts(*words)) > 0
+    counts = text_kernel.count_ngrams(*words, 4, 10)
+    assert counts[:3] == tuple((len(word) * size + size - 1) * (400_000 - size + 1) for size in (2, 3, 4))
+    assert min(counts) > 0
     assert time.process_time() - start < 5

@@ -1,5 +1,5 @@
-/* What words consist of (filters/word_statistics.py) and n-grams of words (filters/repetition.py). The words of a text
- * come joined, with nothing between them, with the end of each. */
+/* What words consist of, and n-grams of words: filters/page_text.py is the reference, and filters/word_rules.py that of
+ * words_among. The words of a text come joined, with nothing between them, with the end of each. */
 
 #include "text.h"
 
@@ -15,7 +15,14 @@ typedef struct {
     Slot *slots;
     size_t mask;       /* of slots, a power of two less one */
     uint64_t seed;
+    byte *often;       /* whether an n-gram, or the start of an n-gram, that begins at a word may occur twice */
+    uint32_t *counts;  /* of n-grams, where the first such n-gram begins */
+    uint32_t *firsts;  /* where the first n-gram begins that is equal to that at each word; places to look at */
+    uint32_t *before;  /* the same of n-grams of a word less */
+    Py_ssize_t places;
 } Ngrams;
+
+#define START 12 /* characters */
 
 /* Copies the ends of words, and releases their buffer; NULL where they are not those of `joined`, or after an error. */
 int64_t *read_ends(PyObject *joined, Py_buffer *given, Py_ssize_t *words)
@@ -43,6 +50,7 @@ static void free_ngrams(Ngrams *self)
 {
     PyMem_Free(self->ends);
     PyMem_Free(self->slots);
+    PyMem_Free(self->counts);
 }
 
 /* Whoever writes a page can't know the seed, so can't write n-grams that have one hash. Releases the buffer; -1 after an
@@ -59,9 +67,14 @@ static int read_ngrams(PyObject *joined, Py_buffer *ends, Ngrams *self)
     self->mask = 15;
     while (self->mask < 2 * (size_t)self->words)
         self->mask = 2 * self->mask + 1;
-    self->slots = PyMem_Calloc(self->mask + 1, sizeof(Slot));
-    if (self->slots)
+    self->slots = PyMem_Malloc((self->mask + 1) * sizeof(Slot));
+    self->counts = PyMem_Malloc((self->words + 1) * (3 * sizeof(uint32_t) + 1));
+    if (self->slots && self->counts) {
+        self->firsts = self->counts + self->words + 1;
+        self->before = self->firsts + self->words + 1;
+        self->often = (byte *)(self->before + self->words + 1);
         return 0;
+    }
     free_ngrams(self);
     PyErr_NoMemory();
     return -1;
@@ -72,20 +85,6 @@ static inline Py_ssize_t ngram_length(const Ngrams *self, Py_ssize_t place, Py_s
     return self->ends[place + size] - self->ends[place];
 }
 
-/* Whether two n-grams are equal as texts, and with `cuts` also word by word. */
-static int same_ngram(const Ngrams *self, Py_ssize_t first, Py_ssize_t second, Py_ssize_t size, int cuts)
-{
-    Py_ssize_t length = ngram_length(self, first, size);
-    if (length != ngram_length(self, second, size) ||
-        memcmp(self->text + self->ends[first] * self->width, self->text + self->ends[second] * self->width,
-               length * self->width))
-        return 0;
-    for (Py_ssize_t each = 1; cuts && each < size; each++)
-        if (ngram_length(self, first, each) != ngram_length(self, second, each))
-            return 0;
-    return 1;
-}
-
 /* The hash of characters from the start of a word on, not yet mixed for the last time. */
 static inline uint64_t hash_from(const Ngrams *self, Py_ssize_t place, Py_ssize_t characters)
 {
@@ -94,111 +93,132 @@ static inline uint64_t hash_from(const Ngrams *self, Py_ssize_t place, Py_ssize_
     uint64_t hash = self->seed ^ (uint64_t)bytes, more = 0;
     for (; done + 8 < bytes; done += 8) {
         memcpy(&more, at + done, 8);
-        hash = mix(hash ^ more);
+        hash = (hash ^ more) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 32;
     }
     if (bytes >= 8)
         memcpy(&more, at + bytes - 8, 8);
+    else if (self->ends[self->words] - self->ends[place] >= 8) /* a read of eight bytes is quicker than of a few */
+        memcpy(&more, at, 8);
     else
-        for (; done < bytes; done++)
-            more = more << 8 | at[done];
+        memcpy(&more, at, bytes);
+    if (bytes < 8)
+        more = !bytes ? 0 : PY_BIG_ENDIAN ? more >> (64 - 8 * bytes) : more << (64 - 8 * bytes);
     return hash ^ more;
 }
 
-/* Returns the place of the first n-gram that is equal to the one at `place`, of those that were asked for. */
-static Py_ssize_t first_ngram(Ngrams *self, Py_ssize_t place, Py_ssize_t size, int cuts)
+static void forget_ngrams(Ngrams *self) { memset(self->slots, 0, (self->mask + 1) * sizeof(Slot)); }
+
+/* Returns the place of the first n-gram that is equal to the one at a place, of those that were asked for: equal as a
+ * text, or, if its size is 0, with the same first two n-grams `before` as it. */
+static inline Py_ssize_t first_ngram(Ngrams *self, Py_ssize_t place, Py_ssize_t size)
 {
-    uint64_t hash = hash_from(self, place, ngram_length(self, place, size));
-    for (Py_ssize_t each = 1; cuts && each < size; each++)
-        hash = (hash + ngram_length(self, place, each)) * 0x9E3779B97F4A7C15u;
+    const uint32_t *before = self->before;
+    Py_ssize_t length = ngram_length(self, place, size);
+    uint64_t hash = size ? hash_from(self, place, length) : self->seed ^ (uint64_t)before[place] << 32 ^ before[place + 1];
     hash = mix(hash);
     for (size_t slot = hash & self->mask;; slot = (slot + 1) & self->mask) {
         Slot *found = &self->slots[slot];
-        if (!found->first) {
+        Py_ssize_t first = (Py_ssize_t)found->first - 1;
+        if (first < 0) {
             found->hash = hash >> 32;
             found->first = place + 1;
             return place;
         }
-        if (found->hash == hash >> 32 && same_ngram(self, found->first - 1, place, size, cuts))
-            return found->first - 1;
+        if (found->hash == hash >> 32 &&
+            (size ? length == ngram_length(self, first, size) &&
+                        !memcmp(self->text + self->ends[first] * self->width, self->text + self->ends[place] * self->width,
+                                length * self->width)
+                  : before[first] == before[place] && before[first + 1] == before[place + 1]))
+            return first;
     }
 }
 
-static PyObject *top_ngram(PyObject *Py_UNUSED(unused), PyObject *args)
+/* The characters that the most frequent n-gram takes with its spaces; of equally frequent ones the first counts. Called
+ * for each size from 1 on: an n-gram can occur twice only if the two n-grams of a word less in it do. */
+static Py_ssize_t top_ngram(Ngrams *self, Py_ssize_t size)
 {
-    PyObject *joined;
-    Py_buffer ends;
-    Ngrams self;
-    Py_ssize_t size, top = 0, characters = 0;
-    if (!PyArg_ParseTuple(args, "Uy*n", &joined, &ends, &size) || read_ngrams(joined, &ends, &self) < 0)
-        return NULL;
-    uint32_t *counts = PyMem_Calloc(self.words + 1, sizeof(uint32_t));
-    for (Py_ssize_t place = 0; counts && size > 0 && place <= self.words - size; place++) {
-        Py_ssize_t first = first_ngram(&self, place, size, 1);
-        uint32_t count = ++counts[first];
-        if (count > counts[top] || (count == counts[top] && first < top))
+    Py_ssize_t top = 0, last = self->words - size;
+    uint32_t *firsts = self->before;
+    self->before = self->firsts;
+    self->firsts = firsts;
+    forget_ngrams(self);
+    memset(self->counts, 0, (self->words + 1) * sizeof(uint32_t));
+    for (Py_ssize_t place = 0; place <= last; place++) {
+        int is_alone = size > 1 && !(self->often[place] & self->often[place + 1]);
+        Py_ssize_t first = is_alone ? place : first_ngram(self, place, size == 1);
+        firsts[place] = first;
+        uint32_t count = ++self->counts[first];
+        if (count > self->counts[top] || (count == self->counts[top] && first < top))
             top = first;
     }
-    if (counts && counts[top])
-        characters = (ngram_length(&self, top, size) + size - 1) * counts[top];
-    PyObject *made = counts ? PyLong_FromSsize_t(characters) : PyErr_NoMemory();
-    PyMem_Free(counts);
-    free_ngrams(&self);
-    return made;
+    for (Py_ssize_t place = 0; place <= last; place++)
+        self->often[place] = self->counts[firsts[place]] > 1;
+    return self->counts[top] ? (ngram_length(self, top, size) + size - 1) * self->counts[top] : 0;
 }
 
-#define START 12 /* characters */
+/* Finds the places where repeated n-grams of a size, or of a larger one, may begin: most n-grams of START characters begin
+ * as no other one does. */
+static void find_places(Ngrams *self, Py_ssize_t size)
+{
+    forget_ngrams(self);
+    for (Py_ssize_t place = 0; place < self->words; place++) {
+        self->often[place] = self->ends[place + size < self->words ? place + size : self->words] < self->ends[place] + START;
+        if (self->ends[self->words] - self->ends[place] < START)
+            continue;
+        uint64_t hash = mix(hash_from(self, place, START));
+        size_t slot = hash & self->mask;
+        while (self->slots[slot].first && self->slots[slot].hash != hash >> 32)
+            slot = (slot + 1) & self->mask;
+        if (self->slots[slot].first) {
+            self->often[place] = self->often[self->slots[slot].first - 1] = 1;
+        } else {
+            self->slots[slot].hash = hash >> 32;
+            self->slots[slot].first = place + 1;
+        }
+    }
+    for (Py_ssize_t place = 0; place < self->words; place++)
+        if (self->often[place])
+            self->firsts[self->places++] = place;
+}
 
-/* A look at each place once, for all sizes: most n-grams begin as no other one does, so no other one is equal. */
-static PyObject *shared_starts(PyObject *Py_UNUSED(unused), PyObject *args)
+/* The characters of n-grams that occurred before. */
+static Py_ssize_t repeated_ngrams(Ngrams *self, Py_ssize_t size)
+{
+    Py_ssize_t characters = 0, next = 0;
+    forget_ngrams(self);
+    for (Py_ssize_t each = 0; each < self->places && self->firsts[each] <= self->words - size; each++) {
+        Py_ssize_t place = self->firsts[each];
+        if (place >= next && first_ngram(self, place, size) < place) {
+            characters += ngram_length(self, place, size);
+            next = place + size;
+        }
+    }
+    return characters;
+}
+
+static PyObject *count_ngrams(PyObject *Py_UNUSED(unused), PyObject *args)
 {
     PyObject *joined;
     Py_buffer ends;
     Ngrams self;
-    if (!PyArg_ParseTuple(args, "Uy*", &joined, &ends) || read_ngrams(joined, &ends, &self) < 0)
+    Py_ssize_t tops, last;
+    if (!PyArg_ParseTuple(args, "Uy*nn", &joined, &ends, &tops, &last) || read_ngrams(joined, &ends, &self) < 0)
         return NULL;
-    PyObject *made = PyBytes_FromStringAndSize(NULL, self.words);
-    byte *shared = made ? (byte *)PyBytes_AS_STRING(made) : NULL;
-    for (Py_ssize_t place = 0; made && place < self.words; place++) {
-        shared[place] = self.ends[self.words] - self.ends[place] < START;
-        if (shared[place])
-            continue;
-        uint64_t hash = mix(hash_from(&self, place, START));
-        size_t slot = hash & self.mask;
-        while (self.slots[slot].first && self.slots[slot].hash != hash >> 32)
-            slot = (slot + 1) & self.mask;
-        if (self.slots[slot].first) {
-            shared[place] = shared[self.slots[slot].first - 1] = 1;
-        } else {
-            self.slots[slot].hash = hash >> 32;
-            self.slots[slot].first = place + 1;
-        }
+    top_ngram(&self, 1);
+    PyObject *made = PyTuple_New(last > 1 ? last - 1 : 0);
+    for (Py_ssize_t size = 2; made && size <= last; size++) {
+        if (size == tops + 1 || (size == 2 && tops < 1))
+            find_places(&self, size);
+        PyObject *number = PyLong_FromSsize_t(size <= tops ? top_ngram(&self, size) : repeated_ngrams(&self, size));
+        if (number)
+            PyTuple_SET_ITEM(made, size - 2, number);
+        else
+            Py_CLEAR(made);
     }
     free_ngrams(&self);
     return made;
 }
-
-static PyObject *repeated_ngrams(PyObject *Py_UNUSED(unused), PyObject *args)
-{
-    PyObject *joined, *shared;
-    Py_buffer ends;
-    Ngrams self;
-    Py_ssize_t size, characters = 0;
-    if (!PyArg_ParseTuple(args, "Uy*nS", &joined, &ends, &size, &shared) || read_ngrams(joined, &ends, &self) < 0)
-        return NULL;
-    int failed = PyBytes_GET_SIZE(shared) != self.words;
-    if (failed)
-        PyErr_SetString(PyExc_ValueError, "the shared starts are not those of the words");
-    for (Py_ssize_t place = 0; !failed && size > 0 && place <= self.words - size;) {
-        int is_alone = !PyBytes_AS_STRING(shared)[place] && ngram_length(&self, place, size) >= START;
-        int is_repeat = !is_alone && first_ngram(&self, place, size, 0) < place;
-        characters += is_repeat ? ngram_length(&self, place, size) : 0;
-        place += is_repeat ? size : 1;
-    }
-    free_ngrams(&self);
-    return failed ? NULL : PyLong_FromSsize_t(characters);
-}
-
-/* What words consist of: see filters/word_statistics.py */
 
 static PyObject *count_words(PyObject *Py_UNUSED(unused), PyObject *args)
 {
@@ -213,9 +233,10 @@ static PyObject *count_words(PyObject *Py_UNUSED(unused), PyObject *args)
     int kind = PyUnicode_KIND(joined);
     const void *text = PyUnicode_DATA(joined);
     Py_ssize_t marks = PyUnicode_GET_LENGTH(punctuation);
-    byte is_mark[128]; /* of ASCII; others are looked up */
-    for (Py_UCS4 character = 0; character < 128; character++)
-        is_mark[character] = PyUnicode_FindChar(punctuation, character, 0, marks, 1) >= 0;
+    byte is_mark[128] = {0}; /* of ASCII; others are looked up */
+    for (Py_ssize_t each = 0; each < marks; each++)
+        if (PyUnicode_READ_CHAR(punctuation, each) < 128)
+            is_mark[PyUnicode_READ_CHAR(punctuation, each)] = 1;
     for (Py_ssize_t each = 0; each < words; each++) {
         int has_letter = 0, is_mixed = 0, is_alphanumeric = 1;
         for (int64_t at = ends[each]; at < ends[each + 1] && !(has_letter && is_mixed); at++) {
@@ -269,12 +290,8 @@ PyMethodDef word_statistics_functions[] = {
      "words with more than punctuation, and the characters of these."},
     {"words_among", words_among, METH_VARARGS,
      "Returns how many of a tuple of words are among joined words, given their ends."},
-    {"top_ngram", top_ngram, METH_VARARGS,
-     "Returns the characters that the most frequent n-gram takes with its spaces, of joined words, their ends and a size."},
-    {"repeated_ngrams", repeated_ngrams, METH_VARARGS,
-     "Returns the characters of n-grams that occurred before, of joined words, their ends, a size and shared_starts."},
-    {"shared_starts", shared_starts, METH_VARARGS,
-     "Returns a byte for each of joined words, given their ends: 0 where no n-gram of at least 12 characters that begins "
-     "there is equal to another one."},
+    {"count_ngrams", count_ngrams, METH_VARARGS,
+     "Returns, of joined words, their ends, the largest size of top n-grams and the largest size: for each size from 2 on "
+     "the characters that the most frequent n-gram takes with its spaces, for larger ones those of repeated n-grams."},
     {0},
 };
