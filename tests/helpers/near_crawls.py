@@ -3,6 +3,7 @@
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from itertools import combinations
 
 from c4pipe.filters import minhash
@@ -88,5 +89,10 @@ def kept_of(pages: Sequence[Page], clusters: Iterable[set[int]], texts: Sequence
 
 def jaccard(one: str, other: str) -> float:
     """The exact similarity of two texts: the share of common n-grams."""
-    first, second = (set(minhash.ngram_hashes(each, 5).tolist()) for each in (one, other))
+    first, second = _ngrams(one), _ngrams(other)
     return len(first & second) / len(first | second)
+
+
+@cache  # tests compare each text with hundreds of others
+def _ngrams(text: str) -> frozenset[int]:
+    return frozenset(minhash.ngram_hashes(text, 5).tolist())
