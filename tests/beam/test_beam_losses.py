@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import apache_beam as beam
 import pytest
 
 import c4pipe
@@ -12,7 +13,7 @@ from c4pipe.beam.write_corpus import balanced
 from c4pipe.dedup import write
 from c4pipe.dedup.step import Received
 from c4pipe.errors import LostDataError
-from tests.helpers.beam_pipelines import run
+from tests.helpers.beam_pipelines import IN_MEMORY, run_again
 from tests.helpers.crawls import LISTS, ROOT
 
 CRAWL = ROOT / "samples" / "crawl"
@@ -39,11 +40,23 @@ def repeat(blocks: list[bytes], index: int) -> list[bytes]:
     return [*blocks, blocks[index]]
 
 
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> tuple[beam.Pipeline, Path]:
+    """A pipeline, which many tests run, and the folder of its corpus."""
+    corpus = tmp_path_factory.mktemp("lost") / "corpus"
+    made = beam.Pipeline(options=IN_MEMORY)
+    made | BuildCorpus(CRAWL, corpus, lists=LISTS, buckets=2)
+    return made, corpus
+
+
 @pytest.mark.beam
 @pytest.mark.parametrize(
     ("name", "damage"), [*((name, lose) for name in SHUFFLES), ("spans", repeat), ("marks", repeat), ("pages", repeat)]
 )
-def test_nothing_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, damage: Damage) -> None:
+def test_nothing_is_published(
+    pipeline: tuple[beam.Pipeline, Path], monkeypatch: pytest.MonkeyPatch, name: str, damage: Damage
+) -> None:
+    made, corpus = pipeline
     spoiled: list[str] = []
     given, in_order = Received.given, write.in_order
 
@@ -62,20 +75,22 @@ def test_nothing_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n
     else:
         monkeypatch.setattr(Received, "given", given_damaged)
     with pytest.raises(Exception, match=rf"the runner did not deliver the shuffle {name} \(") as failure:
-        run(lambda pipeline: pipeline | BuildCorpus(CRAWL, tmp_path / "corpus", lists=LISTS, buckets=2))
+        run_again(made)
     assert "LostDataError" in str(failure.value) or isinstance(failure.value, LostDataError)
     assert spoiled == [name]
-    assert not (tmp_path / "corpus" / "manifest.json").exists()
+    assert not (corpus / "manifest.json").exists()
 
 
 @pytest.mark.beam
 def test_the_same_pipeline_publishes_after_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = beam.Pipeline(options=IN_MEMORY)
+    made | BuildCorpus(CRAWL, tmp_path / "corpus", lists=LISTS)
     with monkeypatch.context() as patch:
         patch.setattr(write, "in_order", lambda blocks: 1 / 0)
         with pytest.raises(Exception, match="division by zero"):
-            run(lambda pipeline: pipeline | BuildCorpus(CRAWL, tmp_path / "corpus", lists=LISTS))
+            run_again(made)
     assert (tmp_path / "corpus" / "_building").exists()
-    run(lambda pipeline: pipeline | BuildCorpus(CRAWL, tmp_path / "corpus", lists=LISTS))
+    run_again(made)
     assert c4pipe.open_corpus(tmp_path / "corpus").pages == 38
     assert not (tmp_path / "corpus" / "_building").exists()
 
