@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import gcld3
 import pytest
@@ -59,6 +60,20 @@ def shared_data() -> Path:
     if not web_data_folders.REAL.is_dir():
         pytest.skip(f"the real data is not there: {web_data_folders.REAL}")
     return web_data_folders.REAL
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_wait_for_the_disk() -> Iterator[None]:
+    """Half of the time of a small build is the wait until its files are on the disk. Only a power cut shows a file that
+    is not: tests/hostile/test_power_cuts.py has these, and processes that tests start do wait.
+    """
+
+    def checked(file: int | IO[bytes]) -> None:
+        os.fstat(file if isinstance(file, int) else file.fileno())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", checked)
+        yield
 
 
 @pytest.fixture(scope="session")

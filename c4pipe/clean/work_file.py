@@ -360,6 +360,19 @@ def read_header(path: StoragePath) -> WorkHeader:
 
 
 def _header(path: StoragePath, footer: pq.FileMetaData, is_signed: bool) -> WorkHeader:
+    header = from_json(WorkHeader, _header_values(path, footer, is_signed))
+    # `footer.schema` and the footer would refer to each other: 33 KB for each file, until cycles are searched
+    columns = pq.ParquetSchema(footer).to_arrow_schema()
+    if footer.num_rows != header.rows or not columns.equals(work_schema(header.recipe)):
+        raise ValueError("its rows or columns are not those of a work file with its header")
+    check_fingerprint(header.recipe, header.lists, header.fingerprint)
+    if unknown := header.text_bytes.keys() - header.recipe.languages:
+        raise ValueError(f"text_bytes has the language {min(unknown)[:60]!a}, which its recipe does not keep")
+    return header
+
+
+def _header_values(path: StoragePath, footer: pq.FileMetaData, is_signed: bool) -> dict[str, Any]:
+    """Returns the header of a work file of this version as JSON values."""
     metadata = footer.metadata or {}
     if HEADER_KEY not in metadata:
         raise _damaged(path, f"{path} is no work file: c4pipe clean did not write it")
@@ -371,15 +384,7 @@ def _header(path: StoragePath, footer: pq.FileMetaData, is_signed: bool) -> Work
         )
     if not is_signed:
         raise _damaged(path, f"{path} can't be read as a work file: its footer has no digest")
-    header = from_json(WorkHeader, values)
-    # `footer.schema` and the footer would refer to each other: 33 KB for each file, until cycles are searched
-    columns = pq.ParquetSchema(footer).to_arrow_schema()
-    if footer.num_rows != header.rows or not columns.equals(work_schema(header.recipe)):
-        raise ValueError("its rows or columns are not those of a work file with its header")
-    check_fingerprint(header.recipe, header.lists, header.fingerprint)
-    if unknown := header.text_bytes.keys() - header.recipe.languages:
-        raise ValueError(f"text_bytes has the language {min(unknown)[:60]!a}, which its recipe does not keep")
-    return header
+    return values
 
 
 def _damaged(path: StoragePath, message: str) -> DamagedFileError:
@@ -396,11 +401,13 @@ def row_groups(
 ) -> Iterator[pa.Table]:
     """Yields the rows of a work file, in order: each row group, in tables of at most `most_rows`.
 
+    `read_header` must have read the file before: here only the version of its header is compared.
+
     Raises as `read_header`, DamagedFileError also where a page is damaged.
     """
     with reading(path, "can't be read as a work file", _advice(path)):
         file, is_signed = open_parquet(path)
-        _header(path, file.metadata, is_signed)
+        _header_values(path, file.metadata, is_signed)
     rows = 0
     for group in range(file.num_row_groups):
         # one thread: a job has a process for each core already

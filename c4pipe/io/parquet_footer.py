@@ -65,6 +65,15 @@ def read_footer(file: Any) -> tuple[pq.FileMetaData, bool]:
     Raises ValueError if the digest does not fit, or the file is no Parquet, with what it is; OSError or ArrowException
     where the file can't be read.
     """
+    tail, _, is_signed = _read_tail(file)
+    return pq.read_metadata(pa.BufferReader(tail)), is_signed
+
+
+def _read_tail(file: Any) -> tuple[bytes, bool, bool]:
+    """Returns the end of a file, from before its footer on, whether it is the whole file, and if the footer is signed.
+
+    Raises as `read_footer`.
+    """
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - _TAIL_BYTES))
     tail = file.read()
@@ -85,11 +94,13 @@ def read_footer(file: Any) -> tuple[pq.FileMetaData, bool]:
     is_signed = sign.startswith(_MARK)
     if is_signed and sign != _MARK + hashlib.sha256(footer).digest():
         raise ValueError("its footer is damaged")
-    return pq.read_metadata(pa.BufferReader(tail)), is_signed
+    return tail, len(tail) == size, is_signed
 
 
 def open_parquet(path: StoragePath | WebPath, footer: pq.FileMetaData | None = None) -> tuple[pq.ParquetFile, bool]:
     """Opens a Parquet file, and compares its checksums: of the footer at once, of each page when it is read.
+
+    A file that is as short as what is read to find its footer is in memory then.
 
     Args:
         path: the file.
@@ -100,10 +111,15 @@ def open_parquet(path: StoragePath | WebPath, footer: pq.FileMetaData | None = N
     Raises as `read_footer`.
     """
     source: Any = open_file(path)
+    is_signed, options = True, dict[str, Any](page_checksum_verification=True)
     with contextlib.ExitStack() as undo:
         undo.enter_context(source)
-        footer, is_signed = (footer, True) if footer else read_footer(source)
-        options: dict[str, Any] = {"metadata": footer, "page_checksum_verification": True}
+        if not footer:
+            tail, is_whole, is_signed = _read_tail(source)
+            if is_whole:
+                return pq.ParquetFile(pa.BufferReader(tail), **options), is_signed
+            footer = pq.read_metadata(pa.BufferReader(tail))
+        options["metadata"] = footer
         if isinstance(path, Path):
             native = pa.OSFile(os.fsencode(path))
             return pq.ParquetFile(native, pre_buffer=False, buffer_size=_BUFFER_BYTES, **options), is_signed
