@@ -30,6 +30,7 @@ from c4pipe.errors import UsageError
 from c4pipe.filters.duplicates import URL_ROW
 from c4pipe.filters.hashes import span_hashes, unit_hashes, url_key
 from c4pipe.filters.lists import Lists
+from c4pipe.io.parquet_footer import parquet_writer
 from c4pipe.recipes.presets import C4, TFDS, UNFILTERED
 from c4pipe.recipes.recipe import Recipe
 from tests.helpers.wet import record
@@ -187,7 +188,7 @@ def test_a_file_without_a_kept_page_has_no_tables(tmp_path: Path, group_rows: in
 
 
 def test_without_statistics_all_pages_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work_file, "parquet_writer", partial(work_file.parquet_writer, write_statistics=False))
+    monkeypatch.setattr(work_file, "parquet_writer", partial(parquet_writer, write_statistics=False))
     path = write(tmp_path / "a.parquet", [(1, 5, 0, None), PAGES[0]])
     assert [row["url_key"] for row in rows_of(path)] == [PAGES[0][0]]
 
