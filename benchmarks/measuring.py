@@ -5,6 +5,7 @@ It imports nothing of c4pipe: the memory of the process that measures is a floor
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import platform
@@ -223,6 +224,13 @@ def environment(name: str) -> Path:
     if not has_release(name):
         raise NotMeasured(f"{name} has no release for this Python")
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "c4pipe" / "peers" / name
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{name}.lock").open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another benchmark may be making it
+        return _made(name, folder)
+
+
+def _made(name: str, folder: Path) -> Path:
     locks = [REQUIREMENTS / f"{each}.txt" for each in ("build", name)]
     python, stamp = folder / "bin" / "python", folder / "made"
     content = "\n".join([sys.version, *(lock.read_text() for lock in locks)])

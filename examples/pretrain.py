@@ -35,7 +35,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from models import albert, bert, decoder, electra, evaluate, t5
 from models.layers import Size
 
-from c4pipe import read
+from c4pipe import C4pipeError, read
 from c4pipe.objectives import prefetch
 from c4pipe.objectives.batches import Batches, ExampleBatches
 from c4pipe.objectives.task_mixture import MixedBatches, MixtureOptions, Part, Unsupervised
@@ -164,8 +164,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     mesh = Mesh(np.array(devices), ("rows",))
     by_row, everywhere = NamedSharding(mesh, PartitionSpec("rows")), NamedSharding(mesh, PartitionSpec())
 
-    tokenizer = Tokenizer(options.vocabulary / "spm.model")
-    batches = batches_of(options, tokenizer, size, rows // hosts)
+    try:
+        tokenizer = Tokenizer(options.vocabulary / "spm.model")
+        batches = batches_of(options, tokenizer, size, rows // hosts)
+    except C4pipeError as error:
+        parser.error(str(error))
     data = prefetch(batches, to=by_row)
     parameters = model.init(np.random.default_rng(SEED), tokenizer.ids.size, size)
     trained = parameters, jax.device_get(jax.jit(model.optimizer_of(size).init)(parameters))

@@ -66,6 +66,8 @@ NEAR_COLUMNS = [
 PAGE_COLUMNS = [name for name in SCHEMA.names if name not in ("url_key", "captured", "tie", "span_hashes")]
 """The columns with which deduplication decides about a page."""
 
+_PAGE_KEY = SCHEMA.get_field_index("page_key")
+
 _GROUP_BYTES = 32 * 1024 * 1024  # text of a row group, which limits the memory of writer and reader
 _GROUP_ROWS = 64 * 1024
 _SMALL_COLUMNS = ("page_key", "url", "timestamp", "language", "language_probability", "validation", "dropped")
@@ -397,17 +399,23 @@ def _advice(path: StoragePath) -> str:
 
 
 def row_groups(
-    path: StoragePath, columns: Sequence[str] = tuple(SCHEMA.names), most_rows: int = _GROUP_ROWS
+    path: StoragePath,
+    columns: Sequence[str] = tuple(SCHEMA.names),
+    most_rows: int = _GROUP_ROWS,
+    if_kept: bool = False,
 ) -> Iterator[pa.Table]:
     """Yields the rows of a work file, in order: each row group, in tables of at most `most_rows`.
 
-    `read_header` must have read the file before: here only the version of its header is compared.
+    `read_header` must have read the file before: here only the version of its header is compared. With `if_kept`,
+    nothing is read where no page of the file was kept.
 
     Raises as `read_header`, DamagedFileError also where a page is damaged.
     """
     with reading(path, "can't be read as a work file", _advice(path)):
         file, is_signed = open_parquet(path)
         _header_values(path, file.metadata, is_signed)
+        if if_kept and not _has_kept(file.metadata):
+            return
     rows = 0
     for group in range(file.num_row_groups):
         # one thread: a job has a process for each core already
@@ -421,6 +429,13 @@ def row_groups(
             yield pa.Table.from_batches([batch])
     if rows != file.metadata.num_rows:
         raise _damaged(path, f"{path} is damaged: it has {rows:,} rows instead of {file.metadata.num_rows:,}")
+
+
+def _has_kept(footer: pq.FileMetaData) -> bool:
+    """Tells from its footer whether a work file has a page that was kept: most files of a single page have none."""
+    groups = map(footer.row_group, range(footer.num_row_groups))
+    keys = ((group.num_rows, group.column(_PAGE_KEY).statistics) for group in groups)
+    return any(statistics is None or statistics.null_count != rows for rows, statistics in keys)
 
 
 def check_pages(path: StoragePath) -> None:
@@ -443,7 +458,7 @@ def url_rows(path: StoragePath, file: int) -> Rows:
 def read_kept(
     path: StoragePath, columns: Sequence[str], stale: Any, most_rows: int = _GROUP_ROWS
 ) -> Iterator[tuple[pa.Table, int]]:
-    """Yields the kept pages of a work file without stale captures, in order.
+    """Yields the kept pages of a work file without stale captures, in order; nothing for a file without a kept page.
 
     Args:
         path: the work file.
@@ -455,7 +470,7 @@ def read_kept(
     Yields:
         (a table, the number of kept pages that were left out because they are stale).
     """
-    for table, kept, newest in _captures(path, columns, stale, most_rows):
+    for table, kept, newest in _captures(path, columns, stale, most_rows, if_kept=True):
         yield table.filter(pa.array(newest)).combine_chunks(), int(kept.sum() - newest.sum())
 
 
@@ -466,11 +481,11 @@ def read_stale(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterato
 
 
 def _captures(
-    path: StoragePath, columns: Sequence[str], stale: Any, most_rows: int
+    path: StoragePath, columns: Sequence[str], stale: Any, most_rows: int, if_kept: bool = False
 ) -> Iterator[tuple[pa.Table, Any, Any]]:
     """Yields rows, the mask of their kept pages, and the mask of their kept pages that are not stale."""
     first = 0
-    for table in row_groups(path, columns, most_rows):
+    for table in row_groups(path, columns, most_rows, if_kept):
         kept = table["page_key"].is_valid().to_numpy()
         newest = kept.copy()
         newest[stale[(stale >= first) & (stale < first + len(table))] - first] = False

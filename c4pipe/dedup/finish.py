@@ -252,6 +252,7 @@ def stale_captures(work_file: StoragePath, stale: Any) -> list[Example]:
     ]
 
 
+_COUNTED = ("units.newest", "pages.kept", "pages.validation", "units.kept", "bytes.kept")  # also where no page came
 _ROWS_AT_ONCE = 512  # of a work file: only their pages that lose spans are Python objects at a time
 _HELD_BYTES = 64 * 1024 * 1024  # of finished pages in memory, before they are sent to their shards
 
@@ -268,7 +269,7 @@ class GroupFinisher:
         """Takes the finisher, the rule on repeated spans, the marks of the group, and all changes to them."""
         self._finisher, self._whitespace = finisher, span.whitespace if span else ""
         self.removals = Removals(marks, changes, span.size if span else 1)
-        self.counts = Counter[str]()
+        self.counts = Counter[str](dict.fromkeys(_COUNTED, 0))
         self._seen: list[npt.NDArray[np.uint64]] = []
 
     def finish(

@@ -7,10 +7,12 @@ when its first text comes.
 import logging
 import re
 import string
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from importlib.util import find_spec
+from operator import attrgetter
 
 from c4pipe.errors import UsageError
 
@@ -82,7 +84,18 @@ def _spacy(language: str) -> _FindTokens:
                     raise
                 return [token.text for token in nlp.tokenizer(text.replace("IS_ALPHA", ""))]
 
+    if language == "vi":
+        _remove_file(tokens, "pyvi.ViTokenizer", "ViTokenizer.model")
     return tokens
+
+
+def _remove_file(tokens: _FindTokens, module: str, model: str) -> None:
+    """Removes the temporary file, of up to 18 MB, to which a library unpacks its model, and which it leaves there.
+
+    A first text opens the model, and the file is not needed any more.
+    """
+    list(tokens("a"))
+    attrgetter(model)(sys.modules[module]).modelfile.cleanup()
 
 
 def _chinese(_: str) -> _FindTokens:
@@ -138,6 +151,7 @@ def _khmer(_: str) -> _FindTokens:
     from khmernltk import word_tokenize
 
     tokens: _FindTokens = word_tokenize
+    _remove_file(tokens, "khmernltk.word_tokenize", "crf_model")
     return tokens
 
 

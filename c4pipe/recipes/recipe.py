@@ -327,8 +327,13 @@ class Recipe:
             **({"extraction": self.extraction} if self.extraction else {}),
             **({"columns": list(self.columns)} if self.columns else {}),
             **({"by_language": _plain(self.by_language)} if self.by_language else {}),
-            **{stage: [_rule_to_json(each) for each in getattr(self, stage)] for stage in STAGES},
+            **{stage: [*map(dict, rules)] for stage, rules in self._rule_values.items()},
         }
+
+    @cached_property
+    def _rule_values(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """The rules of each stage as plain JSON values: each work file has them."""
+        return {stage: [_rule_to_json(each) for each in getattr(self, stage)] for stage in STAGES}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Recipe":

@@ -4,6 +4,7 @@ import gc
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,22 @@ import pytest
 
 from c4pipe.clean import work_file
 from c4pipe.clean.file_cleaner import WetFileCleaner
-from c4pipe.clean.work_file import SCHEMA, KeptPage, WorkHeader, WorkWriter, read_header, read_kept, url_rows
+from c4pipe.clean.work_file import (
+    SCHEMA,
+    KeptPage,
+    WorkHeader,
+    WorkWriter,
+    read_header,
+    read_kept,
+    row_groups,
+    url_rows,
+)
 from c4pipe.clean.work_folder import check_done, find_work_files, read_headers
 from c4pipe.errors import UsageError
 from c4pipe.filters.duplicates import URL_ROW
 from c4pipe.filters.hashes import span_hashes, unit_hashes, url_key
 from c4pipe.filters.lists import Lists
+from c4pipe.io.parquet_footer import parquet_writer
 from c4pipe.recipes.presets import C4, TFDS, UNFILTERED
 from c4pipe.recipes.recipe import Recipe
 from tests.helpers.wet import record
@@ -162,10 +173,24 @@ def test_nothing_kept(tmp_path: Path, pages: list[Row]) -> None:
     assert (read_header(path).rows, read_header(path).spans, read_header(path).text_bytes) == (len(pages), 0, {})
 
 
-def test_columns_of_an_empty_group_have_their_types(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.parquet", [(1, 5, 0, None)])
-    ((pages, _),) = read_kept(path, COLUMNS, np.empty(0, dtype=np.uint32))
+def test_columns_of_an_empty_group_have_their_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work_file, "_GROUP_ROWS", 1)
+    path = write(tmp_path / "a.parquet", [(1, 5, 0, None), PAGES[0]])
+    (pages, _), (kept_pages, _) = read_kept(path, COLUMNS, np.empty(0, dtype=np.uint32))
+    assert (len(pages), len(kept_pages)) == (0, 1)
     assert pages.schema.equals(SCHEMA)
+
+
+def test_a_file_without_a_kept_page_has_no_tables(tmp_path: Path, group_rows: int) -> None:
+    path = write(tmp_path / "a.parquet", [(1, 5, 0, None), (2, 5, 0, None), (3, 5, 0, None)])
+    assert list(read_kept(path, COLUMNS, np.empty(0, dtype=np.uint32))) == []
+    assert sum(map(len, row_groups(path))) == 3
+
+
+def test_without_statistics_all_pages_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work_file, "parquet_writer", partial(parquet_writer, write_statistics=False))
+    path = write(tmp_path / "a.parquet", [(1, 5, 0, None), PAGES[0]])
+    assert [row["url_key"] for row in rows_of(path)] == [PAGES[0][0]]
 
 
 def test_header(tmp_path: Path, group_rows: int) -> None:

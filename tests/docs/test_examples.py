@@ -191,6 +191,7 @@ def test_a_mixture_is_learned_goes_on_and_is_evaluated(
     found = json.loads(finished(started(script, small_corpus / "en", vocabulary, folder, tmp_path / "checkpoints")))
 
     assert "--mixture is for text to text, and bert writes none: give --model t5" in found["refused"]
+    assert "nowhere/spm.model does not exist: give the folder of a vocabulary, or its spm.model" in found["refused"]
     whole, resumed = losses(found["whole"]), losses(found["resumed"])
     assert list(whole) == [10, 20, 30, 40]
     assert mean([whole[30], whole[40]]) < mean([whole[10], whole[20]]) - 0.1  # each batch has other tasks

@@ -61,8 +61,10 @@ if __name__ == "__main__":
     whole = printed(*data, "--checkpoints", checkpoints)
     (checkpoints / f"step-{STEPS:08}-host-0-of-1.pickle").unlink()
     resumed = printed(*data, "--checkpoints", checkpoints, "--resume", "--validation", folder)
-    with contextlib.redirect_stderr(io.StringIO()) as refused, contextlib.suppress(SystemExit):
-        pretrain.main([*map(str, data), "--model", "bert"])
+    with contextlib.redirect_stderr(io.StringIO()) as refused:
+        for wrong in ([*data, "--model", "bert"], [corpus, folder / "nowhere"]):
+            with contextlib.suppress(SystemExit):
+                pretrain.main([*map(str, wrong)])
     print(
         json.dumps({"refused": refused.getvalue(), "whole": whole, "resumed": resumed, "decoded": decoded(vocabulary)})
     )

@@ -1,6 +1,9 @@
 """Words in many languages. words_of_languages.json has what datatrove 0.10.1 finds in sentences."""
 
 import json
+import os
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -28,6 +31,15 @@ def test_words_are_datatroves(row: dict[str, Any]) -> None:
         assert word_tokenizer(name)(text) == row["words"]
     assert joined_words(text, name).words() == row["words"]
     assert word_tokenizer(name)(" \n ") == []
+
+
+def test_models_leave_no_files(tmp_path: Path) -> None:
+    code = "from c4pipe.filters.word_tokenizers import word_tokenizer as of; import os; "
+    code += "print(of('khmernltk')('ខ្ញុំស្រឡាញ់ភាសា'), of('spacy vi')('Tôi là sinh viên'), flush=True); os._exit(0)"
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout == "['ខ្ញុំ', 'ស្រឡាញ់', 'ភាសា'] ['Tôi', 'là', 'sinh viên']\n"
+    assert not list(tmp_path.iterdir())
 
 
 def test_numbers_at_the_start_of_a_text_are_cut_at_their_marks() -> None:

@@ -1,4 +1,7 @@
-"""Wrong values for any parameter of any rule, and wrong arguments of recipes and cleaners: one sentence each."""
+"""Wrong values for any parameter of any rule, and wrong arguments of recipes and cleaners: one sentence each.
+
+A recipe does not change when somebody changes its JSON values.
+"""
 
 import math
 from collections.abc import Callable
@@ -78,3 +81,10 @@ def test_wrong_arguments_of_recipes_and_cleaners(call: Callable[[], Any], says: 
 
 def test_languages_of_a_cleaner_can_be_one_text() -> None:
     assert Cleaner("unfiltered", languages="en, de").recipe.languages == ("en", "de")
+
+
+def test_changed_json_does_not_change_the_recipe() -> None:
+    values, before = C4.to_json(), C4.to_json()
+    values["lines"][0]["rule"] = "other"
+    values["final"].clear()
+    assert C4.to_json() == before
