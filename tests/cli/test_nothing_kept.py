@@ -11,6 +11,7 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.corpus.funnel import empty_warning
+from c4pipe.jobs import plan
 from c4pipe.recipes.presets import C4, MC4, WEBTEXTLIKE
 from c4pipe.wet.page import Page
 from tests.helpers.crawls import CRAWL, LISTS, SAMPLES, made_crawl
@@ -76,8 +77,9 @@ def test_the_rule_that_took_most_and_the_one_that_took_the_last() -> None:
     ],
 )
 def test_more_files_than_a_crawl_has(
-    given: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    given: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(plan, "WARM_SECONDS", 0)
     with serve(made_crawl(4)) as web:
         command = [CRAWL, *given, "--source", web.url, "--lists", str(LISTS)]
         assert main.main(["clean", *command, "--work", str(tmp_path), "--workers", "1", "--json-progress"]) == 0
