@@ -5,6 +5,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,7 +53,7 @@ class Sizes:
     files: int
     known: tuple[int, ...]
 
-    @property
+    @cached_property  # the plan of a hundred crawls asks for it thousands of times
     def total(self) -> int:
         """The bytes of all files. Unknown sizes count as the mean of the known sizes."""
         return sum(self.known) * self.files // len(self.known)
