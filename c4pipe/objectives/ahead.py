@@ -45,7 +45,7 @@ class Prefetched:
         waited: the seconds for which the training waited for batches, all together.
     """
 
-    def __init__(self, batches: Resumable, to: Any = None, depth: int = 2) -> None:
+    def __init__(self, batches: Resumable, to: Any = None, depth: int = 4) -> None:
         """Starts at the current position of the batches. The arguments are those of `prefetch`."""
         if depth < 1:
             raise UsageError(f"depth={depth}: give the number of batches that are made ahead, at least 1")
@@ -128,7 +128,7 @@ class Prefetched:
 
 
 @checks_arguments
-def prefetch(batches: Resumable, to: object = None, depth: int = 2) -> Prefetched:
+def prefetch(batches: Resumable, to: object = None, depth: int = 4) -> Prefetched:
     """Makes batches ahead in a thread, and puts them on a device.
 
     Args:
