@@ -104,9 +104,9 @@ def count_repeated_ngrams(joined: str, ends: memoryview, size: int) -> int:
 
 
 def count_ngrams(joined: str, ends: memoryview, tops: int, last: int) -> tuple[int, ...]:
-    """Returns `count_top_ngram` of each size from 2 to `tops`, then `count_repeated_ngrams` of those up to `last`."""
-    found = [count_top_ngram(joined, ends, size) for size in range(2, tops + 1)]
-    return (*found, *(count_repeated_ngrams(joined, ends, size) for size in range(tops + 1, last + 1)))
+    """Returns a number for each size from 2 to `last`: `count_top_ngram` up to `tops`, then `count_repeated_ngrams`."""
+    sizes = range(2, last + 1)
+    return tuple((count_top_ngram if size <= tops else count_repeated_ngrams)(joined, ends, size) for size in sizes)
 
 
 def count_repeats(texts: Sequence[str]) -> tuple[int, int]:

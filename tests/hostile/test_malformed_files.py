@@ -172,7 +172,7 @@ def test_each_malformed_file_is_one_sentence(folder: Path, file: str, capsys: py
                 write_case(folder, file, data)
                 total += 1
                 arguments = [each.format(folder) for each in command]
-                options = [] if command[0] in ("diff", "explain") else ["--quiet", "--workers", "1"]
+                options = [] if command[0] in ("diff", "explain") else ["--quiet"]
                 if answer := problem([*arguments, *options], capsys, path if command[0] == "clean" else None):
                     wrong.append(f"{case}: {command[0]}: {answer}")
             if {"new", "other"} & {each.name for each in folder.iterdir()}:
