@@ -4,14 +4,6 @@
 
 #define PRIME ((int64_t)((UINT64_C(1) << 61) - 1))
 #define HASHES 512 /* that are permuted at once: they stay in the fastest cache */
-
-/* Compiled twice, and chosen when it is loaded. It needs GCC and the GNU C library. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
-#define FOR_AVX2_TOO __attribute__((target_clones("avx2", "default")))
-#else
-#define FOR_AVX2_TOO
-#endif
-
 #define LANES 8    /* n-grams that are hashed side by side: the compiler makes vectors of them */
 
 typedef uint32_t Vector __attribute__((vector_size(4 * LANES)));
