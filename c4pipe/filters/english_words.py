@@ -33,7 +33,8 @@ class EnglishWords:
         self._longest_special = max(map(len, self._special))
         self._chunks = _Chunks(self._cut)
         self._with_runs: dict[str, Tokens] = {}  # the tokens of chunks in which a run is cut in another way
-        self._runs = _Runs(self._special, {each: self._affixes(each, False) for each in self._special})
+        cut = {each: self._affixes(each, False) for each in self._special if patterns.has_affix(each)}
+        self._runs = _Runs(self._special, cut)
 
     def words(self, text: str) -> list[str]:
         """Returns the words of a text: its tokens without white space."""
@@ -204,12 +205,11 @@ class _Runs:
     """
 
     def __init__(self, special: Mapping[str, Tokens], cut: Mapping[str, Tokens]) -> None:
-        """Takes the special cases, and the tokens into which affixes alone would cut each of them."""
+        """Takes the special cases, and the tokens into which affixes alone cut those of them that have an affix."""
         self._special = special
         self._patterns: dict[str, set[Tokens]] = {}  # by first token
-        for each, tokens in cut.items():
-            if patterns.has_affix(each):
-                self._patterns.setdefault(tokens[0], set()).add(tokens)
+        for tokens in cut.values():
+            self._patterns.setdefault(tokens[0], set()).add(tokens)
         runs = list(chain.from_iterable(self._patterns.values()))
         self.longest = max(map(len, runs))
         self._beginnings = {run[:end] for run in runs for end in range(1, len(run))}

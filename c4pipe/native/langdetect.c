@@ -272,13 +272,11 @@ static int learn(Detector *self, PyObject *profiles)
         return -1;
     }
     for (int each = 0; each < LANGUAGES; each++) {
-        PyObject *profile = PyTuple_GET_ITEM(profiles, each);
-        if (!PyBytes_Check(profile)) {
-            PyErr_SetString(PyExc_TypeError, "a language profile is bytes");
+        char *at;
+        Py_ssize_t size;
+        if (PyBytes_AsStringAndSize(PyTuple_GET_ITEM(profiles, each), &at, &size) < 0)
             return -1;
-        }
-        const char *at = PyBytes_AS_STRING(profile), *end = at + PyBytes_GET_SIZE(profile);
-        for (; at < end; at++)
+        for (; size--; at++)
             words += *at == ':';
     }
     if (words > ENTRY) {
@@ -559,8 +557,8 @@ static inline void update(double *restrict probabilities, const double *const *r
 }
 
 /* Some steps, then Detector._normalize_prob; tells whether a probability is above its threshold. */
-FOR_AVX2_TOO
-static int advance(double *restrict probabilities, const double *const *rows, int now, double weight, int compensated)
+FOR_VECTORS static int advance(double *restrict probabilities, const double *const *rows, int now, double weight,
+                               int compensated)
 {
     if (now == 1)
         update(probabilities, rows, 1, weight);

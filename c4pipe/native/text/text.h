@@ -34,11 +34,13 @@
 #define BY_KIND(kind, function, ...) \
     ((kind) == 1 ? function(1, __VA_ARGS__) : (kind) == 2 ? function(2, __VA_ARGS__) : function(4, __VA_ARGS__))
 
-/* Compiled twice, and chosen when it is loaded. It needs GCC and the GNU C library. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
-#define FOR_AVX2_TOO __attribute__((target_clones("avx2", "default")))
+/* Compiled for several processors, and chosen when it is loaded. It needs GCC and the GNU C library. */
+#if !defined(__GNUC__) || defined(__clang__) || !defined(__x86_64__) || !defined(__GLIBC__)
+#define FOR_VECTORS
+#elif __GNUC__ < 12 /* the last without a name for processors of 512 bits */
+#define FOR_VECTORS __attribute__((target_clones("avx2", "default")))
 #else
-#define FOR_AVX2_TOO
+#define FOR_VECTORS __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #endif
 
 typedef unsigned char byte;
