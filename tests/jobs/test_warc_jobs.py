@@ -138,9 +138,7 @@ def test_beam_gives_the_same_corpus(built: Any, crawl: Path, tmp_path: Path) -> 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("java"), reason="this machine has no Java, which Spark needs")
 def test_spark_gives_the_same_corpus(built: Any, crawl: Path, tmp_path: Path) -> None:
-    arguments = ["build", crawl, "--from", "warc", "--output", tmp_path / "spark", "--lists", LISTS]
-    outcome = run_command(*arguments, "--runner", "spark", "--spark-master", "local[2]")
-    assert outcome.returncode == 0, outcome.stderr
+    build(crawl, tmp_path / "spark", runner="spark", workers=None)
     assert shards(tmp_path / "spark") == shards(Path(built.path))
 
 
