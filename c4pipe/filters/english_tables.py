@@ -50,7 +50,8 @@ def known_texts(special: Iterable[str], runs: Iterable[tuple[str, ...]]) -> byte
 
     Raises ValueError if a text or a unit is too long for C to look it up. No text is today.
     """
-    texts = [*special, *("".join(tokens[:2]) for tokens in runs), *patterns.UNITS]
+    units = (digit + unit for digit in "0123456789" for unit in patterns.UNITS)  # units behind no digit are words
+    texts = [*special, *("".join(tokens[:2]) for tokens in runs), *units]
     if max(map(len, texts)) > _LONGEST_KNOWN or max(map(len, patterns.UNITS)) > _LONGEST_UNIT:
         raise ValueError("a text is too long for LONGEST_KNOWN or LONGEST_UNIT in native/text/english.c")
     table = np.zeros(1 << _KNOWN_BITS, np.bool_)

@@ -82,7 +82,7 @@ static inline Py_ssize_t suffix_length(const Cutter *self, Py_ssize_t start, Py_
         return before == 'A' || before == 'C' || before == 'S' ? -1 : 0;
     while (digit > start && end - digit <= LONGEST_UNIT && !is_digit(text[digit]))
         digit--;
-    return digit < end - 1 && is_digit(text[digit]) && may_be_known(self, digit + 1, end) ? -1 : 0;
+    return digit < end - 1 && is_digit(text[digit]) && may_be_known(self, digit, end) ? -1 : 0;
 }
 
 /* The length of the infix at a place of a chunk; 0 without one. */
