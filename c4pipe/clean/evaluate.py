@@ -166,12 +166,15 @@ class _ApplyPageRule(Operation):
     def __init__(self, rule: PageRule, stage: str, native: NativeStep | None) -> None:
         super().__init__("page rule", rule, stage, native)
         self._value, self._drops = rule.value, rule.drops
+        self._may_drop = None if type(rule).may_drop is PageRule.may_drop else rule.may_drop
 
     def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
         value = self._value(page)
         return value, self._drops(value)
 
     def find_drop(self, page: CheckedPage, counts: LineCounts) -> Operation | None:
+        if self._may_drop and not self._may_drop(page):  # true of most pages
+            return None
         return self if self._drops(self._value(page)) else None
 
 

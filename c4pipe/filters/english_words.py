@@ -33,7 +33,8 @@ class EnglishWords:
         self._longest_special = max(map(len, self._special))
         self._chunks = _Chunks(self._cut)
         self._with_runs: dict[str, Tokens] = {}  # the tokens of chunks in which a run is cut in another way
-        self._runs = _Runs(self._special, {each: self._affixes(each, False) for each in self._special})
+        cut = {each: self._affixes(each, False) for each in self._special if patterns.has_affix(each)}
+        self._runs = _Runs(self._special, cut)
 
     def words(self, text: str) -> list[str]:
         """Returns the words of a text: its tokens without white space."""
@@ -51,7 +52,7 @@ class EnglishWords:
         """Returns the words of a text as one joined text, and the offsets between them: 0, and the end of each word."""
         if text_kernel:
             cut = text_kernel.cut_words(text, *self._tables, self._chunks, self._with_runs)
-            if not cut[2] or not self._may_cross(text.split(), memoryview(cut[2]).cast("q")):
+            if not cut[2] or not self._may_cross(text, memoryview(cut[2]).cast("q")):
                 return cut[0], memoryview(cut[1]).cast("q")
         words = self.words(text)
         return "".join(words), memoryview(array("q", accumulate(map(len, words), initial=0)))
@@ -81,15 +82,32 @@ class EnglishWords:
                 ended = True
         return sentences
 
-    def _may_cross(self, chunks: Sequence[str], places: Iterable[int]) -> bool:
-        """Tells whether a run may begin or end in a chunk at one of the places and continue in a neighbouring chunk."""
-        most = self._runs.longest
-        for place in places:
-            first = max(0, place - most)
-            near = list(map(self._chunks.__getitem__, chunks[first : place + 1 + most]))
-            if self._runs.cross(near, place - first):
-                return True
+    def _may_cross(self, text: str, places: Sequence[int]) -> bool:
+        """Tells whether a run may begin or end in a chunk at one of the places and continue in a neighbouring chunk.
+
+        A line end is a token that no run has, so no run continues in another line.
+        """
+        chunks = text.split()
+        open_places = [
+            place
+            for place in places
+            if self._runs.may_continue(self._chunks[chunks[place]]) and self._crosses(chunks, place)
+        ]
+        first = at = 0
+        for line in text.split("\n") if open_places else ():
+            chunks = line.split()
+            while at < len(open_places) and open_places[at] < first + len(chunks):
+                if self._crosses(chunks, open_places[at] - first):
+                    return True
+                at += 1
+            first += len(chunks)
         return False
+
+    def _crosses(self, chunks: Sequence[str], place: int) -> bool:
+        most = self._runs.longest
+        start = max(0, place - most)
+        near = list(map(self._chunks.__getitem__, chunks[start : place + 1 + most]))
+        return self._runs.cross(near, place - start)
 
     def _has_runs(self, chunks: Sequence[str]) -> bool:
         return bool(self._with_runs) and not self._with_runs.keys().isdisjoint(chunks)
@@ -187,13 +205,16 @@ class _Runs:
     """
 
     def __init__(self, special: Mapping[str, Tokens], cut: Mapping[str, Tokens]) -> None:
-        """Takes the special cases, and the tokens into which affixes alone would cut each of them."""
+        """Takes the special cases, and the tokens into which affixes alone cut those of them that have an affix."""
         self._special = special
         self._patterns: dict[str, set[Tokens]] = {}  # by first token
-        for each, tokens in cut.items():
-            if patterns.has_affix(each):
-                self._patterns.setdefault(tokens[0], set()).add(tokens)
-        self.longest = max(len(each) for run in self._patterns.values() for each in run)
+        for tokens in cut.values():
+            self._patterns.setdefault(tokens[0], set()).add(tokens)
+        runs = list(chain.from_iterable(self._patterns.values()))
+        self.longest = max(map(len, runs))
+        self._beginnings = {run[:end] for run in runs for end in range(1, len(run))}
+        self._endings = {run[start:] for run in runs for start in range(1, len(run))}
+        self._insides = {begin[start:] for begin in self._beginnings for start in range(1, len(begin))}
 
     def changed(self) -> list[Tokens]:
         """Returns the runs that are cut in another way."""
@@ -209,6 +230,12 @@ class _Runs:
             self._special.get("".join(tokens[start:end]), tokens[start:end]) != tokens[start:end]
             for start, end in self._matches(tokens)
         )
+
+    def may_continue(self, tokens: Tokens) -> bool:
+        """Tells whether a run that is not all in a chunk of these tokens may have some of them."""
+        sizes = range(1, min(self.longest, len(tokens)) + 1)
+        at_ends = any(tokens[:size] in self._endings or tokens[-size:] in self._beginnings for size in sizes)
+        return at_ends or tokens in self._insides
 
     def cross(self, chunks: Sequence[Tokens], place: int) -> bool:
         """Tells whether a run may begin or end in the chunk at a place and continue in another chunk, given their

@@ -13,7 +13,10 @@ from c4pipe.native import text_kernel
 
 _PARAGRAPHS = re.compile(r"\n{2,}")
 
-PUNCTUATION = characters(f"{TERMINAL_PUNCTUATION} {OTHER_PUNCTUATION}")
+SENTENCE_MARKS = characters(TERMINAL_PUNCTUATION)
+"""What datatrove takes for the end of a sentence."""
+
+PUNCTUATION = SENTENCE_MARKS + characters(OTHER_PUNCTUATION)
 """What datatrove takes for punctuation."""
 
 
@@ -29,6 +32,24 @@ class WordCounts(NamedTuple):
     with_letter: int
     with_more: int
     characters: int
+
+
+class LineCounts(NamedTuple):
+    """Counts about the lines of a text.
+
+    Attributes:
+        lines: how many lines there are.
+        repeats: how many lines are equal to an earlier one.
+        repeated_characters: the characters of these.
+        marked: how many lines end in a mark.
+        short: how many lines are short.
+    """
+
+    lines: int
+    repeats: int
+    repeated_characters: int
+    marked: int
+    short: int
 
 
 class JoinedWords(NamedTuple):
@@ -109,15 +130,35 @@ def count_ngrams(joined: str, ends: memoryview, tops: int, last: int) -> tuple[i
     return tuple((count_top_ngram if size <= tops else count_repeated_ngrams)(joined, ends, size) for size in sizes)
 
 
+def count_lines(text: str, with_blank: bool, marks: str, most: int) -> tuple[int, int, int, int, int]:
+    r"""Returns the `LineCounts` of the lines between `\n` that are not empty, as a plain tuple.
+
+    Args:
+        text: the text.
+        with_blank: whether lines of white space count.
+        marks: a text of all marks.
+        most: the characters of a short line.
+    """
+    lines = [line for line in text.split("\n") if (line if with_blank else line.strip())]
+    marked = [line[-1] in marks for line in lines].count(True)
+    return len(lines), *count_repeats(lines), marked, sum(map(most.__ge__, map(len, lines)))
+
+
 def count_repeats(texts: Sequence[str]) -> tuple[int, int]:
     """Returns how many texts are equal to an earlier one, and their characters."""
+    if len(texts) == 1:  # most pages are one paragraph, which may be long
+        return 0, 0
     different = set(texts)
-    return len(texts) - len(different), sum(map(len, texts)) - sum(map(len, different))
+    repeats = len(texts) - len(different)
+    return repeats, sum(map(len, texts)) - sum(map(len, different)) if repeats else 0
 
 
 # In C where it was compiled: the same numbers.
 _count_words: Callable[[str, memoryview, str], tuple[int, int, int]] = (
     text_kernel.count_words if text_kernel else count_words
+)
+_count_lines: Callable[[str, bool, str, int], tuple[int, int, int, int, int]] = (
+    text_kernel.count_lines if text_kernel else count_lines
 )
 _count_ngrams: Callable[[str, memoryview, int, int], tuple[int, ...]] = (
     text_kernel.count_ngrams if text_kernel else count_ngrams
@@ -135,6 +176,7 @@ class PageText:
         """Takes the text, and the name of its word tokenizer."""
         self.text = text
         self._tokenizer = tokenizer
+        self._filled_lines: dict[int, LineCounts] = {}  # by the characters of a short line
 
     @cached_property
     def joined_words(self) -> JoinedWords:
@@ -159,27 +201,31 @@ class PageText:
         return dict(enumerate(_count_ngrams(*self.joined_words, 4, 10), 2))
 
     @cached_property
+    def ellipses(self) -> int:
+        """How many ellipses the text has, as a character or as three full stops."""
+        return self.text.count("...") + self.text.count("…")
+
+    @cached_property
     def split_lines(self) -> list[str]:
         """The lines, with any line end of Unicode."""
         return self.text.splitlines()
 
     @cached_property
-    def filled_lines(self) -> list[str]:
-        r"""The lines between `\n` that are not blank."""
-        return [line for line in self.text.split("\n") if line.strip()]
+    def lines(self) -> LineCounts:
+        r"""Counts about the lines between runs of `\n`. An empty line stands at an end of the text that is `\n`."""
+        counts, text = LineCounts(*_count_lines(self.text, True, "", 0)), self.text
+        empty = text.startswith("\n") + text.endswith("\n") if text else 1
+        return counts._replace(lines=counts.lines + empty, repeats=counts.repeats + empty // 2)
 
-    @cached_property
-    def lines(self) -> list[str]:
-        r"""The lines between runs of `\n`. If the text begins or ends with `\n`, an empty line stands there."""
-        filled = [line for line in self.text.split("\n") if line]
-        if not filled:
-            return ["", ""] if self.text else [""]
-        return [""] * self.text.startswith("\n") + filled + [""] * self.text.endswith("\n")
+    def filled_lines(self, most: int = 30) -> LineCounts:
+        r"""Returns counts about the lines between `\n` that are not blank; terminal punctuation marks them.
 
-    @cached_property
-    def line_repeats(self) -> tuple[int, int]:
-        """How many of `lines` are equal to an earlier one, and their characters."""
-        return count_repeats(self.lines)
+        Args:
+            most: the characters of a short line.
+        """
+        if most not in self._filled_lines:
+            self._filled_lines[most] = LineCounts(*_count_lines(self.text, False, SENTENCE_MARKS, most))
+        return self._filled_lines[most]
 
     @cached_property
     def paragraphs(self) -> list[str]:

@@ -53,7 +53,7 @@ class RepeatedLines(AtMost):
     at_most: Number = 0.3
 
     def count(self, words: PageText) -> float:
-        return words.line_repeats[0] / len(words.lines)
+        return words.lines.repeats / words.lines.lines
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class RepeatedLineText(AtMost):
     at_most: Share = 0.2
 
     def count(self, words: PageText) -> float:
-        return _of_text(words.line_repeats[1], words)
+        return _of_text(words.lines.repeated_characters, words)
 
 
 class _TopGram(AtMost):
@@ -182,7 +182,7 @@ class RepeatedCharacters(AtMost):
     def count(self, words: PageText) -> float:
         """Returns the share of characters in repeated lines, of the characters without line ends."""
         characters = len(words.text) - words.text.count("\n")
-        return count_repeats(words.filled_lines)[1] / characters if characters else 0.0
+        return words.filled_lines().repeated_characters / characters if characters else 0.0
 
 
 REPETITION_RULES: tuple[type[PageRule], ...] = (

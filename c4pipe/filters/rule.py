@@ -193,6 +193,10 @@ class PageRule(Rule):
         """Tells whether a page with this value is dropped."""
         raise NotImplementedError
 
+    def may_drop(self, page: CheckedPage) -> bool:
+        """Tells whether the rule may drop the page: a quick look, before `value` looks at all of it."""
+        return True
+
     def says(self, value: Any, dropped: bool, page: CheckedPage) -> str:
         """Returns the value in words, for people who ask why a page is (not) dropped."""
         return str(value)

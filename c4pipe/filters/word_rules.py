@@ -5,20 +5,17 @@ Sources: Gopher (Rae et al. 2021), A.1.1, and FineWeb (Penedo et al. 2024), 3.6,
 never applies the rule to it, or divides by zero. The rules stand in datatrove's order.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from itertools import islice
 from typing import ClassVar
 
-from c4pipe.filters.character_sets import TERMINAL_PUNCTUATION, characters
 from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.page_text import JoinedWords, PageText
+from c4pipe.filters.page_text import PageText, joined_words
 from c4pipe.filters.rule import Number, PageRule, Share, Texts, Whole
-from c4pipe.native import text_kernel
 
 GOPHER = "Gopher (Rae et al. 2021), A.1.1; counted as in datatrove 0.10.1, gopher_quality_filter.py"
 FINEWEB = "FineWeb (Penedo et al. 2024), 3.6; counted as in datatrove 0.10.1, fineweb_quality_filter.py"
-
-_SENTENCE_MARKS = frozenset(characters(TERMINAL_PUNCTUATION))
 
 
 class CountRule(PageRule):
@@ -151,7 +148,7 @@ class ManyEllipses(AtMost):
     at_most: Share = 0.1
 
     def count(self, words: PageText) -> float:
-        return _share(words.text.count("...") + words.text.count("…"), words.word_number)
+        return _share(words.ellipses, words.word_number)
 
 
 @dataclass(frozen=True)
@@ -163,6 +160,10 @@ class ManyBulletLines(AtMost):
     source = GOPHER
     figure = "{} of the lines begin with a bullet or hyphen"
     at_most: Share = 0.9
+
+    def may_drop(self, page: CheckedPage) -> bool:
+        text = page.text  # no marked line is without a mark
+        return self.drops((text.count("-") + text.count("•")) / _lines_at_least(text))
 
     def count(self, words: PageText) -> float:
         lines = words.split_lines
@@ -180,9 +181,10 @@ class ManyEllipsisLines(AtMost):
     figure = "{} of the lines end in an ellipsis"
     at_most: Share = 0.3
 
+    def may_drop(self, page: CheckedPage) -> bool:
+        return self.drops(page.words.ellipses / _lines_at_least(page.text))  # no cut line is without an ellipsis
+
     def count(self, words: PageText) -> float:
-        if "..." not in words.text and "…" not in words.text:
-            return 0.0
         lines = words.split_lines
         cut = [line for line in lines if "..." in line or "…" in line]  # few lines
         return _share(sum(line.rstrip().endswith(("...", "…")) for line in cut), len(lines))
@@ -213,8 +215,12 @@ class FewStopWords(AtLeast):
     at_least: Whole = 2
     stop_words: Texts = ("the", "be", "to", "of", "and", "that", "have", "with")
 
+    def may_drop(self, page: CheckedPage) -> bool:
+        found = (each for each in _stand_alone(self.stop_words) if each in page.text)  # most pages soon have enough
+        return bool(page.tokenizer) or self.drops(len(list(islice(found, self.at_least))))
+
     def count(self, words: PageText) -> int:
-        return _words_among(*words.joined_words, tuple(dict.fromkeys(self.stop_words)))
+        return len(set(self.stop_words).intersection(words.joined_words.words()))
 
 
 @dataclass(frozen=True)
@@ -228,8 +234,8 @@ class FewPunctuatedLines(AtLeast):
     at_least: Share = 0.12
 
     def count(self, words: PageText) -> float:
-        lines = words.filled_lines
-        return _share([line[-1:] in _SENTENCE_MARKS for line in lines].count(True), len(lines))
+        lines = words.filled_lines()
+        return _share(lines.marked, lines.lines)
 
 
 @dataclass(frozen=True)
@@ -244,8 +250,8 @@ class ManyShortLines(AtMost):
     max_characters: Whole = 30
 
     def count(self, words: PageText) -> float:
-        lines, most = words.filled_lines, self.max_characters
-        return _share(sum(map(most.__ge__, map(len, lines))), len(lines))
+        lines = words.filled_lines(self.max_characters)
+        return _share(lines.short, lines.lines)
 
 
 @dataclass(frozen=True)
@@ -257,6 +263,10 @@ class ManyNewlines(AtMost):
     source = FINEWEB
     figure = "{} line ends for each word"
     at_most: Number = 0.3
+
+    def may_drop(self, page: CheckedPage) -> bool:
+        newlines = page.text.count("\n")  # between white space there is at least an English word
+        return bool(page.tokenizer) or self.drops(newlines / max(1, len(page.text.split())))
 
     def count(self, words: PageText) -> float:
         return _share(words.text.count("\n"), words.word_number)
@@ -277,15 +287,15 @@ GOPHER_RULES: tuple[type[PageRule], ...] = (
 """Gopher's quality rules, in datatrove's order."""
 
 
-def count_words_among(joined: str, ends: memoryview, words: tuple[str, ...]) -> int:
-    """Returns how many of some words are among those of `JoinedWords`; `words` has each once."""
-    return len(set(words).intersection(JoinedWords(joined, ends).words()))
+@cache
+def _stand_alone(words: tuple[str, ...]) -> list[str]:
+    """Returns those of some words, each once and with blanks around it, that the English tokenizer does not cut."""
+    return [f" {each} " for each in dict.fromkeys(words) if joined_words(each).words() == [each]]
 
 
-# In C where it was compiled: the same number.
-_words_among: Callable[[str, memoryview, tuple[str, ...]], int] = (
-    text_kernel.words_among if text_kernel else count_words_among
-)
+def _lines_at_least(text: str) -> int:
+    """Returns a number that is not above that of `splitlines`, unless the text is empty."""
+    return max(1, text.count("\n"))
 
 
 def _share(part: int, whole: int) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 
-VERSION = 6
+VERSION = 7
 """The version of the C extensions, as both C files have it. It goes up with each change of their functions, so that
 Python never calls an extension that was compiled of older sources."""
 

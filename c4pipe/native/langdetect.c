@@ -2,13 +2,11 @@
  * floating-point operations in the same order, hence the same probabilities to the last bit. What is rare (accents
  * as characters of their own) is prepared in Python: see filters/language.py. */
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
+#include "text/text.h"
 
-#define VERSION 6 /* as in __init__.py */
+#include <math.h>
+
+#define VERSION 7 /* as in __init__.py */
 #define LANGUAGES 55
 #define MOST_CHARACTERS 10000 /* of a text: Detector.max_text_length */
 #define TRIALS 7
@@ -31,19 +29,6 @@
 #define WIDTH 56          /* of a row: LANGUAGES, and zero where vectors need it */
 #define MANY 4            /* shares of an n-gram that has a row */
 #define PLACE_SHIFT 2     /* of an n-gram of a text: its place, in 16 bits above the number of characters before it */
-
-/* Compiled twice, and chosen when it is loaded: a quarter less time for a text. It needs GCC and the GNU C library. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
-#define FOR_AVX2_TOO __attribute__((target_clones("avx2", "default")))
-#else
-#define FOR_AVX2_TOO
-#endif
-
-/* Calls a function that gets the kind of a str first: the compiler makes a version of it for each. */
-#define BY_KIND(kind, function, ...) \
-    ((kind) == 1 ? function(1, __VA_ARGS__) : (kind) == 2 ? function(2, __VA_ARGS__) : function(4, __VA_ARGS__))
-
-typedef unsigned char byte;
 
 typedef struct {
     PyObject_HEAD
@@ -287,13 +272,11 @@ static int learn(Detector *self, PyObject *profiles)
         return -1;
     }
     for (int each = 0; each < LANGUAGES; each++) {
-        PyObject *profile = PyTuple_GET_ITEM(profiles, each);
-        if (!PyBytes_Check(profile)) {
-            PyErr_SetString(PyExc_TypeError, "a language profile is bytes");
+        char *at;
+        Py_ssize_t size;
+        if (PyBytes_AsStringAndSize(PyTuple_GET_ITEM(profiles, each), &at, &size) < 0)
             return -1;
-        }
-        const char *at = PyBytes_AS_STRING(profile), *end = at + PyBytes_GET_SIZE(profile);
-        for (; at < end; at++)
+        for (; size--; at++)
             words += *at == ':';
     }
     if (words > ENTRY) {
@@ -574,8 +557,8 @@ static inline void update(double *restrict probabilities, const double *const *r
 }
 
 /* Some steps, then Detector._normalize_prob; tells whether a probability is above its threshold. */
-FOR_AVX2_TOO
-static int advance(double *restrict probabilities, const double *const *rows, int now, double weight, int compensated)
+FOR_VECTORS static int advance(double *restrict probabilities, const double *const *rows, int now, double weight,
+                               int compensated)
 {
     if (now == 1)
         update(probabilities, rows, 1, weight);

@@ -211,7 +211,7 @@ def test_without_draws_the_library_is_asked(
 @pytest.mark.parametrize(
     ("profile", "wrong"),
     [
-        ("a", "a language profile is bytes"),
+        ("a", "expected bytes, str found"),
         (b"", "profile 0 is not as langdetect 1.0.9 has it, at byte 0"),
         (b'{"freq":{"a":1},"n_words":[1,2]', "at byte 30"),
         (b'{"freq":{"a":1},"n_words":[1,2,x]', "at byte 31"),

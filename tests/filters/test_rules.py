@@ -428,3 +428,28 @@ def test_c4_literal_has_the_end_quotation_marks_of_unicode() -> None:
     assert set(END_QUOTATION_MARKS) == (quotation_marks - only_begin) | other_names
     literal = RECIPES["c4-literal"].need(NoTerminalPunctuation).endings
     assert set(END_QUOTATION_MARKS) <= set(literal)
+
+
+_QUICK = [rule for rule in RULES.values() if issubclass(rule, PageRule) and rule.may_drop is not PageRule.may_drop]
+_PIECES = st.sampled_from(
+    ["- ", "• ", "...", "…", "a", "the", "be", " the be ", "of", " ", "\n", "\r", "\u2028", "don't", ")"]
+)
+
+
+@pytest.mark.parametrize("rule", _QUICK, ids=lambda rule: rule.name)
+@given(st.lists(_PIECES, max_size=30).map("".join))
+def test_no_page_falls_by_a_rule_that_may_not_drop_it(rule: type[PageRule], text: str) -> None:
+    for parameters in ({}, {"at_most": 0.0}, {"at_most": 0.5}, {"at_least": 0}, {"at_least": 3}):
+        if parameters.keys() <= set(parameter_names(rule)):
+            made = rule(**parameters)
+            page = CheckedPage(page_of({"text": text}), RuleTools([("cleaned", made)], Lists()), text.split("\n"))
+            assert made.may_drop(page) or not made.drops(made.value(page))
+
+
+def test_rules_that_look_quickly() -> None:
+    assert {rule.name for rule in _QUICK} == {
+        "few_stop_words",
+        "many_bullet_lines",
+        "many_ellipsis_lines",
+        "many_newlines",
+    }

@@ -3,14 +3,14 @@
 import time
 from array import array
 from itertools import accumulate, pairwise
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from c4pipe.filters import english_patterns as patterns
-from c4pipe.filters import page_text, word_rules
+from c4pipe.filters import page_text
 from c4pipe.filters.english_tables import character_kinds, known_texts, special_cases
 from c4pipe.filters.english_words import EnglishWords
 from c4pipe.filters.page_text import PUNCTUATION
@@ -71,11 +71,19 @@ def test_ngrams_are_those_of_python(words: list[str], tops: int, last: int) -> N
     assert text_kernel.count_ngrams(*given_words, tops, last) == page_text.count_ngrams(*given_words, tops, last)
 
 
-@given(WORDS, st.lists(st.sampled_from(["a", "aa", "", "é", "中", "😀", "c", "longer than eigh"]), unique=True))
-def test_words_among_are_those_of_python(words: list[str], some: list[str]) -> None:
+LINES = st.lists(
+    st.sampled_from(["a", "aa.", "", " ", "\u3000", "é…", "中。", "😀", "a line of more than 30 letters!", "\r"])
+)
+
+
+@given(
+    st.one_of(LINES.map("\n".join), TEXTS), st.booleans(), st.sampled_from(["", ".", PUNCTUATION]), st.integers(0, 31)
+)
+@example("ab\nabc\nab", True, "", 2)  # the last line has no line end
+def test_lines_are_counted_as_in_python(text: str, with_blank: bool, marks: str, most: int) -> None:
     assert text_kernel is not None
-    expected = word_rules.count_words_among(*joined(words), tuple(some))
-    assert text_kernel.words_among(*joined(words), tuple(some)) == expected == len({*words} & {*some})
+    expected = page_text.count_lines(text, with_blank, marks, most)
+    assert text_kernel.count_lines(text, with_blank, marks, most) == expected
 
 
 @given(st.one_of(WORDS, TEXTS.map(str.split)))
@@ -94,8 +102,6 @@ def test_ends_that_are_not_those_of_the_text(ends: list[int]) -> None:
     with pytest.raises(ValueError, match="not those of words"):
         text_kernel.count_ngrams("abc", wrong, 2, 3)
     with pytest.raises(ValueError, match="not those of words"):
-        text_kernel.words_among("abc", wrong, ())
-    with pytest.raises(ValueError, match="not those of words"):
         text_kernel.count_words("abc", wrong, ".")
 
 
@@ -106,12 +112,6 @@ def cut(text: str, chunks: Any, runs: Any) -> tuple[list[str], list[int]]:
     together, ends, places = text_kernel.cut_words(text, *tables, chunks, runs)
     words = [together[start:end] for start, end in pairwise(memoryview(ends).cast("q"))]
     return words, list(memoryview(places).cast("q"))
-
-
-def test_arguments_of_another_kind() -> None:
-    assert text_kernel is not None
-    with pytest.raises(TypeError, match="a str is needed"):
-        text_kernel.words_among(*joined(["a"]), cast(Any, (b"a",)))
 
 
 @pytest.mark.parametrize("tokens", [("a",), ("a/b", ""), ("a/bc",), ("a", 1), (), ["a/b"], None])
@@ -164,4 +164,14 @@ def test_time_is_linear_for_equal_words(word: str) -> None:
     counts = text_kernel.count_ngrams(*words, 4, 10)
     assert counts[:3] == tuple((len(word) * size + size - 1) * (400_000 - size + 1) for size in (2, 3, 4))
     assert min(counts) > 0
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("line", ["a", "a line of more than eight characters", "😀"])
+def test_time_is_linear_for_equal_lines(line: str) -> None:
+    assert text_kernel is not None
+    text = "\n".join([line] * 400_000)
+    start = time.process_time()
+    counts = text_kernel.count_lines(text, False, "a", 1)
+    assert counts[:3] == (400_000, 399_999, 399_999 * len(line))
     assert time.process_time() - start < 5

@@ -163,21 +163,19 @@ static inline void add_bucket(Features *features, uint64_t hash)
         add_row(features, model->word_count + bucket);
 }
 
-static inline int continues(byte value) { return (value & 0xC0) == 0x80; }
-
 /* Adds the n-grams of characters of a word, with its marks < and >. */
 static void add_characters(Features *features, const byte *marked, Py_ssize_t size)
 {
     int shortest = features->model->shortest, longest = features->model->longest;
     for (Py_ssize_t start = 0; start < size; start++) {
-        if (continues(marked[start]))
+        if ((marked[start] & 0xC0) == 0x80)
             continue;
         uint32_t hash = 2166136261u;
         Py_ssize_t at = start;
         for (int count = 1; at < size && count <= longest; count++) {
             do
                 hash = add_byte(hash, marked[at++]);
-            while (at < size && continues(marked[at]));
+            while (at < size && (marked[at] & 0xC0) == 0x80);
             if (count >= shortest && !(count == 1 && (start == 0 || at == size)))
                 add_bucket(features, hash);
         }

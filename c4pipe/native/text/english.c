@@ -13,27 +13,10 @@ enum { LOWER = 1, UPPER = 2, TITLE = 4, SYMBOL = 8, MARK = 16, PREFIX = 32, QUOT
 #define LONGEST_UNIT 5
 
 typedef struct {
-    int64_t *at;
-    Py_ssize_t count, room;
-} Ends;
-
-typedef struct {
     const Py_UCS4 *text;
     const byte *kinds, *known;
     Ends ends, behind; /* of tokens in the joined words; of the suffixes of a chunk in the text, the last first */
 } Cutter;
-
-static int add_end(Ends *ends, int64_t end)
-{
-    if (ends->count == ends->room) {
-        int64_t *at = grow(ends->at, &ends->room, sizeof(int64_t));
-        if (!at)
-            return -1;
-        ends->at = at;
-    }
-    ends->at[ends->count++] = end;
-    return 0;
-}
 
 static inline int is_digit(Py_UCS4 each) { return each >= '0' && each <= '9'; }
 

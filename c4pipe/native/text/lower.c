@@ -8,24 +8,22 @@ static uint16_t lower_table[0x10000];
 /* The lower case of a character, where that takes as much room; 0 where only str.lower knows it. */
 static inline Py_UCS4 lower_point(Py_UCS4 each)
 {
-    if (each < 0x10000)
-        return lower_table[each];
-    return each >= 0x1F000 && each < 0x20000 ? each : 0; /* signs */
+    return each < 0x10000 ? lower_table[each] : each >= 0x1F000 && each < 0x20000 ? each : 0; /* signs */
 }
+
+/* What a character takes as UTF-8 and in a str. */
+static int room(Py_UCS4 each) { return each < 0x80 ? 1 : each < 0x100 ? 2 : each < 0x800 ? 3 : 4; }
 
 int learn_lower(void)
 {
     for (Py_UCS4 each = 0; each < 0x2000; each += each == 0x7FF ? 0x1601 : 1) {
-        /* the range of those that take as much room */
-        Py_UCS4 first = each < 0x80 ? 0 : each < 0x100 ? 0x80 : each < 0x800 ? 0x100 : 0x1E00;
-        Py_UCS4 behind = each < 0x80 ? 0x80 : each < 0x100 ? 0x100 : each < 0x800 ? 0x800 : 0x2000;
         PyObject *character = PyUnicode_FromOrdinal(each);
         PyObject *made = character ? PyObject_CallMethod(character, "lower", NULL) : NULL;
         Py_XDECREF(character);
         if (!made)
             return -1;
         Py_UCS4 known = PyUnicode_GET_LENGTH(made) == 1 ? PyUnicode_READ_CHAR(made, 0) : 0;
-        if (known >= first && known < behind && each != 0x3A3) /* a capital sigma's depends on what is around it */
+        if (known && room(known) == room(each) && each != 0x3A3) /* a capital sigma's depends on what is around it */
             lower_table[each] = known;
         Py_DECREF(made);
     }

@@ -4,14 +4,6 @@
 
 #define PRIME ((int64_t)((UINT64_C(1) << 61) - 1))
 #define HASHES 512 /* that are permuted at once: they stay in the fastest cache */
-
-/* Compiled twice, and chosen when it is loaded. It needs GCC and the GNU C library. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
-#define FOR_AVX2_TOO __attribute__((target_clones("avx2", "default")))
-#else
-#define FOR_AVX2_TOO
-#endif
-
 #define LANES 8    /* n-grams that are hashed side by side: the compiler makes vectors of them */
 
 typedef uint32_t Vector __attribute__((vector_size(4 * LANES)));
@@ -56,7 +48,7 @@ static void read_block(Piece message, Py_ssize_t number, uint32_t words[16][LANE
 
 /* Writes the first 8 bytes of the SHA-1 of each n-gram (FIPS 180-4, 6.1.2), as a number whose lowest byte is the first.
  * The batch is empty then. Returns how many there are. */
-FOR_AVX2_TOO static int hash_ngrams(Batch *batch, uint64_t *hashes)
+FOR_VECTORS static int hash_ngrams(Batch *batch, uint64_t *hashes)
 {
     const uint32_t start[5] = {0x67452301u, 0xEFCDAB89u, 0x98BADCFEu, 0x10325476u, 0xC3D2E1F0u};
     uint32_t hash[5][LANES], lanes[16][LANES] = {{0}}, added[5][LANES];
@@ -94,7 +86,7 @@ FOR_AVX2_TOO static int hash_ngrams(Batch *batch, uint64_t *hashes)
 }
 
 /* Puts the smaller of each minimum and all permuted hashes into its place. The products are modulo 2^64. */
-FOR_AVX2_TOO static void permute(const uint64_t *hashes, Py_ssize_t count, const byte *factors, const byte *summands,
+FOR_VECTORS static void permute(const uint64_t *hashes, Py_ssize_t count, const byte *factors, const byte *summands,
                                  int64_t *least, Py_ssize_t numbers)
 {
     for (Py_ssize_t number = 0; number < numbers; number++) {
@@ -145,10 +137,7 @@ static PyObject *minima(PyObject *Py_UNUSED(unused), PyObject *args)
             PyErr_SetString(PyExc_ValueError, "an n-gram has a word, and each factor has a summand");
         goto end;
     }
-    if (words < size) {
-        made = PyBytes_FromStringAndSize(NULL, 0);
-        goto end;
-    }
+    numbers = words < size ? 0 : numbers; /* fewer words have no minima */
     byte *at = text;
     for (Py_ssize_t word = 0, first = 0; word < words; word++) {
         Py_ssize_t behind = ends[word + 1];

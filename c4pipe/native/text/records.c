@@ -68,12 +68,6 @@ static Py_ssize_t plain_length(PyObject *fields, Py_ssize_t most)
     return most >= 0 && length <= (uint64_t)most ? (Py_ssize_t)length : -1;
 }
 
-/* Returns where the next record starts behind a body that ends at `at`; NULL where Python has to find out. */
-static const byte *next_version(const byte *at, const byte *end)
-{
-    return end - at >= 11 && !memcmp(at, "\r\n\r\nWARC/1.", 11) ? at + 4 : NULL;
-}
-
 /* Adds the record at `at`, and returns where the next one starts; NULL where there is none that is plain. */
 static const byte *add_record(PyObject *records, const byte *at, const byte *end, Py_ssize_t place,
                               Py_ssize_t most_header, Py_ssize_t most_body)
@@ -82,8 +76,8 @@ static const byte *add_record(PyObject *records, const byte *at, const byte *end
     PyObject *record = NULL, *fields = PyDict_New();
     const byte *body = fields ? plain_header(fields, at, end - at < most_header ? end : at + most_header) : NULL;
     Py_ssize_t length = body ? plain_length(fields, most_body) : -1;
-    if (length >= 0 && length < end - body)
-        next = next_version(body + length, end);
+    if (length >= 0 && length <= end - body - 11 && !memcmp(body + length, "\r\n\r\nWARC/1.", 11))
+        next = body + length + 4; /* else Python has to find out where it starts */
     if (next)
         record = Py_BuildValue("Oy#n", fields, (const char *)body, length, place);
     if (record && PyList_Append(records, record) < 0)

@@ -34,12 +34,27 @@
 #define BY_KIND(kind, function, ...) \
     ((kind) == 1 ? function(1, __VA_ARGS__) : (kind) == 2 ? function(2, __VA_ARGS__) : function(4, __VA_ARGS__))
 
+/* Compiled for several processors, and chosen when it is loaded. It needs GCC and the GNU C library. */
+#if !defined(__GNUC__) || defined(__clang__) || !defined(__x86_64__) || !defined(__GLIBC__)
+#define FOR_VECTORS
+#elif __GNUC__ < 12 /* the last without a name for processors of 512 bits */
+#define FOR_VECTORS __attribute__((target_clones("avx2", "default")))
+#else
+#define FOR_VECTORS __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#endif
+
 typedef unsigned char byte;
 
 typedef struct {
     const byte *at;
     Py_ssize_t size;
 } Piece;
+
+/* Ends of words in characters, or other places in a text. */
+typedef struct {
+    int64_t *at;
+    Py_ssize_t count, room;
+} Ends;
 
 typedef struct {
     PyObject_HEAD
@@ -162,6 +177,16 @@ static inline void *grow(void *items, Py_ssize_t *room, size_t size)
     void *grown = PyMem_Realloc(items, more * size);
     *room = grown ? more : *room;
     return grown ? grown : PyErr_NoMemory();
+}
+
+static inline int add_end(Ends *ends, int64_t end)
+{
+    int64_t *at = ends->count < ends->room ? ends->at : grow(ends->at, &ends->room, sizeof(int64_t));
+    if (!at)
+        return -1;
+    ends->at = at;
+    ends->at[ends->count++] = end;
+    return 0;
 }
 
 #endif

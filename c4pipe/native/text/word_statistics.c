@@ -1,5 +1,5 @@
-/* What words consist of, and n-grams of words: filters/page_text.py is the reference, and filters/word_rules.py that of
- * words_among. The words of a text come joined, with nothing between them, with the end of each. */
+/* What words and lines consist of, and n-grams of words: filters/page_text.py is the reference. The words of a text come
+ * joined, with nothing between them, with the end of each. */
 
 #include "text.h"
 
@@ -8,8 +8,8 @@ typedef struct {
 } Slot;
 
 typedef struct {
-    const byte *text;  /* the words with nothing between them, `width` bytes a character */
-    int64_t *ends;     /* 0, and the end of each word, in characters */
+    const byte *text;  /* the words with nothing between them, `width` bytes a character; or a text with lines */
+    int64_t *ends;     /* 0, and the end of each word, in characters; or the start and the end of each line */
     Py_ssize_t words;
     int width;
     Slot *slots;
@@ -53,14 +53,10 @@ static void free_ngrams(Ngrams *self)
     PyMem_Free(self->counts);
 }
 
-/* Whoever writes a page can't know the seed, so can't write n-grams that have one hash. Releases the buffer; -1 after an
- * error, where nothing is to be freed. */
-static int read_ngrams(PyObject *joined, Py_buffer *ends, Ngrams *self)
+/* Makes room for n-grams of words whose ends are there. Whoever writes a page can't know the seed, so can't write n-grams
+ * that have one hash. -1 after an error, where nothing is to be freed. */
+static int prepare(PyObject *joined, Ngrams *self)
 {
-    memset(self, 0, sizeof *self);
-    self->ends = read_ends(joined, ends, &self->words);
-    if (!self->ends)
-        return -1;
     self->text = PyUnicode_DATA(joined);
     self->width = PyUnicode_KIND(joined);
     self->seed = (uint64_t)PyUnicode_Type.tp_hash(joined);
@@ -201,9 +197,12 @@ static PyObject *count_ngrams(PyObject *Py_UNUSED(unused), PyObject *args)
 {
     PyObject *joined;
     Py_buffer ends;
-    Ngrams self;
+    Ngrams self = {0};
     Py_ssize_t tops, last;
-    if (!PyArg_ParseTuple(args, "Uy*nn", &joined, &ends, &tops, &last) || read_ngrams(joined, &ends, &self) < 0)
+    if (!PyArg_ParseTuple(args, "Uy*nn", &joined, &ends, &tops, &last))
+        return NULL;
+    self.ends = read_ends(joined, &ends, &self.words);
+    if (!self.ends || prepare(joined, &self) < 0)
         return NULL;
     top_ngram(&self, 1);
     PyObject *made = PyTuple_New(last > 1 ? last - 1 : 0);
@@ -220,11 +219,32 @@ static PyObject *count_ngrams(PyObject *Py_UNUSED(unused), PyObject *args)
     return made;
 }
 
+/* A text of marks: those of ASCII are in a table, others are looked up. */
+typedef struct {
+    PyObject *text;
+    byte ascii[128];
+} Marks;
+
+static void read_marks(PyObject *text, Marks *self)
+{
+    memset(self->ascii, 0, sizeof self->ascii);
+    self->text = text;
+    for (Py_ssize_t each = 0; each < PyUnicode_GET_LENGTH(text); each++)
+        if (PyUnicode_READ_CHAR(text, each) < 128)
+            self->ascii[PyUnicode_READ_CHAR(text, each)] = 1;
+}
+
+static inline int is_mark(const Marks *self, Py_UCS4 each)
+{
+    return each < 128 ? self->ascii[each] : PyUnicode_FindChar(self->text, each, 0, PY_SSIZE_T_MAX, 1) >= 0;
+}
+
 static PyObject *count_words(PyObject *Py_UNUSED(unused), PyObject *args)
 {
     PyObject *joined, *punctuation;
     Py_buffer given;
     Py_ssize_t with_letter = 0, with_more = 0, characters = 0, words = 0;
+    Marks marks;
     if (!PyArg_ParseTuple(args, "Uy*U", &joined, &given, &punctuation))
         return NULL;
     int64_t *ends = read_ends(joined, &given, &words);
@@ -232,20 +252,15 @@ static PyObject *count_words(PyObject *Py_UNUSED(unused), PyObject *args)
         return NULL;
     int kind = PyUnicode_KIND(joined);
     const void *text = PyUnicode_DATA(joined);
-    Py_ssize_t marks = PyUnicode_GET_LENGTH(punctuation);
-    byte is_mark[128] = {0}; /* of ASCII; others are looked up */
-    for (Py_ssize_t each = 0; each < marks; each++)
-        if (PyUnicode_READ_CHAR(punctuation, each) < 128)
-            is_mark[PyUnicode_READ_CHAR(punctuation, each)] = 1;
+    read_marks(punctuation, &marks);
     for (Py_ssize_t each = 0; each < words; each++) {
         int has_letter = 0, is_mixed = 0, is_alphanumeric = 1;
         for (int64_t at = ends[each]; at < ends[each + 1] && !(has_letter && is_mixed); at++) {
             Py_UCS4 character = PyUnicode_READ(kind, text, at);
-            int is_letter = Py_UNICODE_ISALPHA(character);
+            int is_letter = character < 128 ? Py_ISALPHA(character) != 0 : Py_UNICODE_ISALPHA(character);
             has_letter |= is_letter;
             is_alphanumeric &= is_letter || Py_UNICODE_ISALNUM(character);
-            is_mixed |= character < 128 ? !is_mark[character]
-                                        : PyUnicode_FindChar(punctuation, character, 0, marks, 1) == -1;
+            is_mixed |= !is_mark(&marks, character);
         }
         int64_t length = ends[each + 1] - ends[each];
         int has_more = length && (is_mixed || is_alphanumeric);
@@ -257,39 +272,51 @@ static PyObject *count_words(PyObject *Py_UNUSED(unused), PyObject *args)
     return Py_BuildValue("nnn", with_letter, with_more, characters);
 }
 
-static PyObject *words_among(PyObject *Py_UNUSED(unused), PyObject *args)
+static PyObject *count_lines(PyObject *Py_UNUSED(unused), PyObject *args)
 {
-    PyObject *joined, *given;
-    Py_buffer buffer;
-    Py_ssize_t words = 0, found = 0, at, same;
-    if (!PyArg_ParseTuple(args, "Uy*O!", &joined, &buffer, &PyTuple_Type, &given))
+    PyObject *text, *given;
+    int with_blank, failed = 0;
+    Py_ssize_t most, repeats = 0, characters = 0, marked = 0, few = 0;
+    Ends ends = {0};
+    Marks marks;
+    if (!PyArg_ParseTuple(args, "UpUn", &text, &with_blank, &given, &most))
         return NULL;
-    int64_t *ends = read_ends(joined, &buffer, &words);
-    if (!ends)
-        return NULL;
-    int kind = PyUnicode_KIND(joined), failed = 0;
-    const void *text = PyUnicode_DATA(joined);
-    for (Py_ssize_t each = 0; !failed && each < PyTuple_GET_SIZE(given); each++) {
-        PyObject *word = PyTuple_GET_ITEM(given, each);
-        failed = check_str(word) < 0;
-        Py_ssize_t length = failed ? -1 : PyUnicode_GET_LENGTH(word);
-        for (at = 0, same = -1; at < words && same != length && !failed; at++)
-            if (ends[at + 1] - ends[at] == length)
-                for (same = 0; same < length; same++)
-                    if (PyUnicode_READ(kind, text, ends[at] + same) != PyUnicode_READ_CHAR(word, same))
-                        break;
-        found += same == length;
+    Py_ssize_t length = PyUnicode_GET_LENGTH(text);
+    read_marks(given, &marks);
+    for (Py_ssize_t start = 0, end; start <= length && !failed; start = end + 1) {
+        Py_ssize_t at = start, found = PyUnicode_FindChar(text, '\n', start, length, 1);
+        end = found < 0 ? length : found;
+        while (!with_blank && at < end && Py_UNICODE_ISSPACE(PyUnicode_READ_CHAR(text, at)))
+            at++;
+        if (at == end)
+            continue;
+        failed = add_end(&ends, start) < 0 || add_end(&ends, end) < 0;
+        marked += is_mark(&marks, PyUnicode_READ_CHAR(text, end - 1));
+        few += end - start <= most;
     }
-    PyMem_Free(ends);
-    return failed ? NULL : PyLong_FromSsize_t(found);
+    failed = failed || add_end(&ends, length) < 0;
+    Ngrams self = {.ends = ends.at, .words = ends.count - 1};
+    if (failed) /* else `prepare` frees them where it fails */
+        PyMem_Free(ends.at);
+    if (failed || prepare(text, &self) < 0)
+        return NULL;
+    forget_ngrams(&self);
+    for (Py_ssize_t place = 0; place < self.words; place += 2)
+        if (first_ngram(&self, place, 1) < place) {
+            repeats++;
+            characters += ngram_length(&self, place, 1);
+        }
+    free_ngrams(&self);
+    return Py_BuildValue("nnnnn", self.words / 2, repeats, characters, marked, few);
 }
 
 PyMethodDef word_statistics_functions[] = {
     {"count_words", count_words, METH_VARARGS,
      "Returns, of joined words, their ends and a text of punctuation, the number of words with a letter, the number of "
      "words with more than punctuation, and the characters of these."},
-    {"words_among", words_among, METH_VARARGS,
-     "Returns how many of a tuple of words are among joined words, given their ends."},
+    {"count_lines", count_lines, METH_VARARGS,
+     "Returns, of a text, whether blank lines count, a text of marks and a number: how many lines are not empty, how many "
+     "repeat an earlier one, the characters of these, and how many end in a mark, and have at most so many characters."},
     {"count_ngrams", count_ngrams, METH_VARARGS,
      "Returns, of joined words, their ends, the largest size of top n-grams and the largest size: for each size from 2 on "
      "the characters that the most frequent n-gram takes with its spaces, for larger ones those of repeated n-grams."},
