@@ -21,6 +21,7 @@ gcld3.NNetLanguageIdentifier(100, 10_000)  # before TensorFlow, whose symbols it
 import apache_beam as beam
 import nltk.tokenize.punkt
 import punkt
+import tensorflow  # noqa: F401  with this module, and not when the package first needs it: compare.py forks its process
 import tldextract
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
@@ -85,6 +86,22 @@ def row(page: Any) -> str:
     return json.dumps(values, ensure_ascii=False)
 
 
+def write_pages(config: str, out: Path, lists: Path, files: list[str], links: Path | None) -> None:
+    """Runs one configuration, and writes its pages to the file `out`. See `pages_of` for the arguments."""
+    c4_utils._SENTENCE_TOKENIZER = sentence_tokenizer()
+    tldextract.extract = tldextract.TLDExtract(suffix_list_urls=())
+    chosen = next(each for each in c4.C4.BUILDER_CONFIGS if each.name == config)
+    rows: list[str] = []
+    with TemporaryDirectory() as folder:
+        options = PipelineOptions(["--no_pipeline_type_check"])  # the package's own hints are wrong for the domains
+        options.view_as(DirectOptions).direct_num_workers = 1
+        with beam.Pipeline(runner=FnApiRunner(), options=options) as pipeline:
+            pages = pages_of(chosen, pipeline, files, lists, links, Path(folder))
+            _ = pages | beam.Map(row) | beam.io.WriteToText(f"{folder}/rows", shard_name_template="")
+        rows = sorted(Path(f"{folder}/rows").read_text(encoding="utf-8").split("\n"))
+    out.write_text("".join(f"{each}\n" for each in rows if each), encoding="utf-8")
+
+
 def main() -> None:
     """Runs one configuration."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -94,19 +111,7 @@ def main() -> None:
     parser.add_argument("files", nargs="+")
     parser.add_argument("--links", type=Path)
     arguments = parser.parse_args()
-
-    c4_utils._SENTENCE_TOKENIZER = sentence_tokenizer()
-    tldextract.extract = tldextract.TLDExtract(suffix_list_urls=())
-    config = next(each for each in c4.C4.BUILDER_CONFIGS if each.name == arguments.config)
-    rows: list[str] = []
-    with TemporaryDirectory() as folder:
-        options = PipelineOptions(["--no_pipeline_type_check"])  # the package's own hints are wrong for the domains
-        options.view_as(DirectOptions).direct_num_workers = 1
-        with beam.Pipeline(runner=FnApiRunner(), options=options) as pipeline:
-            pages = pages_of(config, pipeline, arguments.files, arguments.lists, arguments.links, Path(folder))
-            _ = pages | beam.Map(row) | beam.io.WriteToText(f"{folder}/rows", shard_name_template="")
-        rows = sorted(Path(f"{folder}/rows").read_text(encoding="utf-8").split("\n"))
-    arguments.out.write_text("".join(f"{each}\n" for each in rows if each), encoding="utf-8")
+    write_pages(**vars(arguments))
 
 
 if __name__ == "__main__":
