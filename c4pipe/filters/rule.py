@@ -282,8 +282,11 @@ def _hints(rule: type[Rule]) -> tuple[tuple[str, Any], ...]:
 
 @cache
 def _cached_hints(rule: Any) -> tuple[tuple[str, Any], ...]:
-    hints = get_type_hints(rule, include_extras=True)
-    return tuple((each.name, hints[each.name]) for each in fields(rule))
+    types = {each.name: each.type for each in fields(rule)}
+    if any(isinstance(each, str) for each in types.values()):  # to evaluate the texts of all hints takes longer
+        hints = get_type_hints(rule, include_extras=True)
+        types = {name: hints[name] for name in types}
+    return tuple(types.items())
 
 
 def parameter_names(rule: type[Rule]) -> tuple[str, ...]:
