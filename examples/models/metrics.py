@@ -1,7 +1,7 @@
 """The metrics of T5's tasks, from 0 to 100 (Raffel et al. 2020, section 2.3).
 
 They are those of T5's code, t5 0.9.4 (t5/evaluation/metrics.py): what a model says and no label has is wrong.
-BLEU needs sacrebleu, and ROUGE rouge-score: no extra of c4pipe has them.
+BLEU needs sacrebleu, and ROUGE rouge-score: the extra `consumers`, for the tests, has them.
 """
 
 import math
