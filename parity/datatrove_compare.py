@@ -138,19 +138,23 @@ def ours(recipe: str, given: Sequence[Page], lists: Path) -> list[Decision]:
     return decisions
 
 
-def theirs(recipe: str, python: Path, given: Path, lists: Path, folder: Path) -> list[Decision]:
-    """Returns what the filters of datatrove or Dolma decide about each page, in a process of their own."""
-    peer, out = PEERS[recipe], folder / f"{recipe}.jsonl"
-    script = Path(__file__).with_name(f"{peer}_reference.py")
-    arguments: list[str | Path] = [given, out]
+def run_peer(peer: str, recipes: Sequence[str], python: Path, lists: Path, folder: Path) -> None:
+    """Writes what the filters of datatrove or Dolma decide about `pages.jsonl`, in a process of their own."""
+    script, given = Path(__file__).with_name(f"{peer}_reference.py"), folder / "pages.jsonl"
+    arguments: list[str | Path] = [given, folder / f"{recipes[0]}.jsonl"]
     if peer == "datatrove":
-        arguments = [recipe, *arguments, lists / str(bad_words_file("en")), lists / BLOCKED_FOLDER]
+        arguments = [",".join(recipes), given, folder, lists / str(bad_words_file("en")), lists / BLOCKED_FOLDER]
     command = [python, script, *arguments]
     # datatrove copies each model into huggingface_hub's folder for assets, by default in the user's cache
     environ = {**os.environ, "HF_ASSETS_CACHE": str(folder / "assets")}
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, env=environ)
     if done.returncode:
         raise SystemExit(f"{peer} failed:\n{done.stderr[-4000:]}")
+
+
+def theirs(recipe: str, folder: Path) -> list[Decision]:
+    """Returns what the filters of datatrove or Dolma decided about each page."""
+    out = folder / f"{recipe}.jsonl"
     rows = map(json.loads, out.read_text(encoding="utf-8").splitlines())
     reasons = ((row["reason"], row["text"]) for row in rows)
     return [Decision(None, text) if reason is None else Decision(REASONS[reason], None) for reason, text in reasons]
@@ -192,9 +196,9 @@ def add_dolma_list(lists: Path, python: Path) -> list[str]:
     return target.read_text(encoding="utf-8").splitlines()
 
 
-def compare(recipe: str, python: Path, given: Sequence[Page], lists: Path, folder: Path) -> int:
-    """Compares one recipe over pages, which are also in `pages.jsonl`; returns the number of pages that differ."""
-    other = theirs(recipe, python, folder / "pages.jsonl", lists, folder)
+def compare(recipe: str, given: Sequence[Page], lists: Path, folder: Path) -> int:
+    """Compares one recipe over pages, of which a peer has decided; returns the number of pages that differ."""
+    other = theirs(recipe, folder)
     differing = differences(given, ours(recipe, given, lists), other)
     reasons = Counter(each.reason for each in other)
     without_text = sum(each == (None, None) for each in other)
@@ -228,8 +232,11 @@ def main() -> int:
         blocked_pages.write_lists(lists, [page.url for page in given])
         rows = (json.dumps({"url": page.url, "text": page.body}) for page in given)
         (folder / "pages.jsonl").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-        compared = [recipe for recipe in recipes if PEERS[recipe] in pythons]
-        wrong = sum(compare(each, pythons[PEERS[each]], given, lists, folder) for each in compared)
+        wrong = 0
+        for peer, python in pythons.items():
+            compared = [recipe for recipe in recipes if PEERS[recipe] == peer]
+            run_peer(peer, compared, python, lists, folder)
+            wrong += sum(compare(each, given, lists, folder) for each in compared)
     return 1 if wrong else 0
 
 

@@ -1,16 +1,18 @@
 """What datatrove decides about pages: the installed package's own filters, page by page, as JSON Lines.
 
-    python parity/datatrove_reference.py RECIPE PAGES OUT BAD_WORDS BLOCKED
+    python parity/datatrove_reference.py RECIPE,... PAGES FOLDER BAD_WORDS BLOCKED
 
 Runs in an environment that has datatrove, without c4pipe. PAGES has a JSON object for each page, with `url` and `text`.
 BLOCKED is a folder with the lists of the URL filter and a list of public suffixes, which would be downloaded. For the
 recipe `classifiers`, two fastText models are trained on the pages and written into the folder `classifiers` beside it.
-OUT gets one for each page: `reason`, as datatrove names it, or null, and `text`, as the filters left it. The language
-is langdetect's, as in c4pipe, where datatrove would download a model of fastText.
+FOLDER gets RECIPE.jsonl, with one for each page: `reason`, as datatrove names it, or null, and `text`, as the filters
+left it. The language is langdetect's, as in c4pipe, where datatrove would download a model of fastText.
 """
 
 import json
 import sys
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +35,22 @@ from tldextract import TLDExtract
 LEAST_PROBABILITY = 0.65
 
 
+@cache  # recipes have the same pages, and langdetect takes longer than their filters
+def is_english(text: str) -> bool:
+    """Tells whether langdetect takes a text for English."""
+    try:
+        best = detect_langs(text)[0]
+    except LangDetectException:
+        return False
+    return bool(best.lang == "en" and best.prob >= LEAST_PROBABILITY)
+
+
 class English:
     """Keeps a page that langdetect takes for English."""
 
     def filter(self, doc: Document) -> Any:
         """Returns what a filter of datatrove returns."""
-        try:
-            best = detect_langs(doc.text)[0]
-        except LangDetectException:
-            return False, "language"
-        return (True, None) if best.lang == "en" and best.prob >= LEAST_PROBABILITY else (False, "language")
+        return (True, None) if is_english(doc.text) else (False, "language")
 
 
 class Masks:
@@ -119,13 +127,9 @@ def filters_of(recipe: str, blocked: Path, pages: Path) -> list[Any]:
     }[recipe]
 
 
-def main() -> None:
-    """Filters the pages."""
-    recipe, pages, out, bad_words, blocked = sys.argv[1:]
-    DetectorFactory.seed = 0
-    c4_filters.cached_asset_path_or_download = lambda *given, **named: bad_words  # the same list, not its download
-    filters = filters_of(recipe, Path(blocked), Path(pages))
-    with Path(pages).open(encoding="utf-8") as lines, Path(out).open("w", encoding="utf-8") as rows:
+def write_decisions(filters: Sequence[Any], pages: Path, out: Path) -> None:
+    """Filters the pages, and writes what is decided about each."""
+    with pages.open(encoding="utf-8") as lines, out.open("w", encoding="utf-8") as rows:
         for line in lines:
             page = json.loads(line)
             doc = Document(text=page["text"], id="", metadata={"url": page["url"], "language": "en"})
@@ -136,6 +140,16 @@ def main() -> None:
                     reason = reason or type(each).__name__
                     break
             rows.write(json.dumps({"reason": reason, "text": doc.text}) + "\n")
+
+
+def main() -> None:
+    """Filters the pages by each recipe."""
+    recipes, pages, folder, bad_words, blocked = sys.argv[1:]
+    DetectorFactory.seed = 0
+    c4_filters.cached_asset_path_or_download = lambda *given, **named: bad_words  # the same list, not its download
+    for recipe in recipes.split(","):
+        filters = filters_of(recipe, Path(blocked), Path(pages))
+        write_decisions(filters, Path(pages), Path(folder) / f"{recipe}.jsonl")
 
 
 if __name__ == "__main__":

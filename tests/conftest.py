@@ -34,6 +34,11 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return argname if isinstance(val, bytes) else None
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that need Spark come first: then one process has all of them, and starts Spark once."""
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
 def pytest_report_header() -> str:
     """A line that says which pages the tests read."""
     if web_data_folders.REAL.is_dir():
