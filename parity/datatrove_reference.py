@@ -85,8 +85,9 @@ def classifiers(folder: Path, pages: Path) -> list[FastTextClassifierFilter]:
         examples = folder / "examples.txt"
         examples.write_text("\n".join(rows), encoding="utf-8")
         # fastText 0.9.2 makes a tenth of its first vectors in each thread. With fewer than 11 threads, the vectors that
-        # are left have what was in memory, and training can end with "Encountered NaN".
-        trained = fasttext.train_supervised(str(examples), epoch=2, bucket=50_000, thread=11, verbose=0, **options)
+        # are left have what was in memory, and training can end with "Encountered NaN". So each model is another one.
+        # With many epochs, few pages are so near to a limit that the last bits of a probability decide.
+        trained = fasttext.train_supervised(str(examples), epoch=20, bucket=50_000, thread=11, verbose=0, **options)
         trained.save_model(str(folder / f"{name}.bin"))
     return [
         HighQuality(str(folder / "quality.bin"), keep_labels=("hq", 0.5), newline_replacement=" "),
