@@ -1,5 +1,6 @@
 """Scans: parts of numbers, which are made in workers, kept, and joined."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -37,15 +38,26 @@ def test_parts_are_joined_in_the_order_of_the_items(tmp_path: Path, workers: int
     assert (events[-1].job, events[-1].share, events[-1].words) == ("squares", 1, "5 of 5 files written")
 
 
-def test_only_missing_and_damaged_parts_are_made_again(tmp_path: Path) -> None:
-    scan, events = scan_of(tmp_path), list[ProgressEvent]()
+def test_only_missing_and_damaged_parts_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan, events, begun = scan_of(tmp_path), list[ProgressEvent](), threading.Event()
+
+    def note(event: ProgressEvent) -> None:
+        events.append(event)
+        begun.set()
+
+    def square_later(self: Square, item: int) -> bytes:
+        assert begun.wait(60)  # another thread counts the parts that are there before the first is made
+        return square(self, item)
+
     scan.run(RunnerOptions(workers=1), Progress())
+    square = Square.scan
+    monkeypatch.setattr(Square, "scan", square_later)
     (tmp_path / "4.json").unlink()
     (tmp_path / "3.json").write_bytes((tmp_path / "3.json").read_bytes().replace(b"9", b"8"))
     with pytest.raises(DamagedFileError, match=r"3\.json is damaged"):
         scan.step.read(tmp_path / "3.json", 3)
     before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    scan.run(RunnerOptions(workers=1), Progress(events.append), "squares")
+    scan.run(RunnerOptions(workers=1), Progress(note), "squares")
     assert list(scan.parts()) == [16, 9, 4, 1, 0]
     assert events[0].words == "3 of 5 files written"
     after = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
