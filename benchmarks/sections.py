@@ -74,24 +74,14 @@ OTHERS = {
     "clean-datatrove-c4": "datatrove-c4",
     "clean-dolma-c4": "dolma-c4",
 }
-BUILDS = ("decode", "build-tfds", "build-tfds-2", "build-c4", "build-fineweb")
+BUILDS = ("decode", "build-tfds", "build-tfds-2", "build-c4", "build-fineweb", "clean-tfds", "clean-c4")
 SECTIONS = {
     "build": Section(
         "Build and clean",
         files=4,
         pages=6000,
         rounds=5,
-        names=(
-            "decode",
-            "build-tfds",
-            "build-tfds-2",
-            "build-c4",
-            "build-fineweb",
-            "clean-tfds",
-            "clean-c4",
-            "tfds",
-            "datatrove",
-        ),
+        names=(*BUILDS, "tfds", "datatrove"),
         goals=(
             Bound("cpu", "tfds", "build-tfds", "at least", 20),
             Bound("cpu", "datatrove", "build-tfds", "at least", 42),
@@ -109,7 +99,7 @@ SECTIONS = {
         files=8,
         pages=20_000,
         rounds=1,
-        names=("decode", "build-tfds", "build-tfds-2", "build-c4", "build-fineweb", "clean-tfds", "clean-c4"),
+        names=BUILDS,
         goals=(
             Bound("cpu", "build-tfds", "decode", "at most", 5.5),
             Bound("cpu", "build-c4", "decode", "at most", 5.5),

@@ -16,6 +16,7 @@ from pathlib import Path
 from fetch import Engines
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tests.helpers.java import QUICK_JAVA
 from tests.helpers.slurm_cluster import missing_program, slurm_cluster
 
 HOST = "127.0.0.1"
@@ -37,8 +38,7 @@ _PACKAGES = [
 _OPENS = [f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in _PACKAGES] + [
     f"--add-opens=java.base/sun.{name}=ALL-UNNAMED" for name in ("nio.ch", "nio.cs", "security.action", "util.calendar")
 ]
-_JAVA = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *_OPENS]
-"""Java with its first compiler and its simplest collector alone: the others take more time than they save here."""
+_JAVA = ["java", *QUICK_JAVA, *_OPENS]
 
 _TASK_MANAGER = {
     "taskmanager.cpu.cores": "2",

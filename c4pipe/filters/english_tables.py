@@ -48,6 +48,7 @@ def known_texts(special: Iterable[str], runs: Iterable[tuple[str, ...]]) -> byte
         runs: the runs of tokens that are cut in another way. A chunk goes to Python if it has the first two tokens of a
             run.
 
+    A unit is such a text with each digit before it.
     Raises ValueError if a text or a unit is too long for C to look it up. No text is today.
     """
     units = (digit + unit for digit in "0123456789" for unit in patterns.UNITS)  # units behind no digit are words

@@ -10,7 +10,7 @@ time for a chunk of a million brackets is linear, and it cuts equal chunks once.
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache, cached_property
 from itertools import accumulate, chain
 
@@ -33,8 +33,8 @@ class EnglishWords:
         self._longest_special = max(map(len, self._special))
         self._chunks = _Chunks(self._cut)
         self._with_runs: dict[str, Tokens] = {}  # the tokens of chunks in which a run is cut in another way
-        cut = {each: self._affixes(each, False) for each in self._special if patterns.has_affix(each)}
-        self._runs = _Runs(self._special, cut)
+        runs = {self._affixes(each, False) for each in self._special if patterns.has_affix(each)}
+        self._runs = _Runs(self._special, runs)
 
     def words(self, text: str) -> list[str]:
         """Returns the words of a text: its tokens without white space."""
@@ -204,13 +204,12 @@ class _Runs:
         longest: the most tokens of a run.
     """
 
-    def __init__(self, special: Mapping[str, Tokens], cut: Mapping[str, Tokens]) -> None:
-        """Takes the special cases, and the tokens into which affixes alone cut those of them that have an affix."""
+    def __init__(self, special: Mapping[str, Tokens], runs: Set[Tokens]) -> None:
+        """Takes the special cases, and the runs: what affixes alone make of each special case that has an affix."""
         self._special = special
         self._patterns: dict[str, set[Tokens]] = {}  # by first token
-        for tokens in cut.values():
+        for tokens in runs:
             self._patterns.setdefault(tokens[0], set()).add(tokens)
-        runs = list(chain.from_iterable(self._patterns.values()))
         self.longest = max(map(len, runs))
         self._beginnings = {run[:end] for run in runs for end in range(1, len(run))}
         self._endings = {run[start:] for run in runs for start in range(1, len(run))}

@@ -11,6 +11,7 @@ import pytest
 
 from tests.helpers.doc_examples import expected_lines, python_blocks
 from tests.helpers.documents import ROOT, page
+from tests.helpers.java import QUICK_JAVA
 
 BLOCKS = python_blocks(ROOT / "docs" / "consumers.md")
 MARKS = {"pyspark": "spark"}
@@ -48,8 +49,7 @@ def test_a_block_prints_what_it_says(block: str, folder: Path) -> None:
         (writer,) = (each for each in BLOCKS if "ArrayRecordWriter" in each)
         block = f"{writer}\n{block}"
     (folder / "block.py").write_text(block)  # a file: processes that are spawned import it
-    quick = {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}  # Java without its second compiler
-    environment = {**os.environ, **quick}
+    environment = {**os.environ, "SPARK_SUBMIT_OPTS": " ".join(QUICK_JAVA)}
     command = [sys.executable, "block.py"]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

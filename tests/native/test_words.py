@@ -56,6 +56,7 @@ def joined(words: list[str]) -> tuple[str, memoryview]:
 @example(
     "(A.) 'a..b…… US$5 5US$ 5$ +5+ +a a--b-—c 5-6 5--6 A.B a.B a,b: x=y/z 50% 5m/s 5é ſ.ſſ 1.2.3 1.2.3.4 a@b.cd °C. °c."
 )
+@example("Mr. Steel (Skeptics):\n(Full size): (Full")  # a run of two chunks, and what would be a run in one line
 def test_words_are_those_of_python(text: str) -> None:
     together, ends = ENGLISH.joined_words(text)
     assert [together[start:end] for start, end in pairwise(ends)] == ENGLISH.words(text)

@@ -14,10 +14,10 @@ import pytest
 
 from tests.helpers.corpora import contents
 from tests.helpers.flows import COUNTS, oracle
+from tests.helpers.java import QUICK_JAVA
 
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL, LISTS = ROOT / "samples" / "crawl", ROOT / "samples" / "lists"
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # as c4pipe starts it: see runners/spark_runner.py
 
 pytestmark = [
     pytest.mark.spark,
@@ -44,7 +44,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     given = {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
     command = [str(home / "bin" / "spark-submit"), "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     command += ["--master", "local[2,3]", "--conf", f"spark.connect.grpc.binding.port={port}"]
-    command += ["--driver-java-options", QUICK_JAVA]
+    command += ["--driver-java-options", " ".join(QUICK_JAVA)]
     command += ["--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.ui.enabled=false", "spark-internal"]
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(command, env={**os.environ, **given}, stdout=log, stderr=log, cwd=folder)
