@@ -1,22 +1,27 @@
 # Every target sets up what it needs. PYTHON is any Python 3.10 or newer.
 PYTHON ?= python3
 
-# The tests without a marker: pyproject.toml says what each marker means.
-UNIT = not (tensorflow or consumers or examples or optional or torch or slurm or beam or ray or spark or docs or tune or browser or slow)
+# Each test belongs to the first of these targets that does not leave out one of its markers (pyproject.toml).
+# LARGE: only `make test-all` has these, and scripts/torch and scripts/slurm run their own. MORE: `make test` has these, too.
+LARGE = tensorflow or consumers or examples or ray or docs or tune or browser
+MORE = languages or beam or spark or slow
+OTHERS = optional or torch or torch_current or slurm
+UNIT = not ($(LARGE) or $(MORE) or $(OTHERS))
 
 SPARK = spark-local,spark,spark-submit,spark-killed,spark-speculation,spark-connect,spark-connect-killed,spark-3.5-local,spark-3.5,beam-spark-local,beam-spark,beam-spark-submit,beam-spark-killed
 
 # With it, each of the thousands of processes of the tests would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo site check test tests beside-tests torch slurm parity engines engines-short spark ray flink prism dataflow bench fuzz lint clean
+.PHONY: help setup demo site check test test-all more-tests large-tests beside-tests torch slurm parity engines engines-short spark ray flink prism dataflow bench fuzz lint clean
 
 help:
 	@echo "make setup     install c4pipe into .venv: .venv/bin/c4pipe"
 	@echo "make demo      build a corpus from the sample crawl in samples/"
 	@echo "make site      build the documentation as a site: build/site/index.html"
-	@echo "make check     lint, types, imports, and the unit tests, without TensorFlow: a few minutes"
-	@echo "make test      lint, types, imports, all tests, parity, and the short test of the engines"
+	@echo "make check     lint, types, imports, and the quick tests"
+	@echo "make test      make check, and the tests of all jobs, rules and readers; with Java, of Spark"
+	@echo "make test-all  make test, and all other tests, parity, and the short test of the engines; installs 5 GB more"
 	@echo "make parity    compare c4pipe with TensorFlow Datasets, datatrove and Dolma, page by page"
 	@echo "make engines   build the same corpus on Slurm, Ray, Spark, Flink and Prism, on this machine (or make spark, ray, flink, prism)"
 	@echo "make dataflow  test the jobs that Beam would send to Dataflow, and the package for its workers"
@@ -25,30 +30,23 @@ help:
 	@echo "make clean     delete .venv and everything that was built"
 
 setup: .venv/c4pipe.stamp
+	@scripts/extensions
 	@.venv/bin/c4pipe --version
 
 .venv/venv.stamp:
 	PYTHON="$(PYTHON)" scripts/venv
 	@touch $@
 
-PACKAGE = .venv/venv.stamp pyproject.toml scripts/install $(wildcard c4pipe/native/*.c c4pipe/native/text/*)
-
-.venv/c4pipe.stamp: $(PACKAGE) requirements/setup.txt
+# The package, editable: it is built again if its C files change. `make setup` also builds it if its extensions are missing.
+.venv/c4pipe.stamp: .venv/venv.stamp pyproject.toml requirements/setup.txt requirements/build.txt scripts/install \
+		$(wildcard c4pipe/native/*.c c4pipe/native/text/*)
 	PYTHON="$(PYTHON)" scripts/install setup
 	@touch $@
 
-.venv/check.stamp: $(PACKAGE) requirements/check.txt
-	PYTHON="$(PYTHON)" scripts/install check
-	@touch .venv/c4pipe.stamp $@
-
-# Everything that `make test` needs, in one installation: each one builds the package again.
-.venv/test.stamp: $(PACKAGE) requirements/test.txt
-	PYTHON="$(PYTHON)" scripts/install test
-	@touch .venv/c4pipe.stamp .venv/check.stamp .venv/parity.stamp .venv/spark.stamp .venv/docs.stamp $@
-
-.venv/parity.stamp .venv/spark.stamp .venv/docs.stamp .venv/fuzz.stamp: .venv/%.stamp: $(PACKAGE) requirements/%.txt
-	PYTHON="$(PYTHON)" scripts/install $*
-	@touch .venv/c4pipe.stamp $@
+# What requirements/NAME.txt adds to it.
+.venv/%.stamp: .venv/c4pipe.stamp requirements/%.txt
+	scripts/install $*
+	@touch $@
 
 demo: setup
 	scripts/demo
@@ -63,21 +61,32 @@ check: .venv/check.stamp
 	scripts/lint
 	scripts/test -m "$(UNIT)"
 
-test: .venv/test.stamp
-	scripts/lint
-	$(MAKE) --no-print-directory --jobs=2 DATATROVE=--short tests beside-tests
+# In steps, so that each runs in an environment that has no more than it needs. Spark needs Java: no Java, no PySpark.
+test: check
+	$(MAKE) --no-print-directory more-tests
 
-tests: .venv/test.stamp
-	scripts/test -m "not torch and not slurm"
+more-tests: .venv/test.stamp $(if $(shell command -v java),.venv/spark.stamp)
+	scripts/test -m "($(MORE)) and not ($(LARGE) or $(OTHERS))"
+
+# What this machine lacks is an error there, unless C4PIPE_ALL says otherwise: make test-all C4PIPE_ALL=0
+test-all: export C4PIPE_ALL ?= 1
+test-all:
+	scripts/system-packages
+	$(MAKE) --no-print-directory test
+	$(MAKE) --no-print-directory .venv/all.stamp
+	$(MAKE) --no-print-directory --jobs=2 DATATROVE=--short large-tests beside-tests
+
+large-tests: .venv/all.stamp
+	scripts/test -m "($(LARGE)) and not ($(OTHERS))"
 
 # Tests often wait for servers and other processes: two cores have time for this, too. The output of each target comes at its end.
 beside-tests:
 	@$(MAKE) --no-print-directory --output-sync=target parity engines-short torch slurm
 
-torch: .venv/test.stamp
+torch: .venv/all.stamp
 	scripts/torch
 
-slurm: .venv/test.stamp
+slurm: .venv/all.stamp
 	scripts/slurm
 
 parity: .venv/parity.stamp
@@ -86,23 +95,23 @@ parity: .venv/parity.stamp
 	.venv/bin/python parity/fineweb_2_compare.py --pages 20
 	.venv/bin/python parity/near_compare.py $(DATATROVE)
 
-engines-short: .venv/spark.stamp
+engines-short: .venv/engines.stamp
 	.venv/bin/python engines/matrix.py --short
 
-engines: .venv/spark.stamp
+engines: .venv/engines.stamp
 	.venv/bin/python engines/matrix.py
 
-spark: .venv/spark.stamp
+spark: .venv/engines.stamp
 	.venv/bin/python engines/matrix.py --only local-1,$(SPARK)
 
-ray: .venv/spark.stamp
+ray: .venv/engines.stamp
 	.venv/bin/python engines/matrix.py --only local-1,ray,ray-killed,ray-lost-node
 
-flink: .venv/spark.stamp
+flink: .venv/engines.stamp
 	.venv/bin/python engines/matrix.py --only local-1,flink
 	.venv/bin/python engines/slots.py
 
-prism: .venv/spark.stamp
+prism: .venv/engines.stamp
 	.venv/bin/python engines/matrix.py --only local-1,prism
 
 dataflow: .venv/c4pipe.stamp

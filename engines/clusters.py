@@ -17,7 +17,7 @@ from fetch import Engines
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tests.helpers.java import QUICK_JAVA
-from tests.helpers.slurm_cluster import missing_program, slurm_cluster
+from tests.helpers.slurm_cluster import missing_programs, slurm_cluster
 
 HOST = "127.0.0.1"
 BOOT = Path(sys.executable).parent / "c4pipe-boot"
@@ -64,8 +64,8 @@ def local(workers: int) -> Iterator[list[str]]:
 @contextmanager
 def slurm(folder: Path) -> Iterator[list[str]]:
     """A Slurm of two nodes without a common /tmp, whose arrays have at most three tasks; it needs root."""
-    if reason := missing_program():
-        sys.exit(reason)
+    if os.geteuid() or missing_programs():
+        sys.exit("Slurm needs root, and the programs that scripts/slurm installs")
     with slurm_cluster(largest_array=3, shared=folder) as cluster:
         os.environ.update({name: cluster.environment[name] for name in ("SLURM_CONF", "PATH", "PYTHONPATH")})
         options = ["--cpus-per-task=2", "--mem-per-cpu=1G", "--files-per-task=1", "--array-parallelism=2"]

@@ -1,6 +1,7 @@
 """Fixtures that several test modules share."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -13,11 +14,15 @@ from c4pipe.cli import main
 from c4pipe.corpus import writer
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.pinned_lists import DOLMA_ENGLISH, load_bad_words
+from tests.helpers import machine
 from tests.helpers import web_data as web_data_folders
 from tests.helpers.s3 import moto_server
 
 # The servers of the tests are on this machine, where a proxy of the environment can't reach them.
 os.environ["no_proxy"] = "*"
+
+# Processes of the tests hear Ctrl-C, also if the caller ignores it, as nohup and a job in the background do.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Before any test loads TensorFlow: CLD3 crashes after it.
 gcld3.NNetLanguageIdentifier(100, 10_000)
@@ -37,6 +42,20 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that need Spark come first: then one process has all of them, and starts Spark once."""
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test that needs what this machine lacks is skipped: tests/helpers/machine.py."""
+    machine.check_markers(item)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The last lines of a run say what was not tried."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    for line in machine.not_tried(str(report.longrepr) for report in skipped):
+        print(line)
 
 
 def pytest_report_header() -> str:

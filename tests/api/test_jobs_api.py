@@ -122,7 +122,7 @@ def test_train_vocabulary(by_command: Path, tmp_path: Path) -> None:
         ),
         ({"spark_master": "local"}, "--spark-master local is only for --runner spark"),
         ({"spark_conf": {"spark.x": "1"}, "runner": "SparkRunner"}, "spark.x=1 is a setting of Spark"),
-        ({"spark_conf": {"": "1"}, "runner": "spark"}, "give a name and a value"),
+        pytest.param({"spark_conf": {"": "1"}, "runner": "spark"}, "give a name and a value", marks=pytest.mark.spark),
     ],
 )
 def test_an_argument_that_cannot_be_met(arguments: dict[str, object], message: str, tmp_path: Path) -> None:

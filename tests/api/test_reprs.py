@@ -56,12 +56,14 @@ def test_an_object_is_one_short_line(corpus: c4pipe.Corpus, tmp_path: Path) -> N
         assert "\n" not in shown
 
 
+@pytest.mark.consumers
 def test_a_corpus_in_a_line_a_table_and_a_data_frame(corpus: c4pipe.Corpus) -> None:
     assert repr(corpus) == f"<Corpus: {corpus.path}, recipe c4, languages en, 38 pages, 2 shards, parquet>"
     html = corpus._repr_html_()
     assert "<tr><td>pages read</td><td>71</td><td>100.0</td></tr>" in html
     assert "<td>- few_sentences</td>" in html
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     frame = pandas.DataFrame(corpus.funnel)
     assert [*frame.columns] == ["section", "kind", "name", "number", "whole"]
     assert int(frame.set_index("name").number["pages kept"]) == corpus.pages

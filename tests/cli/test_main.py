@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,7 +96,12 @@ MISTAKES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("arguments", "status", "says"), [case[1:] for case in MISTAKES], ids=[m[0] for m in MISTAKES])
+def marked(name: str, *case: object) -> Any:
+    """Settings of Spark are read if PySpark is installed."""
+    return pytest.param(*case, id=name, marks=[pytest.mark.spark] * (name in ("a setting of no value", "no setting")))
+
+
+@pytest.mark.parametrize(("arguments", "status", "says"), [marked(*case) for case in MISTAKES])
 def test_a_mistake_is_one_sentence(
     arguments: Sequence[str], status: int, says: Sequence[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

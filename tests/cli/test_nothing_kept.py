@@ -4,7 +4,6 @@ A wanted language without a page is named, too.
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -147,14 +146,11 @@ def test_a_wanted_language_without_a_page(tmp_path: Path, capsys: pytest.Capture
     assert re.search('>Simplified Chinese <span class="soft">zh-cn</span></th><td class="n" data-v="0">0</td>', report)
 
 
-NO_JAVA = pytest.mark.skipif(not shutil.which("java"), reason="this machine has no Java, which Spark needs")
-
-
 @pytest.mark.parametrize(
     "runner",
     [
         pytest.param(["DirectRunner"], id="beam", marks=pytest.mark.beam),
-        pytest.param(["spark"], id="spark", marks=[pytest.mark.spark, pytest.mark.slow, NO_JAVA]),
+        pytest.param(["spark"], id="spark", marks=[pytest.mark.spark, pytest.mark.slow]),
     ],
 )
 def test_chinese_lines_on_a_runner(runner: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

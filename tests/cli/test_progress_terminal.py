@@ -64,6 +64,7 @@ def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [60, 80, 110])
 def test_a_terminal_of_some_width(columns: int, one_file: Path, tmp_path: Path) -> None:
     command = ["clean", str(one_file), "--lists", str(LISTS), "--work", str(tmp_path / "w"), "--workers", "2"]

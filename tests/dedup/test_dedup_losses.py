@@ -121,6 +121,7 @@ def files_with_stale(crawl: Crawl) -> list[bool]:
 DELIVERIES = [*((shuffle, 0) for shuffle in SHUFFLES), ("stale_captures", 3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [lose, repeat, alter], ids=["lost", "repeated", "altered"])
 @pytest.mark.parametrize(("shuffle", "skip"), DELIVERIES, ids=[*SHUFFLES, "stale captures again"])
 def test_damage_is_named(

@@ -50,6 +50,8 @@ from tests.helpers.survivor_oracle import units_at
 from tests.helpers.web_data import by_data
 from tests.helpers.wet import wet_bytes
 
+pytestmark = pytest.mark.slow
+
 CONFLICTS = dict(zip(NAMES, conflicting_captures(3), strict=True))
 
 

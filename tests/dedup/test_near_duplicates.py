@@ -27,6 +27,8 @@ from tests.helpers.corpora import contents
 from tests.helpers.near_crawls import clusters_of, divided, jaccard, kept_of, made_texts, pages_of
 from tests.helpers.wet_writer import write_wet
 
+pytestmark = pytest.mark.slow
+
 RECIPE = 'base = "unfiltered"\noff = ["language"]\non = ["near_duplicate"]\n'
 
 

@@ -1,7 +1,6 @@
 """The rule near_duplicate within each crawl: pages of different crawls are never compared."""
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -121,7 +120,6 @@ def test_beam_gives_the_bytes_of_this_machine(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("java"), reason="this machine has no Java, which Spark needs")
 def test_spark_gives_the_bytes_of_this_machine(tmp_path: Path) -> None:
     here = shards_and_report(tmp_path / "here")
     assert shards_and_report(tmp_path / "spark", "--runner", "spark") == here

@@ -68,6 +68,7 @@ def definitions(path: Path) -> set[str]:
     return names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [section(PAGE, "One page's way"), section(TRAINING, "One document's way")])
 def test_a_way_is_a_list_of_at_most_twelve_calls_of_one_room_each(way: str) -> None:
     steps = re.findall(r"^\d+\. `(\w+)`: .*?`([\w.]+)\([^`]*\)`", way, re.MULTILINE)
@@ -125,6 +126,7 @@ def test_contributing_has_each_folder_of_tests() -> None:
     assert folders - {"tests/helpers/"} == {row for row in rows if row.endswith("/")}
 
 
+@pytest.mark.slow
 def test_a_rule_is_added_as_the_page_says(tmp_path: Path) -> None:
     """The rule of the page, in a copy of the package: one new file, its name in the list, and a line in a preset."""
     (code,) = re.findall(r"^   ```python\n(   \"\"\"The rule .*?)^   ```", PAGE, re.MULTILINE | re.DOTALL)

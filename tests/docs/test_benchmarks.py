@@ -181,11 +181,10 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return clone
 
 
+@pytest.mark.consumers  # of token_files.py
 @pytest.mark.slow
-@pytest.mark.parametrize("script", [pytest.param(name, id=name) for name in SMALL])
+@pytest.mark.parametrize("script", SMALL)
 def test_each_benchmark_runs_in_a_clone_alone(clone: Path, script: str) -> None:
-    if script == "token_files.py":
-        pytest.importorskip("transformers")
     command = [sys.executable, str(clone / "benchmarks" / script), *SMALL[script].split()]
     environ = {**os.environ, "PYTHONPATH": str(clone)}
     done = subprocess.run(command, cwd=clone, env=environ, capture_output=True, text=True, check=False, timeout=300)
@@ -200,8 +199,6 @@ def test_every_benchmark_is_tried() -> None:
 
 
 def test_texts_of_html_are_compared_and_all_readers_find_the_pages(tmp_path: Path) -> None:
-    for library in ("trafilatura", "fastwarc"):
-        pytest.importorskip(library)
     import html_text
 
     main = "<p>" + "The history of the town begins in the year 1240, when monks built a mill. " * 5

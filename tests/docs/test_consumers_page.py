@@ -1,6 +1,5 @@
 """The blocks of docs/consumers.md, in their order, in the folder of a corpus: each prints what it says."""
 
-import importlib.util
 import os
 import re
 import subprocess
@@ -12,6 +11,7 @@ import pytest
 from tests.helpers.doc_examples import expected_lines, python_blocks
 from tests.helpers.documents import ROOT, page
 from tests.helpers.java import QUICK_JAVA
+from tests.helpers.machine import library_need, require
 
 BLOCKS = python_blocks(ROOT / "docs" / "consumers.md")
 MARKS = {"pyspark": "spark"}
@@ -43,8 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("block", [marked(each) for each in BLOCKS])
 def test_a_block_prints_what_it_says(block: str, folder: Path) -> None:
     for name in libraries(block):
-        if importlib.util.find_spec(name) is None:
-            pytest.skip(f"{name} isn't installed")
+        require(library_need(name))
     if "ArrayRecordDataSource" in block:
         (writer,) = (each for each in BLOCKS if "ArrayRecordWriter" in each)
         block = f"{writer}\n{block}"

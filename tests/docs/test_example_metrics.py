@@ -94,10 +94,8 @@ def test_a_noun_of_wsc(metrics: Any, said: str, label: int, right: bool) -> None
     assert scores(metrics, "wsc", [said], ["the fuzzy bunny"], [{"label": label}]) == [100 * right]
 
 
-@pytest.mark.optional
+@pytest.mark.consumers
 def test_bleu_and_rouge(metrics: Any) -> None:
-    pytest.importorskip("sacrebleu")
-    pytest.importorskip("rouge_score")
     # of 6 words 5, of 5 pairs 3, of 4 triples 2, of 3 quadruples 1
     said, target = "the cat sat on the hat", "the cat sat on a hat"
     expected = 100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25

@@ -86,6 +86,7 @@ def test_snippet_reads_the_corpus(name: str, built: tuple[Path, str]) -> None:
     assert lines[0] == "https://kitchen.example.com/bread/plain-white-loaf 921"
 
 
+@pytest.mark.slow
 def test_the_python_of_the_readme_runs(built: tuple[Path, str], tmp_path: Path) -> None:
     reading, building = code_blocks(README, "python")
     folder, _ = built

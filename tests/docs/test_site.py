@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import c4pipe
-from tests.helpers.browser import browser, find_browser
+from tests.helpers.browser import browser
 from tests.helpers.documents import ROOT, page, table_rows
 
 API = [name for cells in table_rows(page("docs/api.md")) for name in re.findall(r"^`(c4pipe\.[\w.]+)`$", cells[0])]
@@ -113,10 +113,7 @@ WIDE = r"""[...document.querySelectorAll("pre > code:not(:has(span))")]
 @pytest.mark.slow
 def test_the_site_works_from_disk(site: Path, tmp_path: Path) -> None:
     """It loads nothing from elsewhere, says nothing on the console, fits a phone, and its search finds pages."""
-    path = find_browser()
-    if path is None:
-        pytest.skip("Chromium is not installed: apt-get install chromium")
-    with browser(path, tmp_path) as tab:
+    with browser(tmp_path) as tab:
         pages = [each for each in sorted(site.rglob("*.html")) if each.name != "404.html"]  # that one is for a server
         for each, width in [*((each, 390) for each in pages), (site / "index.html", 1280), (site / "api.html", 1280)]:
             tab.show(width)

@@ -23,9 +23,11 @@ EXTRAS = PROJECT["project"]["optional-dependencies"]
 SETS: dict[str, tuple[str, ...]] = {
     "setup": (),
     "check": ("check",),
-    "test": ("dev", "parity"),
+    "test": ("test",),
+    "all": ("all",),
     "parity": ("parity",),
     "spark": ("spark",),
+    "engines": ("ray", "spark"),
     "docs": ("docs",),
     "fuzz": ("fuzz",),
 }

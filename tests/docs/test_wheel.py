@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe.native import text_kernel
-
 ROOT = Path(__file__).resolve().parents[2]
 TRY_WHEEL = [sys.executable, str(ROOT / "scripts" / "try_wheel.py")]
 NO_SOURCE = shutil.ignore_patterns("__pycache__", "*.so")
@@ -19,7 +17,7 @@ BUILD_SDIST = "import sys; from setuptools import build_meta; build_meta.build_s
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(text_kernel is None, reason="this installation has no C extensions: a C compiler is missing"),
+    pytest.mark.needs("compiler", "headers"),
 ]
 
 

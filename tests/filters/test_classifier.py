@@ -138,9 +138,9 @@ def test_a_worker_without_the_model_says_so(tmp_path: Path) -> None:
             model.classifier()
 
 
+@pytest.mark.needs("extensions")
 def test_c_refuses_parts_that_contradict_each_other() -> None:
-    if text_kernel is None:
-        pytest.skip("the extension is not compiled")
+    assert text_kernel
     table = np.zeros((2, 2), dtype=np.int32)
     none = np.empty(0, dtype=np.int32)
     entry = b"a\0" + bytes(9)

@@ -24,6 +24,7 @@ from c4pipe.filters.character_sets import (
 from c4pipe.filters.english_patterns import plain_word
 from c4pipe.filters.english_tables import special_cases
 from c4pipe.filters.english_words import EnglishWords, english_words
+from tests.helpers.machine import library
 
 RECORDED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("english_words.json").read_text(encoding="utf-8"))
 _PIECES = [
@@ -105,6 +106,7 @@ def test_a_memory_of_other_texts_changes_nothing() -> None:
         assert used.words(row["text"]) == row["words"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["(" * 200_000, ")" * 200_000, "." * 200_000, "a@" * 100_000 + ".", "a." * 100_000, "x-" * 100_000, "€" * 200_000],
@@ -127,8 +129,7 @@ def test_tables_of_characters() -> None:
 @pytest.fixture(scope="module")
 def theirs() -> Any:
     """Datatrove's tokenizer for English."""
-    pytest.importorskip("spacy", reason="spaCy is not installed")
-    tokenizers = pytest.importorskip("datatrove.utils.word_tokenizers", reason="datatrove is not installed")
+    tokenizers = library("datatrove.utils.word_tokenizers", "pip install datatrove, in an environment of its own")
     return tokenizers.load_word_tokenizer("en")
 
 

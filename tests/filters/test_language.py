@@ -35,6 +35,7 @@ from c4pipe.filters.pinned_lists import load_bad_words
 from c4pipe.native import langdetect_kernel
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
+from tests.helpers.machine import NEEDS, require
 from tests.helpers.web_data import by_data
 
 
@@ -54,8 +55,7 @@ def texts(web_data: Path) -> list[str]:
 
 
 def make_compiled() -> LanguageDetector:
-    if langdetect_kernel is None:
-        pytest.skip("the C extension was not compiled")
+    require(NEEDS["extensions"])
     return LanguageDetector()
 
 

@@ -398,6 +398,7 @@ def test_choices_have_the_default_and_each_is_allowed(rule: type[Rule]) -> None:
         assert [each for each in allowed if rule().with_parameters({name: each}).parameters[name] != each] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", LINE_RULES.values(), ids=LINE_RULES)
 @settings(max_examples=100, deadline=None)
 @given(first=st.lists(LINES, max_size=5), second=st.lists(LINES, max_size=5))
@@ -411,6 +412,7 @@ def test_line_rules_take_each_line_by_itself(rule: LineRule, first: list[str], s
 DROPPING = {name: each for name, each in LINE_RULES.items() if not each.edits}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", DROPPING.values(), ids=DROPPING)
 @settings(max_examples=100, deadline=None)
 @given(lines=st.lists(LINES, max_size=8))

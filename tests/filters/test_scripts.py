@@ -5,6 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import regex
 
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.trace import explain_page
@@ -23,8 +24,6 @@ from c4pipe.recipes.recipe_file import read_recipe, recipe_toml
 from c4pipe.report.card_limits import limits
 from c4pipe.wet.page import Page
 from tests.helpers.documents import page, section, table_rows
-
-regex = pytest.importorskip("regex", reason="regex, which NLTK needs, isn't installed")
 
 ADDED = {"Grek": ";\u037e"}  # CLDR
 WRITTEN = {"Hans": ["Han"], "Hant": ["Han"], "Jpan": ["Han", "Hira", "Kana"], "Kore": ["Hang", "Han"]}

@@ -86,6 +86,7 @@ def library(language: str, as_nltk: bool) -> Callable[[str], list[int]]:
     return lambda line: [start for start, _ in tokenizer.span_tokenize(line)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("language", "as_nltk"), CUTTERS)
 def test_any_line_is_cut_as_the_library_does(language: str, as_nltk: bool) -> None:
     cutter, expected = SentenceSplitter(language, as_nltk), library(language, as_nltk)

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,16 @@ RECORDED: list[dict[str, Any]] = json.loads(
 )
 
 
-@pytest.mark.parametrize("row", RECORDED, ids=[row["label"] for row in RECORDED])
+def marked(row: dict[str, Any]) -> Any:
+    """Burmese needs a library that no extra installs."""
+    mark = pytest.mark.optional if language_limits(row["label"])[WORDS] == "pyidaungsu" else pytest.mark.languages
+    return pytest.param(row, id=row["label"], marks=mark)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", [marked(row) for row in RECORDED])
 def test_words_are_datatroves(row: dict[str, Any]) -> None:
     name = language_limits(row["label"])[WORDS]
-    if name == "pyidaungsu" and not find_spec(name):
-        pytest.skip("pyidaungsu-numpy2 isn't installed; no extra has it")
     text = "\n".join(row["sentences"])
     for _ in range(2):
         assert word_tokenizer(name)(text) == row["words"]
@@ -33,6 +37,7 @@ def test_words_are_datatroves(row: dict[str, Any]) -> None:
     assert word_tokenizer(name)(" \n ") == []
 
 
+@pytest.mark.languages
 def test_models_leave_no_files(tmp_path: Path) -> None:
     code = "from c4pipe.filters.word_tokenizers import word_tokenizer as of; import os; "
     code += "print(of('khmernltk')('ខ្ញុំស្រឡាញ់ភាសា'), of('spacy vi')('Tôi là sinh viên'), flush=True); os._exit(0)"

@@ -132,8 +132,10 @@ class Tab:
 
 
 @contextlib.contextmanager
-def browser(path: str, folder: Path) -> Iterator[Tab]:
-    """Starts a browser, which keeps its files in a folder, and gives a tab of it."""
+def browser(folder: Path) -> Iterator[Tab]:
+    """Starts the browser of this machine, which keeps its files in a folder, and gives a tab of it."""
+    path = find_browser()
+    assert path, "a test with a browser has the marker `browser`"
     theirs_read, ours_write = os.pipe()
     ours_read, theirs_write = os.pipe()
     high = [fcntl.fcntl(each, fcntl.F_DUPFD, 10) for each in (theirs_read, theirs_write)]  # clear of 3 and 4

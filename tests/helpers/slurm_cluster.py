@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
+SYSTEM_PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "unshare")
 NODES = ("a", "b")
 CORES = 4  # of each node, whatever this machine has
@@ -69,16 +70,9 @@ exec "$@"
 """
 
 
-def missing_program() -> str:
-    """Why no cluster can be started here; "" if it can."""
-    if os.getuid() != 0:
-        return "Slurm's nodes with a /tmp of their own need root"
-    absent = [name for name in PROGRAMS if shutil.which(name, path=_path()) is None]
-    return f"{', '.join(absent)} is missing: scripts/slurm installs Slurm" if absent else ""
-
-
-def _path() -> str:
-    return f"{os.environ['PATH']}:/usr/sbin:/sbin"
+def missing_programs() -> list[str]:
+    """Returns the programs of Slurm that this machine lacks."""
+    return [name for name in PROGRAMS if shutil.which(name, path=SYSTEM_PATH) is None]
 
 
 class Cluster(NamedTuple):
@@ -155,7 +149,7 @@ def _cluster(
     )
     (folder / "slurm.conf").write_text(text)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "SBATCH"))}
-    environment |= {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": _path(), "PYTHONPATH": str(ROOT)}
+    environment |= {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": SYSTEM_PATH, "PYTHONPATH": str(ROOT)}
     environment["KEPT"] = shlex.join({str(path) for path in (ROOT, shared) if path.is_relative_to("/tmp")})
 
     def start(*command: str) -> None:

@@ -21,6 +21,8 @@ from c4pipe.wet.inputs import Selection, find_inputs
 from tests.helpers.crawls import CRAWL, LISTS, SAMPLES
 from tests.helpers.hostile_web import HOSTILE, OK, Answer, serve_hostile
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 1.0
 NETWORK = NetworkOptions(tries=3, first_pause=0.002, stall_seconds=0.4, file_seconds=SECONDS)
 

@@ -97,6 +97,7 @@ def made_folders(inside: Path) -> Iterator[set[str]]:
         yield made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
 def test_nothing_is_written_behind_a_link(job: Job, other: Path, tmp_path: Path) -> None:
     folder = tmp_path / "finished"

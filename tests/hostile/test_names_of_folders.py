@@ -19,6 +19,7 @@ def run(*arguments: str) -> None:
     assert main.main([*arguments, "--quiet", "--workers=1"]) == 0, arguments
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_folder_of_any_name_is_written_and_read(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Paths are relative: an absolute path is never taken for a URI."""

@@ -14,7 +14,7 @@ from tests.helpers.power_cuts import record
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc to compile the recorder with"),
+    pytest.mark.needs("compiler"),
 ]
 
 INPUTS = [*map(str, SAMPLES), "--lists", str(LISTS)]

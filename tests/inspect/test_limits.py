@@ -74,6 +74,7 @@ def loose(tuner: Tuner, limit: Limit) -> float:
     return max(tuner.steps(limit), key=lambda value: tuner.kept({limit.key: value}).pages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*PRESETS, "other rules"])
 def test_clean_keeps_what_the_columns_say(
     name: str, largest_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

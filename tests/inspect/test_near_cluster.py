@@ -56,6 +56,7 @@ def test_explain_names_the_page_that_stays(tmp_path: Path, families: int, sizes:
             assert verdict.shards
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", ["one", "first"])
 def test_pages_that_are_dropped_keep_no_span(tmp_path: Path, keep: str) -> None:
     texts = made_texts(12)

@@ -15,15 +15,13 @@ from c4pipe.clean.annotated_folder import open_annotated
 from c4pipe.clean.work_file import read_header
 from c4pipe.cli import main
 from c4pipe.inspect.limits import Tuner
-from tests.helpers.browser import Tab, browser, find_browser
+from tests.helpers.browser import Tab, browser
 from tests.helpers.crawls import LISTS, SAMPLES
 
-CHROMIUM = find_browser()
 pytestmark = [
     pytest.mark.tune,
     pytest.mark.browser,
     pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium"),
 ]
 
 ALL = """
@@ -73,10 +71,9 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     with subprocess.Popen(command, cwd=folder, stdout=-1, stderr=-1, text=True) as server:
         assert server.stdout
         assert server.stderr
-        assert CHROMIUM
         try:
             (address,) = re.findall(r"http://127\.0\.0\.1:\d+/\S+", server.stdout.readline())
-            with browser(CHROMIUM, tmp_path_factory.mktemp("browser")) as tab:
+            with browser(tmp_path_factory.mktemp("browser")) as tab:
                 tab.show(1280)
                 tab.open(address)
                 yield Opened(tab, folder, address)

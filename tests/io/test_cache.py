@@ -58,7 +58,7 @@ def test_a_file_is_asked_for_once(tmp_path: Path) -> None:
     assert sorted(each.name for each in path.parent.iterdir()) == ["a.wet", "a.wet.sha256"]
 
 
-@pytest.mark.skipif(shutil.which("sha256sum") is None, reason="there is no sha256sum")
+@pytest.mark.needs("sha256sum")
 def test_the_digest_is_one_for_sha256sum(tmp_path: Path) -> None:
     with serve({"a.wet": DATA}) as web:
         fetch(f"{web.url}/a.wet", tmp_path)

@@ -20,7 +20,7 @@ from c4pipe.wet.inputs import find_inputs
 from tests.helpers.crawls import LISTS, QUICK, SAMPLES, files_of
 from tests.helpers.hub_datasets import Hub, hub_of
 
-pytestmark = pytest.mark.consumers
+pytestmark = pytest.mark.slow
 DATA = "hf://datasets/org/name"
 
 

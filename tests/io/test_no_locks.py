@@ -2,7 +2,6 @@
 
 import errno
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ from c4pipe.io import lock
 from tests.conftest import ROOT
 from tests.helpers.web import serve
 
-pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+pytestmark = pytest.mark.needs("compiler")
 
 HOLD = """
 import sys, time

@@ -145,6 +145,7 @@ def test_an_upload_is_tried_again(moto: str, monkeypatch: pytest.MonkeyPatch, sc
         assert store.faults.keys() > {"none"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["POST bucket/big?uploads", PART, "POST bucket/big?uploadId"])
 def test_an_upload_that_fails_leaves_nothing(moto: str, monkeypatch: pytest.MonkeyPatch, start: str) -> None:
     monkeypatch.setattr(paths, "_NETWORK", NetworkOptions(tries=2, first_pause=0.01))

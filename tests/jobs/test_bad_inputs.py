@@ -1,7 +1,6 @@
 """Inputs that are no WET, WARC or text files: they are named, and a later run finds nothing of them."""
 
 import gzip
-import shutil
 from pathlib import Path
 
 import pytest
@@ -58,7 +57,7 @@ RUNNERS = [
     pytest.param(
         ("--runner", "spark"),
         id="spark",
-        marks=[pytest.mark.spark, pytest.mark.slow, pytest.mark.skipif(not shutil.which("java"), reason="needs Java")],
+        marks=[pytest.mark.spark, pytest.mark.slow],
     ),
 ]
 
@@ -130,6 +129,7 @@ BAD_TEXT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD_TEXT)
 @pytest.mark.parametrize("command", ["vocab", "import", "overlap", "tokens"])
 def test_a_command_that_failed_leaves_nothing_in_the_way_of_the_next(name: str, command: str, tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def page_digest(corpus: Path) -> str:
     return digest.hexdigest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*RECIPES, *EXTRA])
 def test_the_pages_of_a_corpus_are_golden(name: str, lists: Path, tmp_path: Path) -> None:
     recipe = EXTRA.get(name, ["--recipe", name])

@@ -17,9 +17,9 @@ import pytest
 
 from tests.helpers.crawls import LISTS, files_of, made_crawl
 from tests.helpers.loopback import Handler, listen
-from tests.helpers.slurm_cluster import Cluster, missing_program, slurm_cluster
+from tests.helpers.slurm_cluster import Cluster, slurm_cluster
 
-pytestmark = [pytest.mark.slurm, pytest.mark.skipif(bool(missing_program()), reason=missing_program())]
+pytestmark = pytest.mark.slurm
 
 FILES = 3
 SMALL = ["--cpus-per-task=1", "--mem-per-cpu=1G", "--files-per-task=1"]

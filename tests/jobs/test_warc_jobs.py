@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -136,7 +135,6 @@ def test_beam_gives_the_same_corpus(built: Any, crawl: Path, tmp_path: Path) -> 
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("java"), reason="this machine has no Java, which Spark needs")
 def test_spark_gives_the_same_corpus(built: Any, crawl: Path, tmp_path: Path) -> None:
     build(crawl, tmp_path / "spark", runner="spark", workers=None)
     assert shards(tmp_path / "spark") == shards(Path(built.path))

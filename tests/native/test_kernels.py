@@ -81,9 +81,9 @@ def test_an_extension_of_other_sources_is_an_error(values: dict[str, int], monke
     assert load_extension("c4pipe.native._other") is extension
 
 
+@pytest.mark.needs("extensions")
 def test_an_extension_of_other_sources_is_told_wherever_it_is_needed(copy: Path) -> None:
-    if text_kernel is None:
-        pytest.skip("the C extensions were not compiled")
+    assert text_kernel
     file = Path(str(text_kernel.__file__))
     shutil.copy(file, copy / file.name)
     code = copy / "__init__.py"

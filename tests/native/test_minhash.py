@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from c4pipe.filters import minhash
 from c4pipe.native import text_kernel
 
-pytestmark = pytest.mark.skipif(text_kernel is None, reason="the C extension was not compiled")
+pytestmark = pytest.mark.needs("extensions")
 
 PRIME = 2**61 - 1
 WORDS = st.lists(st.text(st.sampled_from("ab\x7féß中\uffff😀\ud800"), min_size=1, max_size=70), max_size=40)

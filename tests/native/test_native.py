@@ -44,7 +44,7 @@ from c4pipe.wet.page import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = pytest.mark.skipif(text_kernel is None, reason="the C extension was not compiled")
+pytestmark = pytest.mark.needs("extensions")
 
 WHITE = "".join(chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace())
 BREAKS = "".join(chr(code) for code in range(sys.maxunicode + 1) if len(f"a{chr(code)}b".splitlines()) == 2)

@@ -7,7 +7,6 @@ import random
 import shutil
 import subprocess
 import sys
-import sysconfig
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +16,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from c4pipe.native import _text, langdetect_kernel, text_kernel
+from c4pipe.native import langdetect_kernel, text_kernel
+from tests.helpers.machine import NEEDS, Need, lack, library, require
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.needs("extensions")
+_text: Any = text_kernel
 LINES = "One [edit] line.\nTwo [edit] lines.\x85Three \u212a [1].\nFour."
 
 
@@ -160,7 +162,7 @@ def test_functions_of_sentences_may_fail_and_change_the_lines() -> None:
 
 
 def test_an_error_other_than_of_the_text_is_raised() -> None:
-    _testcapi = pytest.importorskip("_testcapi", reason="this Python can't simulate that memory is full")
+    _testcapi = library("_testcapi", "a Python that can simulate that memory is full")
     for thread in threading.enumerate():
         if thread.name == "slow pages":  # of a test before: it ends by itself, and must not get the simulated failure
             thread.join()
@@ -196,13 +198,14 @@ def test_the_modules_can_be_loaded_again() -> None:
 @pytest.fixture
 def compiler() -> str:
     """A C compiler with the libraries of its sanitizers."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("this is not Linux")
+    require(NEEDS["compiler"], NEEDS["headers"])
     compiler = shutil.which(os.environ.get("CC", "cc"))
-    header = Path(sysconfig.get_paths()["include"], "Python.h")
-    if compiler is None or not header.exists() or not sys.platform.startswith("linux"):
-        pytest.skip("there is no C compiler, or no header file of Python, or this is not Linux")
+    assert compiler
     library = subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     if not Path(library.stdout.strip()).is_absolute():
-        pytest.skip(f"{compiler} has no AddressSanitizer")
+        lack(Need(bool, "AddressSanitizer", f"{compiler} is another compiler than GCC or clang"))
     return compiler
 
 

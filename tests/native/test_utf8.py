@@ -2,6 +2,7 @@
 
 import sys
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -9,9 +10,13 @@ from hypothesis import strategies as st
 
 from c4pipe.native import text_kernel
 
-if text_kernel is None:
-    pytest.skip("the C extension was not compiled", allow_module_level=True)
-is_utf8 = text_kernel.is_utf8
+pytestmark = pytest.mark.needs("extensions")
+
+
+def is_utf8(data: Any) -> bool:
+    assert text_kernel
+    return bool(text_kernel.is_utf8(data))
+
 
 # The first and the last bytes in the table of well-formed UTF-8 (Unicode, table 3-7), and their neighbours.
 EDGES = bytes.fromhex("00 7f 80 8f 90 9f a0 bf c0 c1 c2 df e0 e1 ec ed ee ef f0 f1 f3 f4 f5 ff")

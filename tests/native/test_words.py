@@ -16,7 +16,7 @@ from c4pipe.filters.english_words import EnglishWords
 from c4pipe.filters.page_text import PUNCTUATION
 from c4pipe.native import text_kernel
 
-pytestmark = pytest.mark.skipif(text_kernel is None, reason="the C extension was not compiled")
+pytestmark = pytest.mark.needs("extensions")
 
 ODD = "\u3000\u2028\x85\x1c\x00ÄéßΣ中\uff11😀𐐀\ud800"
 LISTS = [*patterns.PUNCTUATION, *patterns.QUOTES, *patterns.CURRENCY, *patterns.UNITS]

@@ -24,7 +24,6 @@ from c4pipe.objectives.batches import Batches
 from c4pipe.objectives.packing import Batch
 from c4pipe.objectives.tokenizer import Tokenizer
 from tests.helpers.doc_examples import python_blocks
-from tests.helpers.pytorch import without_torch
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -212,7 +211,8 @@ def test_arrays_of_jax() -> None:
 
 @pytest.mark.torch
 def test_tensors_of_pytorch(make: Make) -> None:
-    torch = pytest.importorskip("torch", reason=without_torch())
+    import torch
+
     with prefetch(make(), to=torch.device("cpu")) as ahead:
         for batch, expected in zip(ahead, make(), strict=True):
             assert all(values.dtype == torch.int64 for values in batch.values())

@@ -21,6 +21,7 @@ from c4pipe.objectives import denoise, masks, objective, ul2
 from c4pipe.objectives.denoise import Ids
 from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.rows import Mask, Rng, Rows, framed, shuffled, smallest_keys_mask
+from tests.helpers.machine import library
 
 CASES = Path(__file__).parents[1] / "cases" / "objectives"
 TABLE: list[dict[str, Any]] = json.loads((CASES / "table3.json").read_text())
@@ -145,8 +146,7 @@ def test_numbers_of_tokens_and_spans_are_those_of_t5(rate: float, mean_span: flo
 def preprocessors() -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TEMPORARILY_DISABLE_PROTOBUF_VERSION_CHECK", "true")
-        reason = "T5's code isn't installed: pip install t5, in an environment of its own"
-        return pytest.importorskip("t5.data.preprocessors", reason=reason)
+        return library("t5.data.preprocessors", "pip install t5, in an environment of its own")
 
 
 @pytest.mark.optional

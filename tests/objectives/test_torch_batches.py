@@ -14,13 +14,16 @@ from c4pipe import read
 from c4pipe.errors import UsageError
 from c4pipe.objectives import objective
 from c4pipe.objectives.tokenizer import Tokenizer
-from tests.helpers.pytorch import without_torch
 
 pytestmark = pytest.mark.torch
 
-torch_data = pytest.importorskip("torch.utils.data", reason=without_torch())
-
 Rows = list[list[int]]
+
+
+def data_loader(*given: Any, **options: Any) -> Any:
+    from torch.utils.data import DataLoader
+
+    return DataLoader(*given, **options)
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +62,14 @@ def lists(batches: Any) -> list[Any]:
 def test_each_piece_once_in_each_epoch(file: Path, tokenizer: Tokenizer, workers: int) -> None:
     import torch
 
-    rows = torch_data.DataLoader(dataset(file, tokenizer), batch_size=8, num_workers=workers)
+    rows = data_loader(dataset(file, tokenizer), batch_size=8, num_workers=workers)
     first = next(iter(rows))
     assert {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in first.items()} == {
         f"{name}{part}": ((8, 64), torch.int64)
         for name in ("inputs", "targets")
         for part in ("", "_segment_ids", "_positions")
     }
-    whole = torch_data.DataLoader(dataset(file, tokenizer, size=8), batch_size=None, num_workers=workers)
+    whole = data_loader(dataset(file, tokenizer, size=8), batch_size=None, num_workers=workers)
     for loader in (rows, whole, whole):
         assert sorted(pieces(loader)) == expected(file, tokenizer)
 
@@ -74,7 +77,7 @@ def test_each_piece_once_in_each_epoch(file: Path, tokenizer: Tokenizer, workers
 @pytest.mark.parametrize(("workers", "stays"), [(0, False), (2, False), (2, True)])
 def test_each_epoch_has_another_order(file: Path, tokenizer: Tokenizer, workers: int, stays: bool) -> None:
     data = dataset(file, tokenizer)
-    loader = torch_data.DataLoader(data, batch_size=4, num_workers=workers, persistent_workers=stays)
+    loader = data_loader(data, batch_size=4, num_workers=workers, persistent_workers=stays)
     epochs = [list(pieces(loader)) for _ in range(3)]
     assert len({str(epoch) for epoch in epochs}) == 3
     assert all(sorted(epoch) == expected(file, tokenizer) for epoch in epochs)
@@ -93,14 +96,14 @@ def test_a_state_of_a_later_epoch(file: Path, tokenizer: Tokenizer) -> None:
 
 
 def test_a_state_of_the_dataset(file: Path, tokenizer: Tokenizer) -> None:
-    unbroken = lists(torch_data.DataLoader(dataset(file, tokenizer, size=4), batch_size=None))
+    unbroken = lists(data_loader(dataset(file, tokenizer, size=4), batch_size=None))
     state = json.dumps(dataset(file, tokenizer, size=4).state_dict())
     found: list[Any] = []
     for stop in (3, 0, 1, 7, None):
         data = dataset(file, tokenizer, size=4)
         data.load_state_dict(json.loads(state))
         assert json.dumps(data.state_dict()) == state
-        found += lists(islice(iter(torch_data.DataLoader(data, batch_size=None)), stop))
+        found += lists(islice(iter(data_loader(data, batch_size=None)), stop))
         state = json.dumps(data.state_dict())
     assert found == unbroken
     data.set_epoch(0)
@@ -109,7 +112,7 @@ def test_a_state_of_the_dataset(file: Path, tokenizer: Tokenizer) -> None:
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_stateful_loader_goes_on(file: Path, tokenizer: Tokenizer, workers: int) -> None:
-    stateful = pytest.importorskip("torchdata.stateful_dataloader", reason="torchdata isn't installed")
+    import torchdata.stateful_dataloader as stateful
 
     def loader() -> Any:
         return stateful.StatefulDataLoader(dataset(file, tokenizer), batch_size=4, num_workers=workers)
@@ -123,7 +126,8 @@ def test_a_stateful_loader_goes_on(file: Path, tokenizer: Tokenizer, workers: in
 
 
 def test_other_hosts_and_workers_go_on(file: Path, tokenizer: Tokenizer) -> None:
-    stateful = pytest.importorskip("torchdata.stateful_dataloader", reason="torchdata isn't installed")
+    import torchdata.stateful_dataloader as stateful
+
     from c4pipe.objectives.torch_batches import merged
 
     found: Rows = []
@@ -170,7 +174,7 @@ def test_states_that_can_not_be(file: Path, tokenizer: Tokenizer) -> None:
     from c4pipe.objectives.torch_batches import PackedBatches, merged
 
     data = dataset(file, tokenizer)
-    next(iter(torch_data.DataLoader(data, batch_size=4, num_workers=1)))
+    next(iter(data_loader(data, batch_size=4, num_workers=1)))
     with pytest.raises(UsageError, match="workers make the batches, and only they know how far they are: use"):
         data.state_dict()
     with pytest.raises(UsageError, match="the state has no batches: give what state_dict of PackedBatches"):

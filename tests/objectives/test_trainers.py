@@ -12,17 +12,13 @@ import pytest
 
 from tests.helpers.doc_examples import expected_lines, python_blocks
 from tests.helpers.documents import ROOT
-from tests.helpers.pytorch import without_torch
 
 pytestmark = [
-    pytest.mark.torch,
+    pytest.mark.torch_current,
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
 ]
 
-pytest.importorskip("torch", reason=without_torch())
-
 BLOCKS = python_blocks(ROOT / "docs" / "training.md")
-LACKS = "isn't installed: scripts/torch --current has it"
 
 
 @pytest.fixture
@@ -46,7 +42,6 @@ def run(library: str, printed: pytest.CaptureFixture[str]) -> tuple[str, dict[st
 
 @pytest.mark.usefixtures("folder")
 def test_trainer_goes_on_with_the_same_losses(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("accelerate", reason=f"accelerate {LACKS}")
     _, names = run("transformers", capsys)
     whole = names["trainer"]
 
@@ -65,7 +60,6 @@ def test_trainer_goes_on_with_the_same_losses(capsys: pytest.CaptureFixture[str]
 def test_tokens_attend_to_their_own_document(capsys: pytest.CaptureFixture[str]) -> None:
     import torch
 
-    pytest.importorskip("accelerate", reason=f"accelerate {LACKS}")
     _, names = run("transformers", capsys)
     row = next(row for row in names["data"] if (row["targets_segment_ids"] == 2).sum() > 1)
     batch = names["collate"]([row])
@@ -80,7 +74,8 @@ def test_tokens_attend_to_their_own_document(capsys: pytest.CaptureFixture[str])
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("workers", [0, 2])
 def test_torchtitan_goes_on_with_the_same_batches(capsys: pytest.CaptureFixture[str], workers: int) -> None:
-    titan = pytest.importorskip("torchtitan.components.dataloader", reason=f"torchtitan {LACKS}")
+    from torchtitan.components import dataloader as titan
+
     _, names = run("torchtitan", capsys)
 
     def loader(rank: int) -> Any:

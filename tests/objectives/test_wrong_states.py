@@ -16,6 +16,8 @@ from c4pipe.objectives.task_mixture import MixedBatches, Part, Supervised, Unsup
 from c4pipe.objectives.task_source import TaskExamples, TaskReader, open_files
 from c4pipe.objectives.tokenizer import Tokenizer
 
+pytestmark = pytest.mark.slow
+
 LENGTHS = {"inputs": 40, "targets": 40}
 WRONG: list[Any] = [
     None,

@@ -8,13 +8,13 @@ import pytest
 
 from c4pipe import read
 from tests.helpers.corpora import urls
-from tests.helpers.pytorch import without_torch
 
 
 @pytest.mark.torch
 @pytest.mark.parametrize("workers", [0, 2])
 def test_torch_reads_a_mixture(small_corpus: Path, workers: int) -> None:
-    torch_data = pytest.importorskip("torch.utils.data", reason=without_torch())
+    from torch.utils import data as torch_data
+
     from c4pipe.read.torch import Documents
 
     def loader(after: int) -> Any:

@@ -20,7 +20,6 @@ from c4pipe.tokens import subset
 from c4pipe.tokens.tokenizer import TokenizerFile
 from tests.helpers.classifiers import small_classifier
 from tests.helpers.corpora import urls
-from tests.helpers.pytorch import without_torch
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")  # 3 workers on 2 cores
 
@@ -66,10 +65,9 @@ def marked(example: str) -> Any:
 
 
 # test_torch_batches.py and test_ahead.py of tests/objectives run the blocks that need a vocabulary
+@pytest.mark.slow
 @pytest.mark.parametrize("example", [marked(each) for each in EXAMPLES if "Tokenizer(" not in each])
 def test_what_the_documentation_shows(documented: Path, example: str) -> None:
-    if "torch" in example:
-        pytest.importorskip("torch", reason=without_torch())
     command = [sys.executable, "-c", example]
     done = subprocess.run(command, cwd=documented, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -81,8 +79,9 @@ def test_what_the_documentation_shows(documented: Path, example: str) -> None:
 
 @pytest.fixture(scope="module")
 def torch_data() -> Any:
-    pytest.importorskip("torch", reason=without_torch())
-    return pytest.importorskip("torch.utils.data")
+    from torch.utils import data
+
+    return data
 
 
 Load = Callable[..., Any]
@@ -200,7 +199,8 @@ def test_torch_reads_each_epoch_in_another_order(
 
 @pytest.mark.torch
 def test_a_torch_state_of_a_later_epoch(small_corpus: Path, torch_data: Any) -> None:
-    stateful = pytest.importorskip("torchdata.stateful_dataloader")
+    import torchdata.stateful_dataloader as stateful
+
     from c4pipe.read.torch import Documents
 
     def loader() -> Any:

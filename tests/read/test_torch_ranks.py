@@ -7,11 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.pytorch import without_torch
-
 pytestmark = pytest.mark.torch
-
-pytest.importorskip("torch", reason=without_torch())
 
 RANKS = 3
 RANK = """

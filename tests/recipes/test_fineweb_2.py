@@ -1,7 +1,6 @@
 """The recipe fineweb-2: limits, stop words and words of each language."""
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -148,11 +147,13 @@ def test_a_limit_of_languages_can_not_be_changed_for_all(tmp_path: Path) -> None
     assert choose_recipe(tmp_path / "own.toml").by_language == LanguageLimits(["de"])
 
 
-@pytest.mark.parametrize("label", DECISIONS)
+@pytest.mark.slow
+@pytest.mark.languages
+@pytest.mark.parametrize(
+    "label", [pytest.param(each, marks=[pytest.mark.optional] * (each == "mya_Mymr")) for each in DECISIONS]
+)
 def test_decisions_are_those_of_datatrove(label: str) -> None:
     """datatrove 0.10.1 with FineWeb-2's pipeline; `parity/fineweb_2_compare.py --record` writes what it decides."""
-    if label == "mya_Mymr" and not find_spec("pyidaungsu"):
-        pytest.skip("pyidaungsu-numpy2 isn't installed; no extra has it")
     recipe = FINEWEB_2.change("language", detector="fasttext").with_languages([label])
     evaluator = RecipeEvaluator(recipe, Lists())
     decided = []

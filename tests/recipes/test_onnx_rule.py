@@ -17,7 +17,7 @@ from c4pipe.errors import UsageError
 from c4pipe.recipes.presets import find_recipe
 from tests.helpers.crawls import LISTS, SAMPLES, sample_pages
 
-pytestmark = pytest.mark.optional
+pytestmark = pytest.mark.consumers
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "own_rules"
 GOOD = "The sea was cold and the sky was grey.\nThe boats came in at noon. The day was long."
@@ -32,7 +32,6 @@ sha256 = "{}"
 
 @pytest.fixture(autouse=True)
 def _examples(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed: pip install onnxruntime")
     monkeypatch.syspath_prepend(str(EXAMPLES))
     yield
     sys.modules.pop("onnx_rules", None)

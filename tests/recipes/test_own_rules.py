@@ -89,6 +89,7 @@ def manifest(corpus: Path) -> dict[str, object]:
     return read
 
 
+@pytest.mark.slow
 def test_the_example_drops_pages_and_lines_on_each_runner(folder: Path) -> None:
     """The corpus of one process, two workers and Beam is the same."""
     made = []

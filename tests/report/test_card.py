@@ -1,7 +1,6 @@
 """The dataset card: what it says is in the manifest, and the tools that it is for take it."""
 
 import copy
-import importlib.util
 import json
 import os
 import re
@@ -98,7 +97,8 @@ def pages_of(made: dict[str, Any]) -> dict[str, Counter[str]]:
 
 def head_of(text: str) -> dict[str, Any]:
     """The head, as the Hub's library reads it."""
-    hub = pytest.importorskip("huggingface_hub", reason="huggingface_hub isn't installed: c4pipe[consumers]")
+    import huggingface_hub as hub
+
     return dict(hub.DatasetCard(text).data.to_dict())
 
 
@@ -116,8 +116,6 @@ def tables(text: str) -> list[list[list[str]]]:
 
 def load_all(folder: Path, tmp_path: Path) -> dict[str, Any]:
     """What `datasets` loads of a folder, in a process of its own that has no network."""
-    if importlib.util.find_spec("datasets") is None:
-        pytest.skip("datasets isn't installed: c4pipe[consumers]")
     there = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HUGGINGFACE"))}
     settings = {**there, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "home")}
     command = [sys.executable, "-c", LOAD, str(folder), str(tmp_path / "cache")]
@@ -127,6 +125,7 @@ def load_all(folder: Path, tmp_path: Path) -> dict[str, Any]:
     return loaded
 
 
+@pytest.mark.consumers
 @pytest.mark.parametrize("formats", ["parquet", "json", "parquet,tfrecord,json"])
 def test_datasets_loads_every_configuration(formats: str, corpus_in: Callable[[str], Path], tmp_path: Path) -> None:
     folder = corpus_in(formats)
@@ -156,11 +155,13 @@ def test_datasets_loads_every_configuration(formats: str, corpus_in: Callable[[s
     assert ("`datasets` reads the field `timestamp` of JSON Lines as a time" in text) == (formats == "json")
 
 
+@pytest.mark.consumers
 def test_a_language_is_loaded_by_its_name_and_not_by_its_folder(
     corpus_in: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    datasets = pytest.importorskip("datasets", reason="datasets isn't installed: c4pipe[consumers]")
+    import datasets
+
     folder = corpus_in("parquet")
     pages = pages_of(manifest_of(folder))
     empty = next(language for language in LANGUAGES if not pages[language]["validation"])
@@ -171,12 +172,14 @@ def test_a_language_is_loaded_by_its_name_and_not_by_its_folder(
     assert "Give the name of a language, not its folder" in (folder / NAME).read_text()
 
 
+@pytest.mark.consumers
 @pytest.mark.parametrize("formats", ["parquet", "json"])
 def test_datasets_refuses_a_corpus_with_other_pages_than_its_card_says(
     formats: str, corpus_in: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    datasets = pytest.importorskip("datasets", reason="datasets isn't installed: c4pipe[consumers]")
+    import datasets
+
     folder = tmp_path / "edited"
     shutil.copytree(corpus_in(formats), folder)
     pages = sum(each["train"] for each in pages_of(manifest_of(folder)).values())
@@ -189,7 +192,8 @@ def test_datasets_refuses_a_corpus_with_other_pages_than_its_card_says(
 
 def test_the_files_that_are_uploaded_are_a_whole_corpus(corpus_in: Callable[[str], Path], tmp_path: Path) -> None:
     """The command of the page takes the files that the Hub's library takes with its `--exclude`."""
-    hub = pytest.importorskip("huggingface_hub.utils", reason="huggingface_hub isn't installed: c4pipe[consumers]")
+    import huggingface_hub.utils as hub
+
     page = (SAMPLES.parent / "docs" / "consumers.md").read_text()
     (exclude,) = re.findall(r'^    hf upload .* --type dataset --exclude "(.*)"$', page, re.MULTILINE)
     folder, uploaded = corpus_in("parquet"), tmp_path / "uploaded"

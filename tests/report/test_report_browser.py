@@ -1,9 +1,7 @@
 """The report in a browser: it loads nothing, runs only what sorts languages, fits the screen, and all can read it."""
 
-import shutil
-import subprocess
-import tarfile
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +11,7 @@ from c4pipe.inspect.rule_cost import RuleDrops, RuleTimes, names_of
 from c4pipe.inspect.rule_cost_page import render_cost
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.report import html_page
-from tests.helpers.browser import Tab, browser, find_browser
+from tests.helpers.browser import Tab, browser
 from tests.helpers.reports import attacked, build_samples, check_funnel, data_of, manifest_of
 
 pytestmark = pytest.mark.browser
@@ -21,10 +19,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    path = find_browser()
-    if path is None:
-        pytest.skip("Chromium is not installed: apt-get install chromium")
-    with browser(path, tmp_path_factory.mktemp("browser")) as opened:
+    with browser(tmp_path_factory.mktemp("browser")) as opened:
         yield opened
 
 
@@ -117,6 +112,7 @@ def test_the_languages_are_sorted_by_click_and_by_key(tab: Tab, many: Path) -> N
     assert tab.tell(ends) == "together"
 
 
+@pytest.mark.consumers
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_funnel_of_a_language_opens(tab: Tab, many: Path, axe: str, width: int, dark: bool) -> None:
@@ -155,23 +151,12 @@ def test_what_is_printed_has_the_examples(opened: Tab) -> None:
 
 
 @pytest.fixture(scope="module")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+def axe() -> str:
     """The script of axe-core, which looks for what some people can't read or reach."""
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("npm is not installed, which fetches axe-core")
-    folder = tmp_path_factory.mktemp("axe")
-    done = subprocess.run(
-        [npm, "pack", "axe-core@4"], cwd=folder, capture_output=True, text=True, timeout=120, check=False
-    )
-    if done.returncode:
-        pytest.skip(f"npm can't fetch axe-core: {done.stderr.splitlines()[-1:]}")
-    with tarfile.open(next(folder.glob("axe-core-*.tgz"))) as package:
-        script = package.extractfile("package/axe.min.js")
-        assert script is not None
-        return script.read().decode()
+    return files("selenium_axe_python").joinpath("axe-core", "axe.min.js").read_text(encoding="utf-8")
 
 
+@pytest.mark.consumers
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_axe_finds_nothing(tab: Tab, corpus: Path, axe: str, dark: bool) -> None:
     tab.show(1000, dark=dark)
@@ -198,6 +183,7 @@ def cost_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.consumers
 @pytest.mark.parametrize("width", [320, 1280])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_page_of_rules(tab: Tab, cost_page: Path, axe: str, width: int, dark: bool) -> None:

@@ -131,6 +131,7 @@ def methods_with_docstrings(node: ast.ClassDef, classes: dict[str, ast.ClassDef]
     return names.union(*(methods_with_docstrings(classes[base], classes) for base in bases - {node.name}))
 
 
+@pytest.mark.slow
 def test_a_method_has_a_docstring_or_does_what_that_of_its_base_class_says() -> None:
     """`ruff` asks each method for a docstring (D102), also `drops` of a rule: this test asks for the others."""
     nodes = [(path, node) for path in MODULES for node in ast.walk(ast.parse(path.read_text()))]

@@ -29,6 +29,8 @@ from c4pipe.runners.worker import cpu_seconds, initialise_worker
 from c4pipe.runners.worker_pool import _LightProcess
 from tests.helpers.flows import oracle, words
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

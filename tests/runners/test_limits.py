@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from c4pipe.runners.worker import is_limit, limit_error
 from tests.helpers.crawls import LISTS
+from tests.helpers.machine import NEEDS, require
 
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL = LISTS.parent / "crawl"
@@ -48,8 +48,8 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> object:
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_build_below_a_limit(tmp_path: Path, shards: object, limit: str) -> None:
-    if limit.startswith("-u") and os.geteuid() == 0 and not shutil.which("setpriv"):
-        pytest.skip("needs setpriv, to be another user than root")
+    if limit.startswith("-u") and os.geteuid() == 0:
+        require(NEEDS["setpriv"])
     tmp_path.chmod(0o777)
     for folder in (tmp_path.parent, tmp_path.parent.parent):
         folder.chmod(folder.stat().st_mode | 0o011)

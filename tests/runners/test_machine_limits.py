@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from c4pipe.runners.machine_limits import WORKER_BYTES, allowed_cores, allowed_workers
+from tests.helpers.machine import Need, lack
 
 MIB = 1 << 20
 
@@ -159,7 +160,7 @@ def real_cgroup() -> Iterator[str]:
         yield str(group / "cgroup.procs")
         group.rmdir()
         return
-    pytest.skip("this user can't make a cgroup with a quota here")
+    lack(Need(bool, "cgroup that this user can limit", "run the command as root, outside of a container"))
 
 
 def test_the_quota_of_a_real_cgroup(real_cgroup: str) -> None:

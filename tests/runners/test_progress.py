@@ -202,8 +202,9 @@ def test_the_id_of_a_job(result: object, job: str | None) -> None:
 
 
 def test_the_results_of_beam_have_what_is_looked_for() -> None:
-    dataflow = pytest.importorskip("apache_beam.runners.dataflow.dataflow_runner")
-    portable = pytest.importorskip("apache_beam.runners.portability.portable_runner")
+    from apache_beam.runners.dataflow import dataflow_runner as dataflow
+    from apache_beam.runners.portability import portable_runner as portable
+
     assert callable(dataflow.DataflowPipelineResult.job_id)
     result = portable.PipelineResult.__new__(portable.PipelineResult)
     result._job_id = "one"

@@ -1,7 +1,6 @@
 """A job on Spark gives what this machine gives; work that is lost is done again; a failure is one sentence."""
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -31,7 +30,6 @@ Run = Callable[..., None]
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
-    pytest.mark.skipif(not shutil.which("java"), reason="this machine has no Java, which Spark needs"),
 ]
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -22,7 +21,6 @@ CRAWL, LISTS = ROOT / "samples" / "crawl", ROOT / "samples" / "lists"
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
-    pytest.mark.skipif(not shutil.which("java"), reason="this machine has no Java, which Spark needs"),
 ]
 
 

@@ -22,6 +22,7 @@ from c4pipe.tokens.folder import dtype_of, find_pages
 from c4pipe.vocab.model import SentencePieceModel, load_model
 from tests.helpers.crawls import files_of
 from tests.helpers.full_disk import files_of_at_most
+from tests.helpers.machine import library
 from tests.helpers.malformed import RAW, malformed
 from tests.helpers.megatron import read_indexed
 
@@ -158,7 +159,7 @@ def test_the_type_of_ids_follows_from_the_vocabulary(layout: str, pieces: int, w
 
 @pytest.mark.optional
 def test_megatron_core_reads_and_writes_the_same_bytes(written: dict[str, Path], tmp_path: Path) -> None:
-    reader = pytest.importorskip("megatron.core.datasets.indexed_dataset", reason="megatron-core is not installed")
+    reader = library("megatron.core.datasets.indexed_dataset", "pip install megatron-core")
     for index in written["megatron"].glob("*.idx"):
         prefix = index.with_suffix("")
         dataset, copy = reader.IndexedDataset(str(prefix)), tmp_path / prefix.name

@@ -24,7 +24,7 @@ from tests.helpers.hub import serve_hub
 from tests.helpers.megatron import read_indexed
 from tests.helpers.web_data import by_data
 
-pytestmark = pytest.mark.consumers
+pytestmark = pytest.mark.consumers  # Transformers makes the files
 
 END = "<|endoftext|>"
 GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
@@ -132,7 +132,6 @@ def test_a_folder_of_transformers(small_corpus: Path, folder: Path, ids: list[li
 
 
 def test_a_tiktoken_file(small_corpus: Path, ranks: Path, ids: list[list[int]], tmp_path: Path) -> None:
-    pytest.importorskip("tiktoken", reason="tiktoken isn't installed: c4pipe[tokenizers]")
     assert megatron_rows(small_corpus, tmp_path / "new", "--vocab", ranks) == ids
     assert megatron_rows(small_corpus, tmp_path / "folder", "--vocab", ranks.parent) == ids
     again = shutil.copytree(ranks.parent, tmp_path / "other")
@@ -264,10 +263,7 @@ def test_the_tokens_around_a_document_are_a_choice(
 
 
 def test_text_that_looks_like_a_special_token_is_text(bpe: Path, ranks: Path) -> None:
-    files = [bpe]
-    if pytest.importorskip("tiktoken", reason="tiktoken isn't installed: c4pipe[tokenizers]"):
-        files.append(ranks)
-    for file in files:
+    for file in (bpe, ranks):
         rows = list(open_tokenizer(str(file)).load().encode([f"a{END}b", "", "c"]))
         assert [row.tolist().count(600) for row in rows] == [1, 1, 1]
         assert [row[-1] for row in rows] == [600, 600, 600]

@@ -283,9 +283,6 @@ def test_errors_are_one_sentence(counted: Path, models: dict[int, Path], tmp_pat
     one_language = "has the languages de, en, and a token-budget subset has one language"
     assert one_language in error(counted, "--vocab", models[300], "--budget-subset", "9")
     assert f"{tmp_path / 'no'} does not exist: give the folder of a" in error(counted, "--vocab", tmp_path / "no")
-    assert "manifest.json can't be read by the package tokenizers" in error(
-        counted, "--vocab", counted / "manifest.json"
-    )
     assert "subset-en-9000.json is a file: give the folder" in error(
         counted / "subset-en-9000.json", "--vocab", models[300]
     )

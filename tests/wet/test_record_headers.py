@@ -3,13 +3,14 @@
 import io
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from c4pipe.io.gzip_members import is_version
-from c4pipe.native import _text, text_kernel
+from c4pipe.native import text_kernel
 from c4pipe.wet import records
 from c4pipe.wet.damage import HEADER_CAP, RECORD_CAP, Damage
 from c4pipe.wet.page import Page
@@ -17,6 +18,8 @@ from c4pipe.wet.records import read_pages, read_records
 from tests.helpers.wet import head, record
 from tests.helpers.wet_reading import ALL, FIRST, INFO, SECOND, THIRD, A, B, C, read, read_damage
 from tests.helpers.wet_writer import gzip_member as member
+
+_text: Any = text_kernel
 
 
 def test_brackets_around_a_url_are_no_part_of_it() -> None:
@@ -344,7 +347,7 @@ PIECES = [
 USUAL = b"WARC/1.0\r\nWARC-Type: conversion\r\nContent-Length:  12 \r\nX-Name : a : b\r\n\r\ntwelve bytes\r\n\r\n"
 
 
-@pytest.mark.skipif(text_kernel is None, reason="the C extension was not compiled")
+@pytest.mark.needs("extensions")
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(st.lists(st.sampled_from(PIECES), max_size=8).map(b"".join), st.integers(0, len(USUAL)), st.integers(1, 3))
 @example(b"", 0, 1)
@@ -364,7 +367,7 @@ def test_records_that_are_split_at_once_are_what_the_reader_returns(pieces: byte
         assert _text.plain_records(data[:cut], 0, HEADER_CAP, RECORD_CAP) == ([], 0)
 
 
-@pytest.mark.skipif(text_kernel is None, reason="the C extension was not compiled")
+@pytest.mark.needs("extensions")
 def test_usual_records_are_split_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     starts: list[int] = []
     read_record = records._RecordReader.read_record
@@ -381,7 +384,7 @@ def test_usual_records_are_split_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert starts == [len(data) - len(record(bodies[-1]))], "only the last one, behind which the file ends"
 
 
-@pytest.mark.skipif(text_kernel is None, reason="the C extension was not compiled")
+@pytest.mark.needs("extensions")
 def test_limits_of_records_that_are_split_at_once() -> None:
     header, body = A.index(b"\r\n\r\n") + 4, len(ALL[0])
 

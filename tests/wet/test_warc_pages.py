@@ -156,6 +156,7 @@ def test_a_response_is_cut_off_if_it_is_shorter_than_its_content_length(extracto
     assert counts == {"warcinfo": 1, "http_cut": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coding", ["gzip", "br"])
 def test_a_bomb_is_counted_and_the_next_page_is_read(extractor: TextExtractor, coding: str) -> None:
     bomb = {"gzip": gzip.compress, "br": brotli.compress}[coding](bytes(4 * RECORD_CAP))
