@@ -176,12 +176,14 @@ def _show_cost(options: RecipesOptions, folder: "StoragePath") -> None:
     from c4pipe.clean.annotated_folder import open_annotated
     from c4pipe.inspect.rule_cost import count_drops, measure_times, sample_pages
     from c4pipe.inspect.rule_cost_page import render_cost
-    from c4pipe.io.atomic import write_text
+    from c4pipe.io.atomic import check_output, write_text
     from c4pipe.io.words import format_count
     from c4pipe.recipes.choose import ListedRecipe
 
     if options.names:
         raise UsageError(f"--cost: the folder {folder} has its own recipe: leave out {options.names[0]}")
+    if options.output is not None:
+        check_output(options.output)
     annotated = open_annotated(folder)
     listed = ListedRecipe.gather(annotated.recipe, options.lists, options.links, options.language_model)
     if listed.fingerprint != annotated.fingerprint:
