@@ -47,7 +47,8 @@ def serve(options: TuneOptions, say: Callable[[str], None]) -> None:
         say: is given the address, when the server answers.
 
     Raises UsageError where the extra is missing, the folder is no annotated folder, has no pages or no limits, the
-    recipe file exists or can't be written, or the port is taken; DamagedFileError; C4pipeError where the server ends with an error.
+    recipe file exists or can't be written, or the port is taken; DamagedFileError; C4pipeError where the server ends
+    with an error.
     """
     if os.path.lexists(options.output):
         raise UsageError(f"{options.output} exists: give another --output, or delete it")

@@ -112,7 +112,7 @@ def _typed(column: Column, found: Mapping[str, Kinds]) -> tuple[Column | None, s
     """
     name, kind = column
     if name in RESERVED:
-        return None, f"c4pipe writes a column {name} of its own, so rename {name} in the files, or leave it out"
+        return None, f"c4pipe writes the column {name} itself, so leave it out or rename it"
     first = ""
     for path, kinds in found.items():
         of_file = kinds.get(name, "")

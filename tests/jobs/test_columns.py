@@ -140,7 +140,7 @@ def test_dedup_edits_texts_and_leaves_columns(texts: Path, tmp_path: Path, runne
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ("id,url", "c4pipe writes a column url of its own, so rename url in the files, or leave it out: give --columns id:string"),
+        ("id,url", "c4pipe writes the column url itself, so leave it out or rename it: give --columns id:string"),
         ("id,id", "column id is named twice"),
         ("id,nam", "has no column nam, but"),
         ("id:text", "column id:text: text is no type of columns: give id:string"),
@@ -156,7 +156,16 @@ def test_dedup_edits_texts_and_leaves_columns(texts: Path, tmp_path: Path, runne
 def test_a_column_that_can_not_be_kept_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], columns: str, said: str
 ) -> None:
-    row = {"text": "A text.", "url": "u", "id": "1", "ok": True, "mixed": 1, "id2": "1", "nothing": None, "odd": {"a": 1}}
+    row = {
+        "text": "A text.",
+        "url": "u",
+        "id": "1",
+        "ok": True,
+        "mixed": 1,
+        "id2": "1",
+        "nothing": None,
+        "odd": {"a": 1},
+    }
     table = pa.Table.from_pylist([row]).append_column("when", pa.array([0], pa.timestamp("us")))
     pq.write_table(table, tmp_path / "a.parquet")
     more = {**row, "mixed": "1", "id2": 1, "when": "now"}
