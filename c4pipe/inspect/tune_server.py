@@ -52,7 +52,7 @@ def serve(options: TuneOptions, say: Callable[[str], None]) -> None:
     """
     if os.path.lexists(options.output):
         raise UsageError(f"{options.output} exists: give another --output, or delete it")
-    check_output(storage_path(options.output))
+    check_output(storage_path(os.fspath(options.output)))
     open_tuner(os.fspath(options.annotated))
     _page()
     port, secret = _free_port(options.port), secrets.token_urlsafe()
