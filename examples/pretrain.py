@@ -1,6 +1,6 @@
 """Trains a model on a corpus of c4pipe, on one host or several, and goes on exactly where it was killed.
 
-    pip install '.[examples]'      # JAX and optax
+    pip install 'c4pipe[examples]'      # JAX and optax
     c4pipe build samples/crawl --lists samples/lists --output demo-corpus
     c4pipe vocab demo-corpus/en --size 300 --output demo-vocab
     python examples/pretrain.py demo-corpus demo-vocab --checkpoints demo-checkpoints

@@ -1,6 +1,6 @@
 """Reads the TFRecord shards of a corpus as T5X does: a seqio task, whose examples tf.data reads, tokenises and packs.
 
-    pip install '.[tensorflow]' seqio
+    pip install 'c4pipe[tensorflow]' seqio
     c4pipe build samples/crawl --lists samples/lists --output demo-corpus --format tfrecord,parquet
     c4pipe vocab demo-corpus/en --size 300 --output demo-vocab
     python examples/t5x_data.py demo-corpus/en demo-vocab/spm.model

@@ -378,11 +378,13 @@ def open_annotated(folder: StoragePath) -> AnnotatedPages:
     Raises UsageError where the folder is no annotated folder or has no pages, DamagedFileError where a file is damaged
     or is not the file that the manifest lists.
     """
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file: give the folder that c4pipe clean or build wrote with --annotate")
     manifest = read_manifest(folder)
     if manifest is None:
         raise UsageError(
             f"{folder} is no complete annotated folder, since it has no {MANIFEST}: "
-            f"run c4pipe clean or build with --annotate {folder}"
+            "run c4pipe clean or build with --annotate NEW_FOLDER, and give that folder"
         )
     paths = [annotated_path(folder, each["name"]) for each in manifest["files"]]
     with ThreadPoolExecutor(_HEADERS_AT_ONCE, thread_name_prefix="headers") as pool:

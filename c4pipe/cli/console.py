@@ -95,12 +95,12 @@ def _text_stream(number: int, before: TextIO | None) -> TextIO:
     return io.TextIOWrapper(io.BufferedWriter(raw), encoding, "backslashreplace", line_buffering=by_line)
 
 
-def printer(file: IO[str] | None = None, width: int = 0) -> "Console":
+def printer(file: IO[str] | None = None, width: int = 160) -> "Console":
     """Returns a console for a file (standard error by default): as wide as the terminal, or `width` in a file."""
     from c4pipe.cli.rich_console import SafeConsole
 
     file = file or sys.stderr
-    return SafeConsole(file=file, width=None if file.isatty() else max(160, width))
+    return SafeConsole(file=file, width=None if file.isatty() else width)
 
 
 def say(console: "Console", text: str) -> None:

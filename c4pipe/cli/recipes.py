@@ -1,4 +1,4 @@
-"""The command `recipes`: the rules of a recipe, several recipes side by side, or what the rules of a recipe cost."""
+"""The command `recipes`: names of recipes, the rules of one, several side by side, or what the rules of one cost."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -51,7 +51,7 @@ class RecipesOptions(_CostOptions):
         Option(
             "a recipe, or the path of a TOML file",
             "NAME",
-            otherwise="all recipes",
+            otherwise="the list of recipes",
             positional=True,
             nargs="*",
             names=recipe_names,
@@ -60,7 +60,7 @@ class RecipesOptions(_CostOptions):
 
 
 def run(options: RecipesOptions) -> None:
-    """Prints the rules of one recipe, several recipes side by side, or what the rules of an annotated folder cost.
+    """Prints names of recipes, the rules of one, several side by side, or what the rules of an annotated folder cost.
 
     Raises UsageError for an unknown recipe, a folder that is not annotated, and lists that are not those of its run.
     """
@@ -73,8 +73,14 @@ def run(options: RecipesOptions) -> None:
 
     from c4pipe.recipes.presets import RECIPES, find_recipe
 
-    recipes = [find_recipe(name) for name in options.names] or list(RECIPES.values())
-    console = printer(sys.stdout, comparison_width(recipes))
+    if not options.names:
+        console = printer(sys.stdout)
+        console.print(names_table(RECIPES.values(), no_wrap=True))
+        console.print()
+        say(console, "c4pipe recipes NAME... shows the rules of a recipe, or several recipes side by side")
+        return
+    recipes = [find_recipe(name) for name in options.names]
+    console = printer(sys.stdout, 100)
     tables = [rules_table(recipes[0])] if len(recipes) == 1 else comparison_tables(recipes, console.width)
     for table in (names_table(recipes), *tables):
         console.print(table)
@@ -97,11 +103,11 @@ def rules_table(recipe: "Recipe") -> "Table":
     return table
 
 
-def names_table(recipes: Iterable["Recipe"]) -> "Table":
+def names_table(recipes: Iterable["Recipe"], no_wrap: bool = False) -> "Table":
     """Returns a table with a line for each recipe and its description."""
     table = new_table(show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
+    table.add_column(overflow="ellipsis" if no_wrap else "fold", no_wrap=no_wrap)
     for recipe in recipes:
         table.add_row(styled(recipe.name), styled(recipe.description))
     return table
@@ -118,11 +124,6 @@ def comparison_tables(recipes: Sequence["Recipe"], width: int) -> Iterator["Tabl
     size = -(-len(recipes) // count)
     for first in range(0, len(recipes), size):
         yield _comparison(recipes, slice(first, first + size))
-
-
-def comparison_width(recipes: Sequence["Recipe"]) -> int:
-    """Returns the columns that all recipes take in one table."""
-    return _RULE_WIDTH + (_RECIPE_WIDTH + 2) * len(recipes)
 
 
 def _comparison(recipes: Sequence["Recipe"], shown: slice) -> "Table":
@@ -176,12 +177,14 @@ def _show_cost(options: RecipesOptions, folder: "StoragePath") -> None:
     from c4pipe.clean.annotated_folder import open_annotated
     from c4pipe.inspect.rule_cost import count_drops, measure_times, sample_pages
     from c4pipe.inspect.rule_cost_page import render_cost
-    from c4pipe.io.atomic import write_text
+    from c4pipe.io.atomic import check_output, write_text
     from c4pipe.io.words import format_count
     from c4pipe.recipes.choose import ListedRecipe
 
     if options.names:
         raise UsageError(f"--cost: the folder {folder} has its own recipe: leave out {options.names[0]}")
+    if options.output is not None:
+        check_output(options.output)
     annotated = open_annotated(folder)
     listed = ListedRecipe.gather(annotated.recipe, options.lists, options.links, options.language_model)
     if listed.fingerprint != annotated.fingerprint:

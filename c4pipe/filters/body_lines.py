@@ -29,9 +29,7 @@ class BodyLines(LineRule):
     """Cuts the body of a record into lines, before all other rules. Each recipe has it."""
 
     name = "body_lines"
-    does = (
-        "cuts the body into lines (separators: {line_separators}), trims them, drops blank ones (as crawled: neither)"
-    )
+    does = "cuts the body into lines; trims them and drops blank ones unless they stay as crawled"
     source = "WARC 1.0 (ISO 28500)"
     edits = True
     line_separators: Separators = "unicode"
@@ -42,7 +40,7 @@ class MetadataLine(LineRule):
     """Drops lines of the body that start with one of `starts`: TensorFlow Datasets takes them for headers."""
 
     name = "metadata_line"
-    does = "drops lines of the body that start with one of {starts}"
+    does = "drops lines of the body that start with {starts}"
     source = TFDS
     starts: Texts = ("WARC", "CONTENT-", "Content-")
 

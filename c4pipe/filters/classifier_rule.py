@@ -39,7 +39,7 @@ class ClassifierScore(PageRule):
     name: str = "classifier_score"  # type: ignore[misc] # a class variable of other rules
     does = (
         "drops a page to which the classifier {model} gives the label {label} with a probability below {min_score} or "
-        "above {max_score}; newlines: {newlines}; keeps: {keep}"
+        "above {max_score}"
     )
     source = (
         "as DCLM-Baseline is chosen (Li et al. 2024, 4.4); probabilities as in datatrove 0.10.1, fasttext_filter.py"

@@ -24,7 +24,7 @@ class NormalisedUrl(CorpusRule):
     """Says which URLs are the same. Each recipe has it. See `hashes.normalise_url`."""
 
     name = "normalised_url"
-    does = "compares URLs without scheme (removed at: {scheme}), www., tracking query and trailing slash"
+    does = "compares URLs without scheme, www., tracking query and trailing slash"
     source = TFDS
     scheme: Literal["start", "anywhere"] = "start"
 
@@ -78,10 +78,7 @@ class RepeatedSpan(CorpusRule):
     """Keeps one copy of each span of consecutive sentences or lines. See `spans` and `dedup`."""
 
     name = "repeated_span"
-    does = (
-        "keeps one of each span of {size} consecutive {unit}s (any case; white space {whitespace}), by the smallest "
-        "{keep_smallest}; the others lose these {unit}s (copies that stay: {keep})"
-    )
+    does = "keeps one of each span of {size} consecutive {unit}s, in any case, and removes the others"
     source = PAPER + "; lines: " + TFDS
     unit: Literal["sentence", "line"] = "sentence"
     size: Positive = 3

@@ -275,10 +275,7 @@ class Language(PageRule):
     """Drops pages in other languages. The guess is stored with the page, and other rules use it, too."""
 
     name = "language"
-    does = (
-        "keeps a page whose best guess by {detector} is one of {languages} with a probability of at least "
-        "{min_probability}"
-    )
+    does = "keeps a page whose best guess by {detector} is {languages} with a probability of at least {min_probability}"
     source = f"{PAPER}; seed 0: {TFDS}; CLD3: {MC4}; its limit and und: {TFDS}"
     drops_if = ("< min_probability",)
     detector: Literal["langdetect", "cld3", "fasttext"] = "langdetect"

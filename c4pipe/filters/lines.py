@@ -48,7 +48,7 @@ class Citation(LineRule):
     """
 
     name = "citation"
-    does = "removes citation markers: [1], [], [edit], [citation needed]; trims the line again: {strip}"
+    does = "removes citation markers: [1], [], [edit], [citation needed]"
     source = PAPER + "; pattern: " + TFDS
     edits = True
     strip: bool = True
@@ -80,7 +80,7 @@ class NoTerminalPunctuation(LineRule):
     """
 
     name = "no_terminal_punctuation"
-    does = "keeps a line that ends in one of {endings}, but not in {excluded_endings}"
+    does = "keeps a line that ends in {endings}, but not in {excluded_endings}"
     source = PAPER + "; ellipsis: published C4, " + TFDS
     endings: Texts = (".", "!", "?", '"', "”", "“", "»", "«")
     excluded_endings: Texts = ("...", "…", " »", " «")

@@ -37,12 +37,7 @@ class BadWords(PageRule):
     """
 
     name = "bad_words"
-    does = (
-        "drops a page that has a listed word or phrase, as whole words, in any case, in its {searched_text} text "
-        "(combining marks belong to their word: {marks_in_words}; "
-        "share of these pages that is dropped: {drop_fraction}; entries keep their capitals: {keep_case}; "
-        "regional lists: {regional_lists}; exempt entries: {exempt})"
-    )
+    does = "drops a page that has a listed word or phrase, as whole words, in any case, in its {searched_text} text"
     source = f"{PAPER}; list (LDNOOBW), share and exempt entries: {TFDS}"
     needs = ("bad_words",)
     searched_text: Literal["crawled", "cleaned"] = "crawled"

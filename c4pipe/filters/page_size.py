@@ -31,7 +31,7 @@ class Incomplete(PageRule):
     """Drops pages that lack their URL, their text, or a timestamp that can be read."""
 
     name = "incomplete"
-    does = "drops a page without URL, text or timestamp (what counts as a timestamp: {timestamps})"
+    does = "drops a page without URL, text or timestamp"
     source = TFDS + "; dates: WARC 1.1 (ISO 28500)"
     timestamps: Literal["WARC dates", "any text"] = "WARC dates"
 
@@ -128,7 +128,7 @@ class FewSentences(PageRule):
     """Drops pages of few sentences. Each line is split by itself."""
 
     name = "few_sentences"
-    does = "drops a page of fewer than {min_sentences} sentences, counted line by line (model: {model})"
+    does = "drops a page of fewer than {min_sentences} sentences, counted line by line"
     source = PAPER
     counts = "int"
     drops_if = ("< min_sentences",)
@@ -167,10 +167,7 @@ class FewSentencesLeft(PageRule):
     """Drops pages of which few sentences are left after the removal of repeated spans."""
 
     name = "few_sentences_left"
-    does = (
-        "drops a page of fewer than {min_sentences} sentences after the removal of repeated spans "
-        "(counted: {count}; Punkt model: {model})"
-    )
+    does = "drops a page of fewer than {min_sentences} sentences after the removal of repeated spans"
     source = PAPER
     counts = "int"
     drops_if = ("< min_sentences",)

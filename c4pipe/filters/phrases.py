@@ -59,7 +59,7 @@ class LoremIpsum(_PagePhrases):
     """Drops pages with a placeholder text."""
 
     name = "lorem_ipsum"
-    does = "drops a page that has one of {phrases}, in any case"
+    does = "drops a page that has {phrases}, in any case"
     source = PAPER
     phrases: LowerTexts = ("lorem ipsum",)
 
@@ -69,7 +69,7 @@ class CurlyBracket(_PagePhrases):
     """Drops pages of code: a curly bracket is in many programming languages, and rare in prose."""
 
     name = "curly_bracket"
-    does = "drops a page that has one of {phrases}"
+    does = "drops a page that has {phrases}"
     source = PAPER
     in_lower_case = False
     phrases: Texts = ("{",)
@@ -80,7 +80,7 @@ class JavascriptPage(_PagePhrases):
     """Drops pages that name Javascript, as Dolma does."""
 
     name = "javascript_page"
-    does = "drops a page that has one of {phrases}, in any case"
+    does = "drops a page that has {phrases}, in any case"
     source = DOLMA
     phrases: Texts = ("javascript",)
 
@@ -108,7 +108,7 @@ class Javascript(_LinePhrases):
     """Drops lines that warn that Javascript should be enabled."""
 
     name = "javascript"
-    does = "drops a line that has one of {phrases}, in any case"
+    does = "drops a line that has {phrases}, in any case"
     source = PAPER
     phrases: LowerTexts = ("javascript",)
 
@@ -118,7 +118,7 @@ class Policy(_LinePhrases):
     """Drops lines of boilerplate on policies."""
 
     name = "policy"
-    does = "drops a line that has one of {phrases}, in any case"
+    does = "drops a line that has {phrases}, in any case"
     source = PAPER
     phrases: LowerTexts = (
         "terms of use",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from string import Formatter
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -87,7 +88,8 @@ class Rule:
 
     Attributes:
         name: the reason for which a page is dropped, the counter, and the row in each table: lower-case words.
-        does: what the rule does, a sentence that starts with a verb, with its parameters in braces.
+        does: what the rule does, a sentence that starts with a verb, with parameters in braces. Readers see other
+            parameters behind the sentence, where they differ from their defaults.
         source: the origin of the rule and its constants.
         scope: what the rule judges: a page, a line, or the corpus (all pages together).
         stage: the stage to which a recipe file's `on` adds the rule; "" for its stage in the first recipe that has it.
@@ -129,14 +131,18 @@ class Rule:
     @property
     def stored_parameters(self) -> dict[str, Any]:
         """The parameters without those of `added` that have their default."""
-        unset = {each.name for each in fields(cast(Any, self)) if getattr(self, each.name) == each.default}
-        return {name: value for name, value in self.parameters.items() if name not in unset.intersection(self.added)}
+        unset = set(self.added) - self.changed
+        return {name: value for name, value in self.parameters.items() if name not in unset}
+
+    @property
+    def changed(self) -> set[str]:
+        """The parameters that differ from their defaults."""
+        return {each.name for each in fields(cast(Any, self)) if getattr(self, each.name) != each.default}
 
     @property
     def sentence(self) -> str:
         """What the rule does, with the values of its parameters."""
-        does = self.does + (self.scripts_do if getattr(self, "scripts", ()) else "")
-        return does.format(**{name: parameter_text(value) for name, value in self.parameters.items()})
+        return sentence_of([self])
 
     def with_parameters(self: AnyRule, parameters: Mapping[str, Any]) -> AnyRule:
         """Returns the rule with other values of some parameters. Raises UsageError for an unknown parameter or a wrong
@@ -260,6 +266,30 @@ class Others(Protocol):
 def number_of(count: int, noun: str) -> str:
     """Returns a number of things: `1 line`, `2 lines`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def sentence_of(rules: Sequence[Rule]) -> str:
+    """Returns what a rule does, with the values of its parameters, given the rule as it is for each language."""
+    rule, changed = rules[0], set[str]().union(*(each.changed for each in rules))
+    does = rule.does + (rule.scripts_do if "scripts" in changed else "")
+    texts = {name: _text_of([each.parameters[name] for each in rules]) for name in rule.parameters}
+    more = [f"{name.replace('_', ' ')}: {texts[name]}" for name in texts if name in changed - _named_in(does)]
+    return does.format(**texts) + (f" ({'; '.join(more)})" if more else "")
+
+
+def _named_in(does: str) -> set[str]:
+    return {name or "" for _, name, _, _ in Formatter().parse(does)} | {"name"}
+
+
+def _text_of(values: Sequence[Any]) -> str:
+    """Returns the values that a parameter has for languages, in a sentence."""
+    first = values[0]
+    if all(each == first for each in values):
+        *most, last = map(_quote, first) if isinstance(first, tuple) and first else [parameter_text(first)]
+        return f"{', '.join(most)} or {last}" if most else last
+    if isinstance(first, tuple):
+        return "of the language"
+    return f"{parameter_text(min(values))} to {parameter_text(max(values))} (by language)"
 
 
 def parameter_text(value: Any) -> str:

@@ -46,10 +46,7 @@ class DomainNotListed(PageRule):
     """Keeps the pages of listed domains (T5 paper, 3.4.1: RealNews)."""
 
     name = "domain_not_listed"
-    does = (
-        "keeps a page of a listed domain, or of a listed subdomain where the list names some "
-        "(hosts in any case: {any_case})"
-    )
+    does = "keeps a page of a listed domain, or of a listed subdomain where the list names some"
     source = PAPER_VARIANTS + "; list: RealNews (Zellers et al. 2019)"
     needs = ("domains",)
     looks_at_url = True
@@ -111,9 +108,7 @@ class BlockedDomain(_Blocked):
     """Drops pages of blocked domains or hosts. A host without a registered domain, such as an IP, is never blocked."""
 
     name = "blocked_domain"
-    does = (
-        "drops a page of which the registered domain or the whole host name is blocked (hosts in any case: {any_case})"
-    )
+    does = "drops a page of which the registered domain or the whole host name is blocked"
     source = _FINEWEB
     needs = ("blocked_domains", "public_suffixes")
     any_case: bool = False
@@ -264,7 +259,7 @@ class RobotsRefused(_Blocked):
     """Drops pages that the robots.txt of their host refuses to a crawler (RFC 9309)."""
 
     name = "robots_refused"
-    does = "drops a page that the robots.txt of its host, in the user's list, refuses to one of {agents}"
+    does = "drops a page that the robots.txt of its host, in the user's list, refuses to {agents}"
     source = "RFC 9309"
     needs = ("robots",)
     agents: Texts = ("CCBot",)

@@ -338,8 +338,8 @@ class Tuner:
 
     @property
     def first(self) -> Limit:
-        """The limit of the rule that drops the most pages, of these the first."""
-        return max(self.limits, key=lambda limit: np.count_nonzero(self._fired[limit.rule]))
+        """The limit by which its rule drops the most pages, of these the first."""
+        return max(self.limits, key=lambda limit: np.count_nonzero(_drops([limit], self._numbers[limit.rule], {})))
 
     def steps(self, limit: Limit) -> list[float]:
         """Returns the values of a slider: dense where many pages are, with the limit of the recipe."""

@@ -45,7 +45,7 @@ def _(before: Any, sliders: Any, tuner: Any) -> Any:
 @app.cell
 def _(choice: Any, sliders: Any) -> Any:
     limit = choice.value
-    mo.vstack([choice, sliders[limit.key]])
+    mo.vstack([choice, sliders[limit.key]], gap=2)  # room for the number above the slider
     return (limit,)
 
 
@@ -57,12 +57,6 @@ def _(changes: Any, limit: Any, sliders: Any, tuner: Any) -> Any:
 
 
 @app.cell
-def _(look: Any, tuner: Any) -> Any:
-    tune_page.show_near(tuner, look)
-    return
-
-
-@app.cell
 def _() -> Any:
     save = mo.ui.run_button(label="Save as recipe")
     return (save,)
@@ -71,6 +65,12 @@ def _() -> Any:
 @app.cell
 def _(changes: Any, output: Any, save: Any, tuner: Any) -> Any:
     tune_page.show_recipe(tuner, changes, output, save)
+    return
+
+
+@app.cell
+def _(look: Any, tuner: Any) -> Any:
+    tune_page.show_near(tuner, look)
     return
 
 

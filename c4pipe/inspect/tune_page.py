@@ -15,12 +15,10 @@ from c4pipe.errors import C4pipeError
 from c4pipe.inspect.limits import Changes, Kept, Limit, Look, NearPage, Tuner
 from c4pipe.io.atomic import write_text
 from c4pipe.io.paths import storage_path
-from c4pipe.io.words import format_count, format_size, visible
+from c4pipe.io.words import error_reason, format_count, format_size, visible
 
-KEPT, DROPPED, ELSEWHERE = "kept", "dropped by this rule", "dropped by other rules only"
-_COLORS = {KEPT: "#3b8bc4", DROPPED: "#d4603f", ELSEWHERE: "#98a1ab"}  # they can be seen on white and on black
-_LIMIT_COLOR = "#d99a00"
-_NUMBERS = alt.Axis(grid=False, labelOverlap="greedy", labelSeparation=6)
+KEPT, DROPPED, ELSEWHERE, LIMIT = "kept", "dropped by this rule", "dropped by other rules only", "limit of the rule"
+_COLORS = {KEPT: "#3b8bc4", DROPPED: "#d4603f", ELSEWHERE: "#98a1ab", LIMIT: "#d99a00"}  # seen on white and on black
 _COUNTS = alt.Axis(format=",d", tickMinStep=1, gridOpacity=0.3)
 _MOST_CHARACTERS = 200_000  # of a text: a browser is slow with more
 _STYLE = """<style>
@@ -45,9 +43,7 @@ def make_sliders(tuner: Tuner) -> Any:
     """Returns a slider for each limit, as marimo's dictionary by `Limit.key`, with the limits of the recipe."""
     return mo.ui.dictionary(
         {
-            limit.key: mo.ui.slider(
-                steps=tuner.steps(limit), value=limit.value, show_value=True, full_width=True, label=_name(limit)
-            )
+            limit.key: mo.ui.slider(steps=tuner.steps(limit), value=limit.value, show_value=True, full_width=True)
             for limit in tuner.limits
         }
     )
@@ -97,7 +93,7 @@ def histogram(tuner: Tuner, limit: Limit, look: Look, values: Changes) -> Any:
         alt.Chart(alt.Data(values=rows))
         .mark_bar(stroke=None)
         .encode(
-            x=alt.X("low:Q", title=f"number that {limit.rule} looks at", scale=_along(look), axis=_NUMBERS),
+            x=alt.X("low:Q", title=_numbers_of(limit), **_along(look)),
             x2="high:Q",
             y=alt.Y("sum(pages):Q", title="pages", axis=_COUNTS),
             color=alt.Color("fate:N", scale=scale, legend=alt.Legend(title=None, orient="top", columns=1)),
@@ -115,15 +111,26 @@ def histogram(tuner: Tuner, limit: Limit, look: Look, values: Changes) -> Any:
         for each in tuner.limits
         if each.rule == limit.rule
     ]
-    rules = alt.Chart(alt.Data(values=lines)).mark_rule(color=_LIMIT_COLOR, strokeWidth=3)
-    marked = rules.encode(x="limit:Q", tooltip=alt.Tooltip("name:N", title="limit"))
+    rules = alt.Chart(alt.Data(values=lines)).mark_rule(strokeWidth=3)
+    marked = rules.encode(x="limit:Q", color=alt.datum(LIMIT), tooltip=alt.Tooltip("name:N", title="limit"))
     return alt.layer(bars, marked).properties(width="container", height=260)
 
 
-def _along(look: Look) -> alt.Scale:
+def _numbers_of(limit: Limit) -> str:
+    side, _, noun = limit.parameter.partition("_")
+    return f"{noun.replace('_', ' ')} of a page" if side in ("min", "max") else "value of a page"
+
+
+def _along(look: Look) -> dict[str, Any]:
+    """Returns the scale and the axis of a rule's numbers."""
     first, last = look.bars[0], look.bars[-1]
     is_wider = last.high - last.low > 2 * (first.high - first.low)  # the bars of large numbers
-    return alt.Scale(nice=False, zero=False, type="symlog" if is_wider else "linear")
+    ticks = [0, *(digit * 10**power for power in range(10) for digit in (1, 2, 3, 5))]
+    values = [each for each in ticks if is_wider and first.low <= each <= last.high]
+    return {
+        "scale": alt.Scale(nice=False, zero=False, type="symlog" if is_wider else "linear"),
+        "axis": alt.Axis(grid=False, labelOverlap="greedy", labelSeparation=6, values=values or alt.Undefined),
+    }
 
 
 def notebook_chart(tuner: Tuner, limit: Limit, changes: Changes) -> Any:
@@ -133,7 +140,7 @@ def notebook_chart(tuner: Tuner, limit: Limit, changes: Changes) -> Any:
     rows = [_kept_row(step, tuner.kept({**changes, limit.key: step})) for step in tuner.steps(limit)]
     at = alt.selection_point(fields=["limit"], nearest=True, on="pointermove", value=[{"limit": now[limit.key]}])
     steps = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("limit:Q", title=f"{limit.parameter} of {limit.rule}", scale=_along(look), axis=_NUMBERS)
+        x=alt.X("limit:Q", title=f"{limit.parameter} of {limit.rule}", **_along(look))
     )
     line = steps.mark_line(color=_COLORS[KEPT]).encode(y=alt.Y("pages:Q", title="pages kept", axis=_COUNTS))
     points = line.mark_point(size=60).encode(opacity=alt.condition(at, alt.value(1), alt.value(0))).add_params(at)
@@ -151,6 +158,8 @@ def show_dropped(limit: Limit, look: Look) -> Any:
     """Returns which other rules drop the pages that a rule drops, as a sentence and a chart."""
     others = "no other rule" if limit.last else "no other rule of clean"
     dropped = format_count(look.dropped, "page")
+    if unseen := look.dropped - sum(bar.dropped for bar in look.bars):
+        dropped += f" ({unseen:,} without a number, which the picture does not show)"
     sentence = mo.md(f"{limit.rule} drops **{dropped}**; {others} drops **{look.alone:,}** of them.")
     if not look.others:
         return sentence
@@ -210,14 +219,20 @@ def show_recipe(tuner: Tuner, changes: Changes, output: Path, save: Any) -> Any:
         return mo.md("No limit is changed: move a slider, and this part shows the recipe file.")
     try:
         text = tuner.recipe_toml(changes, output)
-        if save.value:
-            write_text(storage_path(output), text)
-    except (C4pipeError, OSError) as error:
+    except C4pipeError as error:
         return mo.callout(str(error), kind="danger")
+    return mo.vstack([mo.plain_text(text), save, *([_save(text, output)] if save.value else [])])
+
+
+def _save(text: str, output: Path) -> Any:
+    """Writes a recipe file. Returns the message for the page."""
+    try:
+        write_text(storage_path(output), text)
+    except (C4pipeError, OSError) as error:
+        reason = f"{output} can't be written: {error_reason(error)}. Copy the text above, or press the button again."
+        return mo.callout(visible(reason), kind="danger")
     written = f"{output} is written. Build with it: c4pipe build INPUT --recipe {output} --output CORPUS"
-    return mo.vstack(
-        [mo.plain_text(text), save, *([mo.callout(visible(written), kind="success")] if save.value else [])]
-    )
+    return mo.callout(visible(written), kind="success")
 
 
 def show_notes(tuner: Tuner, kept: Kept) -> Any:

@@ -18,6 +18,7 @@ from c4pipe.clean.annotated_folder import open_annotated
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.inspect.limits import Changes, Tuner
 from c4pipe.inspect.options import TuneOptions
+from c4pipe.io.atomic import check_output
 from c4pipe.io.options import PathArgument
 from c4pipe.io.paths import storage_path
 from c4pipe.io.words import suggestion
@@ -46,10 +47,12 @@ def serve(options: TuneOptions, say: Callable[[str], None]) -> None:
         say: is given the address, when the server answers.
 
     Raises UsageError where the extra is missing, the folder is no annotated folder, has no pages or no limits, the
-    recipe file exists, or the port is taken; DamagedFileError; C4pipeError where the server ends with an error.
+    recipe file exists or can't be written, or the port is taken; DamagedFileError; C4pipeError where the server ends
+    with an error.
     """
     if os.path.lexists(options.output):
         raise UsageError(f"{options.output} exists: give another --output, or delete it")
+    check_output(storage_path(os.fspath(options.output)))
     open_tuner(os.fspath(options.annotated))
     _page()
     port, secret = _free_port(options.port), secrets.token_urlsafe()

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from c4pipe.errors import UsageError
 from c4pipe.io.paths import StoragePath
 
 
@@ -132,6 +133,12 @@ def name_os_errors(path: StoragePath) -> Iterator[None]:
         if error.errno is None or (error.filename and not str(error.filename).endswith(".tmp")):
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def check_output(path: StoragePath) -> None:
+    """Raises UsageError if --output names a file of this machine that can't be written."""
+    if isinstance(path, Path) and (path.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK)):
+        raise UsageError(f"--output {path} can't be written: give a file in a folder that you can write to")
 
 
 def write_text(target: StoragePath, text: str) -> None:

@@ -35,6 +35,14 @@ _KINDS = {
 _DATE = re.compile("date|timestamp")  # types of Parquet whose values can be strings
 _JSON_KINDS = {str: "string", bool: "bool", int: "int", float: "float", list: "strings"}
 _AND = " and "  # between several types of one column
+_OTHER_ENDINGS = {
+    r"\.wet": "run c4pipe build, which reads WET files",
+    r"\.warc": "run c4pipe build --from warc, which reads WARC files",
+    r"\.(zip|tar|tgz|7z|bz2|xz)": "unpack it first",
+    r"\.([ct]sv|arrow|feather|orc|avro|xlsx?)": "write it as Parquet or JSON Lines, for example with DuckDB or PyArrow",
+    r"\.(html?|xml|pdf|docx?)": "write its text into a file that ends in .txt or .jsonl",
+}
+"""What to do with a file of another format, by the end of its name."""
 _CORPUS_MANIFEST = "manifest.json"
 _FILES_AT_ONCE = 16
 _FIRST_LINES = 20  # of a file: one row in them must have the column of the text
@@ -55,19 +63,29 @@ def find_text(options: ImportOptions, on_note: Callable[[str], None]) -> tuple[t
     asked = options.further_columns
     _refuse_corpora(options.input_names)
     files = find_inputs(options.input_names, Selection(), on_note=on_note, kind=options.input_kind)
-    if other := [file.path for file in files if not file.name.endswith(TEXT_ENDINGS)]:
-        *most, last = TEXT_ENDINGS
-        raise UsageError(
-            f"input {other[0]!r}: its name ends in none of {', '.join(most)} and {last}: rename it, or leave it out"
-        )
+    if other := [file for file in files if not file.name.endswith(TEXT_ENDINGS)]:
+        raise _not_text(other[0])
     opener = InputOpener(NetworkOptions(tries=_TRIES))
     names = tuple(each.name for each in asked or ())
     with ThreadPoolExecutor(_FILES_AT_ONCE, thread_name_prefix="text") as pool:
         kinds = pool.map(partial(_check, opener, options.layout, options.needed_columns, names), files)
         found = {file.path: of_file for file, of_file in zip(files, kinds, strict=True) if of_file is not None}
     wanted = _all_columns(found, options.layout) if asked is None else asked
-    columns = tuple(str(_typed(each, found)) for each in wanted)
-    return files, columns + (TEXT_PROVENANCE if options.provenance else ())
+    typed = [_typed(each, found) for each in wanted]
+    if refused := [reason for _, reason in typed if reason]:
+        kept = ",".join(str(column) for column, _ in typed if column)
+        raise UsageError("; ".join(refused) + (f": give --columns {kept}" if kept else ": leave out --columns"))
+    return files, (*(str(column) for column, _ in typed), *(TEXT_PROVENANCE if options.provenance else ()))
+
+
+def _not_text(file: InputFile) -> UsageError:
+    for ending, advice in _OTHER_ENDINGS.items():
+        if match := re.search(rf"{ending}(\.gz|\.zst)?$", file.name.lower()):
+            return UsageError(f"input {file.path!r}: c4pipe import reads no {match[0]} files: {advice}")
+    *most, last = TEXT_ENDINGS
+    return UsageError(
+        f"input {file.path!r}: its name ends in none of {', '.join(most)} and {last}: rename it, or leave it out"
+    )
 
 
 Kinds = Mapping[str, str]
@@ -87,39 +105,32 @@ def _all_columns(found: Mapping[str, Kinds], layout: TextLayout) -> list[Column]
     return [Column(name, "") for name in names.get(first, ())]
 
 
-def _typed(column: Column, found: Mapping[str, Kinds]) -> Column:
-    """Returns a column with its type: as it was asked for, or else as all files have it.
+def _typed(column: Column, found: Mapping[str, Kinds]) -> tuple[Column | None, str]:
+    """Returns a column with its type, as it was asked for, or else as all files have it; and why it is refused, or "".
 
-    Raises UsageError for a name of c4pipe's own columns, and for a type that a file or its values do not fit.
+    A refused column comes with the type that a user can ask for; None where there is no such type.
     """
     name, kind = column
     if name in RESERVED:
-        raise UsageError(
-            f"--columns: {name} is a column that c4pipe writes itself: leave it out, or rename the column in the files"
-        )
+        return None, f"c4pipe writes the column {name} itself, so leave it out or rename it"
     first = ""
     for path, kinds in found.items():
         of_file = kinds.get(name, "")
         if not of_file or of_file == kind or (column.type and _fits(of_file, kind)):
             continue
+        has = f"{path} has {of_file} in its column {name}"
         if of_file not in TYPES:
-            advice = (
-                f"give {name}:string in --columns" if _AND in of_file else "a corpus can't have it, so leave it out"
-            )
-            raise UsageError(f"{path} has {of_file} in its column {name}: {advice}")
+            if _fits(of_file, "string"):
+                return Column(name, "string"), has
+            return None, f"{has}, which a corpus can't have"
         if kind:
-            has = f"and {first} has {kind}" if first else f"and --columns says {kind}"
+            other = f"{first} has {kind}" if first else f"--columns says {kind}"
             wide = "float" if {of_file, kind} == {"int", "float"} else "string"
-            raise UsageError(
-                f"{path} has values of the type {of_file} in its column {name}, {has}: give {name}:{wide} in --columns"
-            )
+            return Column(name, wide), f"{has}, and {other}"
         kind, first = of_file, path
     if not kind:
-        raise UsageError(
-            f"--columns: the first rows of the files have no value in the column {name}: give its type, such as "
-            f"{name}:string"
-        )
-    return Column(name, kind)
+        return Column(name, "string"), f"the first rows of the files have no value in the column {name}"
+    return Column(name, kind), ""
 
 
 def _fits(of_file: str, kind: str) -> bool:

@@ -13,7 +13,7 @@ from c4pipe.filters.fineweb_2 import LanguageLimits
 from c4pipe.filters.language import UNKNOWN, Language
 from c4pipe.filters.lines import NoTerminalPunctuation
 from c4pipe.filters.page_size import Empty, FewSentences, FewSentencesLeft
-from c4pipe.filters.rule import AnyRule, ByLanguage, Rule, of_language, parameter_text
+from c4pipe.filters.rule import AnyRule, ByLanguage, Rule, of_language, sentence_of
 from c4pipe.filters.rules import RULES
 from c4pipe.filters.scripts.facts import scripts_of
 from c4pipe.io.words import CONTROL, format_languages, html_table, short_repr, suggestion
@@ -125,10 +125,7 @@ class Recipe:
 
     def sentence(self, rule: Rule) -> str:
         """Returns what a rule of the recipe does, with the values of its parameters: of all languages that it keeps."""
-        rules = [of_language(rule, self.by_language, each) for each in self.by_language] or [rule]
-        return rule.does.format(
-            **{name: _texts_of([each.parameters[name] for each in rules]) for name in rule.parameters}
-        )
+        return sentence_of([of_language(rule, self.by_language, each) for each in self.by_language] or [rule])
 
     def applied_rules(self) -> Iterator[tuple[str, Rule]]:
         """Yields the items of `rules`, and the rule `empty` even if the recipe does not list it.
@@ -376,15 +373,6 @@ class Recipe:
             rules["by_language"] = _plain(self.by_language)
         text = json.dumps([rules, dict(lists)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _texts_of(values: Sequence[Any]) -> str:
-    """Returns the values that a parameter has for languages, for readers."""
-    if all(each == values[0] for each in values):
-        return parameter_text(values[0])
-    if isinstance(values[0], tuple):
-        return "of the language"
-    return f"{parameter_text(min(values))} to {parameter_text(max(values))} (by language)"
 
 
 def _plain(by_language: ByLanguage) -> dict[str, Any]:

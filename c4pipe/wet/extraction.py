@@ -136,8 +136,7 @@ def find_extraction(extractor: str) -> str:
         versions = {library: version(library) for library in (*libraries, "brotli")}
     except PackageNotFoundError as error:
         raise UsageError(
-            f"WARC files need {error.name} to extract text by {extractor!r}: "
-            f"install it with python -m pip install 'c4pipe[{extra}]'"
+            f"WARC files need {error.name} to extract text by {extractor!r}: run pip install 'c4pipe[{extra}]'"
         ) from None
     return f"{extractor}: " + ", ".join(f"{library} {versions[library]}" for library in libraries)
 

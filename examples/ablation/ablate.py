@@ -1,6 +1,6 @@
 """Decides between corpora: trains one small model on the same number of tokens of each, and compares held-out losses.
 
-    pip install '.[examples]' matplotlib      # JAX, Optax and SciPy; the picture
+    pip install 'c4pipe[examples]' matplotlib      # JAX, Optax and SciPy; the picture
     python examples/ablation/ablate.py c4/en unfiltered/en --held-out texts.jsonl --output ablation
     python examples/ablation/ablate.py c4/en --repeats 1,4,16,64 --held-out texts.jsonl --output repeats
 

@@ -55,7 +55,7 @@ from c4pipe.filters.lists import LIST_NAMES, Lists, sorted_keys
 from c4pipe.filters.ngrams import ngram_words
 from c4pipe.filters.page_text import PageText
 from c4pipe.filters.robots import opt_out_entry
-from c4pipe.filters.rule import CorpusRule, LineRule, PageRule, Rule, choices, parameter_names
+from c4pipe.filters.rule import CorpusRule, LineRule, PageRule, Rule, choices, parameter_names, parameter_text
 from c4pipe.filters.rules import RULES
 from c4pipe.filters.word_rules import CountRule
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
@@ -373,12 +373,15 @@ def test_each_rule_that_tfds_has_otherwise_has_cases_that_c4_does_not_meet(sampl
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_does_names_each_parameter_and_no_other(name: str) -> None:
-    markers = {parameter: f"<{parameter}>" for parameter in parameter_names(RULES[name])}
-    said = (RULES[name].does + RULES[name].scripts_do).format(**markers)
-    if RULES[name].names_itself:
-        del markers["name"]
-    assert [parameter for parameter, marker in markers.items() if marker not in said] == []
+def test_a_sentence_names_each_parameter_that_is_changed_and_no_other(name: str) -> None:
+    rule = RULES[name]()
+    assert (rule.does + rule.scripts_do).format(**rule.parameters)
+    for parameter, value in rule.parameters.items():
+        others = choices(type(rule), parameter) or ((not value,) if isinstance(value, bool) else ())
+        for other in {*others} - {value}:
+            said = parameter_text(other)
+            assert said in rule.with_parameters({parameter: other}).sentence
+            assert f"{parameter.replace('_', ' ')}: " not in rule.sentence
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))

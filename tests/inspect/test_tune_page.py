@@ -93,9 +93,13 @@ def test_build_keeps_what_the_page_says(opened: Opened) -> None:
     for _ in range(2):
         tab.press("ArrowRight", 39)
     tab.wait(f"{NUMBER} !== {first!r} && {TEXT}.includes('min_sentences = 5')")
+    tuned = opened.folder / "tuned.toml"
+    tuned.mkdir()
+    tab.tell(script(f"{BUTTON}.click()"))
+    tab.wait(f"{TEXT}.includes(`tuned.toml can't be written`) && {TEXT}.includes('min_sentences = 5')")
+    tuned.rmdir()
     tab.tell(script(f"{BUTTON}.click()"))
     tab.wait(f"{TEXT}.includes('tuned.toml is written')")
-    tuned = opened.folder / "tuned.toml"
     assert tuned.read_text() == 'base = "c4"\n\n[few_sentences]\nmin_sentences = 5\n'
     output = opened.folder / "second"
     command = ["build", *map(str, SAMPLES), "--recipe", str(tuned), "--lists", str(LISTS), "--output", str(output)]
@@ -119,6 +123,7 @@ def test_a_page_opens_to_its_texts(opened: Opened) -> None:
     tab = opened.tab
     tab.wait(NUMBER)
     first = """all.find(each => each.tagName === "BUTTON" && each.innerText.includes(" · http"))"""
+    tab.wait(script(f"return Boolean({first})"))
     tab.tell(script(f"const button = {first}; button.scrollIntoView(); button.click()"))  # what is seen is loaded
     texts = script(
         "return all.filter(each => each.tagName === 'PRE' && each.closest('.tune-grid')).map(each => each.textContent)"
