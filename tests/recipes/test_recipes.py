@@ -102,7 +102,6 @@ def test_json_keeps_parameters_that_are_not_the_defaults() -> None:
     assert again.stored_parameters == {"endings": ("。",), "excluded_endings": ()}
 
 
-@pytest.mark.slow
 @WITH_LANGUAGE
 @given(data=st.data())
 def test_json_keeps_the_languages(recipe: Recipe, data: st.DataObject) -> None:

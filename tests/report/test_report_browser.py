@@ -153,7 +153,7 @@ def test_what_is_printed_has_the_examples(opened: Tab) -> None:
 @pytest.fixture(scope="module")
 def axe() -> str:
     """The script of axe-core, which looks for what some people can't read or reach."""
-    return files("selenium_axe_python").joinpath("axe-core", "axe.min.js").read_text(encoding="utf-8")
+    return files("selenium_axe_python").joinpath("axe-core/axe.min.js").read_text(encoding="utf-8")
 
 
 @pytest.mark.consumers
