@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypedDict
 
 from c4pipe.clean.examples import EXAMPLES_ENDING, examples_file
 from c4pipe.clean.work_file import WorkHeader, read_header
@@ -39,6 +40,16 @@ def missing_files(folders: Sequence[StoragePath]) -> list[Missing]:
     """Returns the missing WET files of some work folders, in the order of their names. Raises DamagedFileError."""
     notes = [read_checked_json(path, Missing) for each in folders for path in each.glob(f"*{MISSING_ENDING}")]
     return sorted(filter(None, notes), key=lambda values: values["name"])
+
+
+PLANNED = "files.json"
+"""The file, in a work folder, with the names of the work files that the latest run with something to do is to have."""
+
+
+class Planned(TypedDict):
+    """What it holds: the names without their ending."""
+
+    files: Sequence[str]
 
 
 WORK_FOLDER = "_work"
