@@ -70,6 +70,7 @@ def add(options: AddOptions, progress: Progress) -> tuple[Manifest, Manifest]:
         plan = _plan(options, corpus, folder, whole)
         for there, digest in enumerate(_digests(whole), 1):
             if digest == _digest(plan.identity["inputs"]):
+                progress.did_nothing = True
                 progress.note(f"part {there} of {corpus} is of these files already, and nothing was added")
                 return _manifest_of(part_folder(corpus, there) if "parts" in whole else corpus), whole
         _prepare(folder, plan, whole, progress)
