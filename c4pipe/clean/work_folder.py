@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypedDict
 
 from c4pipe.clean.examples import EXAMPLES_ENDING, examples_file
 from c4pipe.clean.work_file import WorkHeader, read_header
@@ -43,14 +42,9 @@ def missing_files(folders: Sequence[StoragePath]) -> list[Missing]:
 
 
 PLANNED = "files.json"
-"""The file, in a work folder, with the names of the work files that the latest run with something to do is to have."""
-
-
-class Planned(TypedDict):
-    """What it holds: the names without their ending."""
-
-    files: Sequence[str]
-
+"""The file, in a work folder, with `files`: the names, without their ending, of the work files that the latest run with
+something to do is to have.
+"""
 
 WORK_FOLDER = "_work"
 """The work folder that `build` makes inside its output, unless --work gives another one."""

@@ -153,7 +153,7 @@ def _parser_of(kind: Any, option: Option) -> Callable[[str], Any]:
     """Returns what makes the value of an option of a text: of its type, or one of a sequence from `8,13`."""
     kinds = get_args(kind) or (kind,)
     parse = whole_number if int in kinds else decimal_number if float in kinds else str
-    is_list = Sequence in map(get_origin, (kind, *get_args(kind)))
+    is_list = any(get_origin(each) is Sequence for each in (kind, *get_args(kind)))
     if is_list and not (option.nargs or option.repeated):
         return lambda text: tuple(map(parse, text.split(",")))
     return parse

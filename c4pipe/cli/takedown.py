@@ -17,29 +17,18 @@ if TYPE_CHECKING:
     from c4pipe.io.paths import StoragePath
 
 
+def _files(what: str) -> Option:
+    return Option(f"leave out the pages of these {what}; can be repeated", "FILE", repeated=True, parse=Path)
+
+
 @dataclass(frozen=True, kw_only=True)
 class _ListOptions:
     corpus: Annotated[
         "StoragePath", Option("folder of a finished corpus", "CORPUS", positional=True, parse=path_or_url)
     ]
-    urls: Annotated[
-        Sequence[Path],
-        Option(
-            "leave out the pages of these URLs: a file with one on each line; can be repeated",
-            "FILE",
-            repeated=True,
-            parse=Path,
-        ),
-    ] = ()
+    urls: Annotated[Sequence[Path], _files("URLs: a file with one on each line")] = ()
     domains: Annotated[
-        Sequence[Path],
-        Option(
-            "leave out the pages of these hosts and their subdomains: a file with a host, or host with a path, a line; "
-            "can be repeated",
-            "FILE",
-            repeated=True,
-            parse=Path,
-        ),
+        Sequence[Path], _files("hosts and their subdomains: a file with a host, or host with a path, a line")
     ] = ()
     output: Annotated[
         "StoragePath | None",

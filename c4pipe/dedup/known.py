@@ -189,9 +189,7 @@ def indexes_of(corpus: StoragePath, recipe: Recipe) -> Iterator[Known]:
     """
     found = find_indexes(corpus)
     if not found:
-        raise UsageError(
-            f"--known {corpus}: the corpus has no index of its present shards: c4pipe index {corpus} writes it"
-        )
+        raise UsageError(f"--known {corpus}: it has no index of its present shards: c4pipe index {corpus} writes it")
     for folder, (index, digest) in found.items():
         for kind, wanted in compared_by(recipe).items():
             if (there := index["compared"].get(kind)) != wanted:
@@ -213,18 +211,14 @@ def find_indexes(corpus: StoragePath) -> dict[StoragePath, tuple[Index, str]]:
     if manifest is None:
         raise no_manifest(corpus, FileNotFoundError())
     first, last = read_index(corpus), len(manifest.get("parts", [manifest]))
-    ends = [
-        n for n in range(1, last + 1) if first and digest_of_shards(manifest, range(1, n + 1)) == first[0]["shards"]
-    ]
-    if not first or not ends:
-        return {}
-    found = {corpus: first}
-    for number in range(ends[-1] + 1, last + 1):
-        index = read_index(folder := part_folder(corpus, number))
-        if index is None or index[0]["shards"] != digest_of_shards(manifest, (number,)):
-            return {}
-        found[folder] = index
-    return found
+    digests = [digest_of_shards(manifest, range(1, number + 1)) for number in range(last + 1)]
+    end = max((n for n, digest in enumerate(digests) if first and digest == first[0]["shards"]), default=0)
+    of = {
+        corpus: digests[end],
+        **{part_folder(corpus, n): digest_of_shards(manifest, (n,)) for n in range(end + 1, last + 1)},
+    }
+    found = {folder: index for folder in of if (index := read_index(folder)) and index[0]["shards"] == of[folder]}
+    return found if len(found) == len(of) else {}
 
 
 def _in_words(parameters: Mapping[str, Any] | None) -> str:

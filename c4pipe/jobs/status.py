@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from c4pipe.clean.work_folder import MISSING_ENDING, PLANNED, WORK_FOLDER, Planned, is_work_file, missing_files
+from c4pipe.clean.work_folder import MISSING_ENDING, PLANNED, WORK_FOLDER, is_work_file, missing_files
 from c4pipe.corpus.manifest import read_manifest, sum_inputs
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.json_files import read_intact_json
@@ -61,20 +61,18 @@ def run_status(folder: StoragePath) -> RunStatus:
     missing = {name.removesuffix(MISSING_ENDING) for name in names if name.endswith(MISSING_ENDING)}
     if isinstance(work, Path) and (folders := slurm.submissions(work)):
         return _slurm_status(work, folders, done, missing)
-    plan = read_intact_json(work / PLANNED, Planned)
-    if plan is None and not ("lists" in names and (done or missing)):
+    planned = (read_intact_json(work / PLANNED, dict) or {}).get("files", [])
+    if not (planned or ("lists" in names and (done or missing))):
         raise UsageError(f"{folder} is the folder of no run: give the --output or the --work folder of one")
-    planned = plan["files"] if plan else []
-    is_clean = bool(planned) and all(name in done or part_of(name)[0] in missing for name in planned)
+    left = [name for name in planned if name not in done and part_of(name)[0] not in missing]
     owners = {job: lock_owner(each) for job, each in {"clean": work, "dedup": folder}.items() if isinstance(each, Path)}
     runs = [f"{job} runs: {owner}" for job, owner in owners.items() if owner][:1]
-    complete = is_clean and not runs and work == folder.absolute()
+    complete = bool(planned) and not (left or runs) and work == folder.absolute()
     stopped = not (runs or complete)
-    advice = [f"{folder} is complete"] if complete else []
-    advice += [f"no run is at work in {folder}: the command that made it continues from here"] * stopped
+    advice = "is complete" if complete else "has no run at work: the command that made it continues from here"
     errors = _named([note["error"] for note in missing_files([work])])
     counts = {"done": len(done.intersection(planned or done)), "missing": len(missing)}
-    return RunStatus(counts, [*errors, *runs, *advice], complete, stopped, len(planned))
+    return RunStatus(counts, [*errors, *(runs or [f"{folder} {advice}"])], complete, stopped, len(planned))
 
 
 def _slurm_status(work: Path, folders: Sequence[Path], done: set[str], missing: set[str]) -> RunStatus:

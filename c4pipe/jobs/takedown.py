@@ -52,6 +52,9 @@ from c4pipe.runners.scan import Scan, ScanStep
 KINDS = ("urls", "domains")
 """What a list has: whole URLs; or hosts, with their subdomains, and hosts with a path."""
 
+Lists = Sequence[Path]
+"""Files of one kind."""
+
 COUNT = f"pages.dropped.{manifest_file.TAKEDOWN}"
 _CUT = 99  # characters of the shortest URL that is shortened in a report
 _EXACT = ("parquet", "json", "json.zst", "tfrecord")  # the formats, with the exact floats first
@@ -82,7 +85,7 @@ class Listed:
         return has_key(self.keys, url_key(normalise_url(url, self.scheme)))
 
 
-def read_listed(kind: str, paths: Sequence[Path], scheme: str) -> Listed:
+def read_listed(kind: str, paths: Lists, scheme: str) -> Listed:
     """Returns the pages of lists, files with one URL or one host on each line.
 
     Raises UsageError if a file can't be read, has no entry, or an entry that is no host.
@@ -107,12 +110,7 @@ def read_listed(kind: str, paths: Sequence[Path], scheme: str) -> Listed:
 
 
 def takedown(
-    folder: StoragePath,
-    output: StoragePath | None,
-    kind: str,
-    lists: Sequence[Path],
-    runner: RunnerOptions,
-    progress: Progress,
+    folder: StoragePath, output: StoragePath | None, kind: str, lists: Lists, runner: RunnerOptions, progress: Progress
 ) -> Manifest:
     """Writes a corpus again without the pages of lists, and returns its manifest.
 
@@ -158,7 +156,7 @@ def takedown(
 
 
 def _takedown_in_place(
-    folder: StoragePath, kind: str, lists: Sequence[Path], runner: RunnerOptions, progress: Progress
+    folder: StoragePath, kind: str, lists: Lists, runner: RunnerOptions, progress: Progress
 ) -> Manifest:
     """Replaces the files of a corpus that have pages of lists; arguments and errors are those of `takedown`.
 

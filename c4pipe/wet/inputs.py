@@ -288,10 +288,9 @@ class _Finder:
                 twice.append(f"{path} and {other}")
                 continue
             yield InputFile(path, name, self._sizes.get(path) if is_url(path) else _status(Path(path)).st_size)
-        if twice[1:]:
-            self._on_note(f"{len(twice):,} pairs of inputs are one file each, such as {twice[0]}: it is read once")
-        elif twice:
-            self._on_note(f"{twice[0]} are one file: it is read once")
+        if twice:
+            more = f" (one of {len(twice):,} such pairs)" * (len(twice) > 1)
+            self._on_note(f"{twice[0]} are one file: it is read once{more}")
 
     def expand(self, pattern: str, listed_in: str = "") -> Iterator[str]:
         """Yields the paths and URLs that one input names."""

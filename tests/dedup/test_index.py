@@ -119,7 +119,7 @@ def test_an_index_that_can_not_be_used(corpus: Path, tmp_path: Path) -> None:
 
     assert "CORPUS has no manifest.json" in why(tmp_path)
     (tmp_path / "manifest.json").write_bytes((corpus / "manifest.json").read_bytes())
-    lacking = "--known CORPUS: the corpus has no index of its present shards: c4pipe index CORPUS writes it"
+    lacking = "--known CORPUS: it has no index of its present shards: c4pipe index CORPUS writes it"
     assert why(tmp_path) == lacking
     (tmp_path / "_index").mkdir()
     content = (corpus / "_index" / "index.json").read_text()

@@ -34,7 +34,7 @@ def test_a_run_is_complete_or_stopped_or_at_work(corpus: Path, capsys: pytest.Ca
         assert code == 1
         assert lines == [
             "files done 2 of 3 (67%)",
-            f"no run is at work in {folder}: the command that made it continues from here",
+            f"{folder} has no run at work: the command that made it continues from here",
         ]
         with only_run(corpus / "_work"):
             code, lines = status(folder, capsys)
