@@ -41,6 +41,11 @@ def missing_files(folders: Sequence[StoragePath]) -> list[Missing]:
     return sorted(filter(None, notes), key=lambda values: values["name"])
 
 
+PLANNED = "files.json"
+"""The file, in a work folder, with `files`: the names, without their ending, of the work files that the latest run with
+something to do is to have.
+"""
+
 WORK_FOLDER = "_work"
 """The work folder that `build` makes inside its output, unless --work gives another one."""
 

@@ -1,12 +1,10 @@
 """The command `add`: more pages for a finished corpus."""
 
-import sys
 import time
 from dataclasses import dataclass
 
-from c4pipe.cli.console import printer, say
 from c4pipe.cli.options import TerminalOptions, refuse_job_file, start_workers
-from c4pipe.cli.outcome import corpus_status, funnel_table
+from c4pipe.cli.outcome import corpus_status, print_funnel
 from c4pipe.cli.parser import Command
 from c4pipe.io.words import format_count
 from c4pipe.jobs.options import AddOptions
@@ -23,16 +21,15 @@ def run(options: AddCommandOptions) -> int:
     start_workers(options.workers, options.runner)
     from c4pipe.cli.progress import make_progress
     from c4pipe.jobs.add import add
-    from c4pipe.recipes.recipe import Recipe
 
     started = time.monotonic()
-    part, whole = add(options, make_progress(options))
+    progress = make_progress(options)
+    part, whole = add(options, progress)
     if not options.quiet:
-        console = printer(sys.stdout)
-        console.print(funnel_table(Recipe.from_json(part["recipe"]), part["counts"]))
         pages = format_count(whole["counts"].get("pages.kept", 0), "page")
         parts = format_count(len(whole.get("parts", [whole])), "part")
-        say(console, f"corpus: {options.folder} has {pages} in {parts} ({time.monotonic() - started:,.1f} s)")
+        outcome = f"corpus: {options.folder} has {pages} in {parts} ({time.monotonic() - started:,.1f} s)"
+        print_funnel(options.folder, part, outcome, progress)
     return corpus_status(options, part, None, "clean it again into another work folder, and add that one")
 
 

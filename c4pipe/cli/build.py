@@ -25,7 +25,7 @@ def run(options: BuildCommandOptions) -> int:
     progress = make_progress(options)
     manifest = build(plan_build(options, progress), progress)
     if not options.quiet:
-        print_corpus(options.folder, manifest, time.monotonic() - started)
+        print_corpus(options.folder, manifest, time.monotonic() - started, progress)
     return corpus_status(options, manifest, options.max_missing)
 
 

@@ -128,7 +128,7 @@ def _refuse(command: Parser, argument: str, beam_names: Sequence[str] = (), name
         raise UsageError(f"{name} is an option of c4pipe: give it before the --")
     if name == "--conf" and command.takes_runner_options:
         raise UsageError("--conf is an option of Spark: give it after --, and --runner spark before")
-    similar = get_close_matches(name, [*command.option_names, *beam_names], n=3)
+    similar = get_close_matches("--work" if name == "--output" else name, [*command.option_names, *beam_names], n=3)
     hint = f"; similar: {', '.join(similar)}" if similar else ""
     if command.takes_runner_options and not names_runner and not _is_mistyped(command, name):
         hint += "; an option of a runner needs --runner"

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import sys
+import textwrap
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from c4pipe.errors import C4pipeError
@@ -105,7 +106,15 @@ def printer(file: IO[str] | None = None, width: int = 160) -> "Console":
 
 def say(console: "Console", text: str) -> None:
     """Prints a line of text. Neither Rich nor the terminal takes any part of it for a command."""
-    console.print(visible(text), highlight=False, markup=False, soft_wrap=True)
+    console.print(_wrapped(visible(text), console.file), highlight=False, markup=False, soft_wrap=True)
+
+
+def _wrapped(text: str, file: IO[str]) -> str:
+    """Returns a text, with line ends between words if the file is a terminal. A path is never cut."""
+    if not file.isatty():
+        return text
+    width = os.get_terminal_size(file.fileno()).columns or 80
+    return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def new_table(**style: Any) -> "Table":
@@ -124,7 +133,7 @@ def styled(text: str, style: str = "", **layout: Any) -> "Text":
 
 def note(text: str, as_json: bool = False) -> None:
     """Prints a sentence about the run to standard error."""
-    print(json.dumps({"note": text}) if as_json else f"c4pipe: {visible(text)}", file=sys.stderr)
+    print(json.dumps({"note": text}) if as_json else _wrapped(f"c4pipe: {visible(text)}", sys.stderr), file=sys.stderr)
 
 
 def print_end(status: int, error: str, as_json: bool) -> None:

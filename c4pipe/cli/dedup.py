@@ -23,9 +23,10 @@ def run(options: DedupCommandOptions) -> int:
     from c4pipe.jobs.dedup import dedup, plan_dedup
 
     started = time.monotonic()
-    manifest = dedup(plan_dedup(options), make_progress(options))
+    progress = make_progress(options)
+    manifest = dedup(plan_dedup(options), progress)
     if not options.quiet:
-        print_corpus(options.folder, manifest, time.monotonic() - started)
+        print_corpus(options.folder, manifest, time.monotonic() - started, progress)
     return corpus_status(options, manifest, None, "clean it again, or delete its *.missing.json in the work folder")
 
 

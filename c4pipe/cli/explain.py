@@ -107,6 +107,7 @@ def _corpus(text: str) -> "StoragePath | None":
 def _of_corpus(options: ExplainOptions, folder: "StoragePath") -> Iterator[Explained]:
     from c4pipe.inspect.explain import CorpusExplainer
 
+    explainer = CorpusExplainer(folder, options.work, options.known)
     for name in ("recipe", "languages", "lists", "links", "language_model", "score"):
         if getattr(options, name) not in (None, (), ""):
             option = name.replace("_", "-")
@@ -115,7 +116,6 @@ def _of_corpus(options: ExplainOptions, folder: "StoragePath") -> Iterator[Expla
         raise UsageError(f"--from and --extract: the corpus {folder} knows how its text was made; leave them out")
     if (options.url is None) == (options.record is None):
         raise UsageError(f"{folder} is a folder: name a page of the corpus with --url, or with --record")
-    explainer = CorpusExplainer(folder, options.work, options.known)
     for verdict in explainer.explain(options.url or explainer.url_of(options.record or "")):
         yield capture_json(verdict), capture_view(verdict)
 

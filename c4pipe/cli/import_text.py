@@ -29,7 +29,7 @@ def run(options: ImportCommandOptions) -> int:
     progress = make_progress(options)
     manifest = build(plan_build(options, progress), progress)
     if not options.quiet:
-        print_corpus(options.folder, manifest, time.monotonic() - started)
+        print_corpus(options.folder, manifest, time.monotonic() - started, progress)
     note_damage(options, manifest)
     return corpus_status(options, manifest, options.max_missing)
 

@@ -38,21 +38,21 @@ class _ActionOptions:
         ),
     ] = ()
     agents: Annotated[
-        str | None,
+        Sequence[str],
         Option("for robots: the crawlers whose rules count, such as CCBot,GPTBot", "NAME,...", otherwise="CCBot"),
-    ] = None
+    ] = ()
     lists: Annotated[Path | None, Option("folder of the lists", "DIR", otherwise="the user's cache", parse=Path)] = None
     recipe: Annotated[
         str | None, Option("only the lists that this recipe needs", "NAME", otherwise="the lists of all recipes")
     ] = None
     languages: Annotated[
-        str | None,
+        Sequence[str],
         Option(
             "only the lists of these languages, for --recipe or c4",
             "CODE,...",
             otherwise="the languages of the recipe",
         ),
-    ] = None
+    ] = ()
     source: Annotated[
         str | None, Option("a mirror to download from", "URL", otherwise="https://raw.githubusercontent.com")
     ] = None
@@ -95,7 +95,7 @@ def _check(options: ListsOptions) -> None:
         raise UsageError(f"lists {options.action} takes no files and no --agents: only lists robots reads WARC files")
     others = {"--recipe": options.recipe, "--languages": options.languages, "--source": options.source}
     for name, value in others.items():
-        if is_robots and value is not None:
+        if is_robots and value not in (None, ()):
             raise UsageError(f"lists robots takes no {name}: leave it out")
 
 
@@ -104,7 +104,7 @@ def _list_robots(options: ListsOptions) -> None:
     from c4pipe.filters import pinned_lists
     from c4pipe.inspect.robots import list_robots
 
-    agents = comma_separated(options.agents or "CCBot")
+    agents = comma_separated(options.agents or ("CCBot",))
     runner = RunnerOptions(workers=options.workers)
     folder = options.lists or pinned_lists.cache_dir()
     summary = list_robots(options.files, agents, folder, runner, make_progress(options))
@@ -120,9 +120,9 @@ def _wanted(options: ListsOptions) -> Sequence["pinned_lists.PinnedList"]:
     from c4pipe.filters import pinned_lists
     from c4pipe.recipes.choose import choose_recipe, needed_lists
 
-    if options.recipe is None and options.languages is None:
+    if options.recipe is None and not options.languages:
         return pinned_lists.PINNED
-    return needed_lists(choose_recipe(options.recipe or "c4", comma_separated(options.languages or ())))
+    return needed_lists(choose_recipe(options.recipe or "c4", comma_separated(options.languages)))
 
 
 COMMAND = Command(

@@ -14,18 +14,31 @@ if TYPE_CHECKING:
     from c4pipe.corpus.manifest import Manifest
     from c4pipe.io.paths import StoragePath
     from c4pipe.recipes.recipe import Recipe
+    from c4pipe.runners.events import Progress
     from c4pipe.wet.inputs import Missing
 
 
-def print_corpus(folder: "StoragePath", manifest: "Manifest", seconds: float) -> None:
-    """Prints the funnel of a corpus and where the corpus is."""
-    from c4pipe.recipes.recipe import Recipe
-
-    console = printer(sys.stdout)
-    console.print(funnel_table(Recipe.from_json(manifest["recipe"]), manifest["counts"]))
+def print_corpus(folder: "StoragePath", manifest: "Manifest", seconds: float, progress: "Progress") -> None:
+    """Prints the funnel of a corpus and where the corpus is; as `print_funnel` where nothing was done."""
     shards = manifest["shards"]
     size = format_count(sum(shard["bytes"] for shard in shards), "byte")
-    say(console, f"corpus: {folder} ({format_count(len(shards), 'file')}, {size}, {seconds:,.1f} s)")
+    outcome = f"corpus: {folder} ({format_count(len(shards), 'file')}, {size}, {seconds:,.1f} s)"
+    print_funnel(folder, manifest, outcome, progress)
+
+
+def print_funnel(folder: "StoragePath", manifest: "Manifest", outcome: str, progress: "Progress") -> None:
+    """Prints the funnel of a corpus, or of its new part, and the outcome. Where nothing was done, prints where the
+    report is.
+    """
+    from c4pipe.recipes.recipe import Recipe
+    from c4pipe.report.html_page import NAME
+
+    console = printer(sys.stdout)
+    if progress.did_nothing:
+        say(console, f"report: {folder / NAME}")
+        return
+    console.print(funnel_table(Recipe.from_json(manifest["recipe"]), manifest["counts"]))
+    say(console, outcome)
 
 
 def corpus_status(options: TerminalOptions, manifest: "Manifest", allowed: int | None, next_step: str = "") -> int:

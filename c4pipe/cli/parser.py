@@ -89,6 +89,19 @@ def decimal_number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is no number, such as 0.5") from None
 
 
+class _Given(argparse.Action):
+    """Stores the value of an option. A list that is given again is joined to the first; another value is an error."""
+
+    def __call__(self, parser: object, namespace: argparse.Namespace, value: Any, flag: str | None = None) -> None:
+        given = vars(namespace).setdefault("options given", {})
+        if self.dest in given:
+            if not isinstance(value, list | tuple):
+                raise UsageError(f"{flag} is given twice: give it once")
+            value = [*given[self.dest], *value]
+        given[self.dest] = value
+        setattr(namespace, self.dest, value)
+
+
 Options = TypeVar("Options")
 
 
@@ -125,8 +138,8 @@ def add_options(parser: Parser, record: type) -> None:
             keywords |= {"choices": option.choices} if option.choices else {"metavar": option.metavar}
             if option.nargs:
                 keywords["nargs"] = option.nargs
-            if option.repeated:
-                keywords["action"] = "append"
+            if not option.positional:
+                keywords["action"] = "append" if option.repeated else _Given
         if option.positional:
             action = parser.add_argument(field.name, **keywords)
         else:
@@ -140,7 +153,8 @@ def _parser_of(kind: Any, option: Option) -> Callable[[str], Any]:
     """Returns what makes the value of an option of a text: of its type, or one of a sequence from `8,13`."""
     kinds = get_args(kind) or (kind,)
     parse = whole_number if int in kinds else decimal_number if float in kinds else str
-    if get_origin(kind) is Sequence and not (option.nargs or option.repeated):
+    is_list = any(get_origin(each) is Sequence for each in (kind, *get_args(kind)))
+    if is_list and not (option.nargs or option.repeated):
         return lambda text: tuple(map(parse, text.split(",")))
     return parse
 

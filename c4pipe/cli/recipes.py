@@ -184,6 +184,8 @@ def _show_cost(options: RecipesOptions, folder: "StoragePath") -> None:
     if options.names:
         raise UsageError(f"--cost: the folder {folder} has its own recipe: leave out {options.names[0]}")
     if options.output is not None:
+        if not str(options.output).endswith(".html"):
+            raise UsageError(f"--output {options.output}: the page is HTML: give a name that ends in .html")
         check_output(options.output)
     annotated = open_annotated(folder)
     listed = ListedRecipe.gather(annotated.recipe, options.lists, options.links, options.language_model)

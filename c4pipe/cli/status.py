@@ -28,7 +28,8 @@ def run(options: StatusCommandOptions) -> int:
     table.add_column(justify="right")
     for state, number in status.files.items():
         if number or state == "done":
-            table.add_row(f"files {state}", f"{number:,}")
+            of = f" of {status.planned:,} ({number / status.planned:.0%})" if status.planned and state == "done" else ""
+            table.add_row(f"files {state}", f"{number:,}{of}")
     console.print(table)
     for sentence in status.sentences:
         say(console, sentence)

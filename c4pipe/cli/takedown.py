@@ -1,5 +1,6 @@
 """The command `takedown`: a corpus again, without the pages of a list."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,22 +17,19 @@ if TYPE_CHECKING:
     from c4pipe.io.paths import StoragePath
 
 
+def _files(what: str) -> Option:
+    return Option(f"leave out the pages of these {what}; can be repeated", "FILE", repeated=True, parse=Path)
+
+
 @dataclass(frozen=True, kw_only=True)
 class _ListOptions:
     corpus: Annotated[
         "StoragePath", Option("folder of a finished corpus", "CORPUS", positional=True, parse=path_or_url)
     ]
-    urls: Annotated[
-        Path | None, Option("leave out the pages of these URLs: a file with one on each line", "FILE", parse=Path)
-    ] = None
+    urls: Annotated[Sequence[Path], _files("URLs: a file with one on each line")] = ()
     domains: Annotated[
-        Path | None,
-        Option(
-            "leave out the pages of these hosts and their subdomains: a file with a host, or host with a path, a line",
-            "FILE",
-            parse=Path,
-        ),
-    ] = None
+        Sequence[Path], _files("hosts and their subdomains: a file with a host, or host with a path, a line")
+    ] = ()
     output: Annotated[
         "StoragePath | None",
         Option("new folder for the corpus: a path, or a URL with s3://, gs:// or hdfs://", "DIR", parse=path_or_url),
@@ -49,7 +47,7 @@ def run(options: TakedownOptions) -> None:
     from c4pipe.cli.progress import make_progress
     from c4pipe.jobs.takedown import COUNT, takedown
 
-    given = [(kind, path) for kind, path in (("urls", options.urls), ("domains", options.domains)) if path]
+    given = [(kind, paths) for kind, paths in (("urls", options.urls), ("domains", options.domains)) if paths]
     if len(given) != 1:
         raise UsageError("name the pages to leave out with --urls FILE or with --domains FILE, one of the two")
     if (options.output is None) != options.in_place:

@@ -184,23 +184,13 @@ def find_known(corpora: Iterable[StoragePath], recipe: Recipe) -> tuple[Known, .
 
 
 def indexes_of(corpus: StoragePath, recipe: Recipe) -> Iterator[Known]:
-    """Yields the indexes that together have all shards of a corpus: the index of its first parts, then one for each
-    later part. Errors are those of `find_known`.
+    """Yields the indexes that together have all shards of a corpus (see `find_indexes`). Errors are those of
+    `find_known`.
     """
-    manifest = manifest_file.read_manifest(corpus)
-    if manifest is None:
-        raise no_manifest(corpus, FileNotFoundError())
-    if (found := read_index(corpus)) is None:
-        raise UsageError(f"--known {corpus}: the corpus has no index: c4pipe index {corpus} writes it")
-    last = len(manifest.get("parts", [manifest]))
-    indexed = [n for n in range(1, last + 1) if digest_of_shards(manifest, range(1, n + 1)) == found[0]["shards"]]
-    of = {corpus: range(1, indexed[-1] + 1)} if indexed else {}
-    of |= {part_folder(corpus, n): range(n, n + 1) for n in range(len(of.get(corpus, ())) + 1, last + 1)}
-    for folder, parts in of.items():
-        found = read_index(folder)
-        if found is None or found[0]["shards"] != digest_of_shards(manifest, parts):
-            raise UsageError(f"--known {corpus}: its index is of earlier shards: {_advice(corpus)}")
-        index, digest = found
+    found = find_indexes(corpus)
+    if not found:
+        raise UsageError(f"--known {corpus}: it has no index of its present shards: c4pipe index {corpus} writes it")
+    for folder, (index, digest) in found.items():
         for kind, wanted in compared_by(recipe).items():
             if (there := index["compared"].get(kind)) != wanted:
                 raise UsageError(
@@ -209,6 +199,26 @@ def indexes_of(corpus: StoragePath, recipe: Recipe) -> Iterator[Known]:
                     "parameters"
                 )
         yield Known(str(folder), digest)
+
+
+def find_indexes(corpus: StoragePath) -> dict[StoragePath, tuple[Index, str]]:
+    """Returns the indexes that together have all shards of a corpus, by their folders: the index of its first parts,
+    then one for each later part. Returns none where one is missing, or of earlier shards.
+
+    Raises UsageError for a folder that is no corpus; the errors of `read_index`.
+    """
+    manifest = manifest_file.read_manifest(corpus)
+    if manifest is None:
+        raise no_manifest(corpus, FileNotFoundError())
+    first, last = read_index(corpus), len(manifest.get("parts", [manifest]))
+    digests = [digest_of_shards(manifest, range(1, number + 1)) for number in range(last + 1)]
+    end = max((n for n, digest in enumerate(digests) if first and digest == first[0]["shards"]), default=0)
+    of = {
+        corpus: digests[end],
+        **{part_folder(corpus, n): digest_of_shards(manifest, (n,)) for n in range(end + 1, last + 1)},
+    }
+    found = {folder: index for folder in of if (index := read_index(folder)) and index[0]["shards"] == of[folder]}
+    return found if len(found) == len(of) else {}
 
 
 def _in_words(parameters: Mapping[str, Any] | None) -> str:

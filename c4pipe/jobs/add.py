@@ -17,7 +17,7 @@ from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.manifest import GROWN, MANIFEST, MAX_PARTS, Manifest, Part, part_folder, part_number
 from c4pipe.corpus.opened import no_manifest
 from c4pipe.dedup import publish
-from c4pipe.dedup.known import INDEX, read_index
+from c4pipe.dedup.known import INDEX, find_indexes
 from c4pipe.dedup.removals import MOVED_SPANS
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.atomic import clear_abandoned, make_folder, move, write_bytes, write_text
@@ -58,8 +58,8 @@ def add(options: AddOptions, progress: Progress) -> tuple[Manifest, Manifest]:
     _manifest_of(corpus)
     with only_run(corpus):
         _complete(corpus, progress)
-    if read_index(corpus) is None:
-        progress.note(f"{corpus} has no index of its pages yet: c4pipe writes it first")
+    if not find_indexes(corpus):
+        progress.note(f"{corpus} has no index of its present pages: c4pipe writes it first")
         write_index(corpus, options, progress)
     with only_run(corpus):
         whole = _manifest_of(corpus)
@@ -70,6 +70,7 @@ def add(options: AddOptions, progress: Progress) -> tuple[Manifest, Manifest]:
         plan = _plan(options, corpus, folder, whole)
         for there, digest in enumerate(_digests(whole), 1):
             if digest == _digest(plan.identity["inputs"]):
+                progress.did_nothing = True
                 progress.note(f"part {there} of {corpus} is of these files already, and nothing was added")
                 return _manifest_of(part_folder(corpus, there) if "parts" in whole else corpus), whole
         _prepare(folder, plan, whole, progress)

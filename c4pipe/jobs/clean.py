@@ -22,6 +22,7 @@ from c4pipe.filters.lists import LISTS_FOLDER, Lists
 from c4pipe.filters.scripts.words import note_on_words
 from c4pipe.io.atomic import clear_abandoned, sync
 from c4pipe.io.downloads import NetworkOptions, OnWait
+from c4pipe.io.json_files import write_checked_json
 from c4pipe.io.lock import has_locks, only_run
 from c4pipe.io.paths import StoragePath, check_inner, list_names, storage_path
 from c4pipe.io.streams import InputOpener, digest_ends
@@ -269,6 +270,8 @@ def prepare(plan: CleanPlan, progress: Progress) -> WorkState:
         clear_abandoned(storage_path(plan.options.annotation.folder))
     plan.lists.save(plan.work / LISTS_FOLDER)
     state = check_state(plan, progress)
+    if state.missing or state.open:
+        write_checked_json(plan.work / work_folder.PLANNED, {"files": [file.work_name for file in plan.files]})
     for file in state.missing:
         work_folder.missing_note(plan.target(file)).unlink(missing_ok=True)
     _note_dropped(plan, state, progress)

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from c4pipe.clean.work_folder import MISSING_ENDING, WORK_FOLDER, is_work_file, missing_files
+from c4pipe.clean.work_folder import MISSING_ENDING, PLANNED, WORK_FOLDER, is_work_file, missing_files
 from c4pipe.corpus.manifest import read_manifest, sum_inputs
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.json_files import read_intact_json
 from c4pipe.io.lock import lock_owner
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.io.words import format_count, visible
@@ -32,12 +33,14 @@ class RunStatus:
         sentences: what else is known: reasons, and the next step.
         complete: whether nothing is left to do.
         stopped: whether something is left that is neither queued nor runs.
+        planned: how many files it is to have; 0 where the folder does not say it.
     """
 
     files: Mapping[str, int]
     sentences: Sequence[str]
     complete: bool = False
     stopped: bool = False
+    planned: int = 0
 
 
 def run_status(folder: StoragePath) -> RunStatus:
@@ -50,6 +53,7 @@ def run_status(folder: StoragePath) -> RunStatus:
         counts = {"done": sum_inputs(manifest).files, "missing": len(manifest["missing"])}
         pages = format_count(manifest["counts"].get("pages.kept", 0), "page")
         corpus = f"{folder} is a complete corpus: {pages} in {format_count(len(manifest['shards']), 'file')}"
+        corpus += f", {format_count(len(manifest['parts']), 'part')}" if "parts" in manifest else ""
         return RunStatus(counts, [*_named([each["error"] for each in manifest["missing"]]), corpus], complete=True)
     work = (folder / WORK_FOLDER if (folder / WORK_FOLDER).is_dir() else folder).absolute()
     names = list_names(work)
@@ -57,13 +61,18 @@ def run_status(folder: StoragePath) -> RunStatus:
     missing = {name.removesuffix(MISSING_ENDING) for name in names if name.endswith(MISSING_ENDING)}
     if isinstance(work, Path) and (folders := slurm.submissions(work)):
         return _slurm_status(work, folders, done, missing)
-    if not (done or missing or "lists" in names):
+    planned = (read_intact_json(work / PLANNED, dict) or {}).get("files", [])
+    if not (planned or ("lists" in names and (done or missing))):
         raise UsageError(f"{folder} is the folder of no run: give the --output or the --work folder of one")
+    left = [name for name in planned if name not in done and part_of(name)[0] not in missing]
     owners = {job: lock_owner(each) for job, each in {"clean": work, "dedup": folder}.items() if isinstance(each, Path)}
     runs = [f"{job} runs: {owner}" for job, owner in owners.items() if owner][:1]
-    advice = [f"no run is at work in {folder}: the command that made it continues from here"] * (not runs)
+    complete = bool(planned) and not (left or runs) and work == folder.absolute()
+    stopped = not (runs or complete)
+    advice = "is complete" if complete else "has no run at work: the command that made it continues from here"
     errors = _named([note["error"] for note in missing_files([work])])
-    return RunStatus({"done": len(done), "missing": len(missing)}, [*errors, *runs, *advice], stopped=not runs)
+    counts = {"done": len(done.intersection(planned or done)), "missing": len(missing)}
+    return RunStatus(counts, [*errors, *(runs or [f"{folder} {advice}"])], complete, stopped, len(planned))
 
 
 def _slurm_status(work: Path, folders: Sequence[Path], done: set[str], missing: set[str]) -> RunStatus:

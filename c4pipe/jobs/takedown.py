@@ -52,6 +52,9 @@ from c4pipe.runners.scan import Scan, ScanStep
 KINDS = ("urls", "domains")
 """What a list has: whole URLs; or hosts, with their subdomains, and hosts with a path."""
 
+Lists = Sequence[Path]
+"""Files of one kind."""
+
 COUNT = f"pages.dropped.{manifest_file.TAKEDOWN}"
 _CUT = 99  # characters of the shortest URL that is shortened in a report
 _EXACT = ("parquet", "json", "json.zst", "tfrecord")  # the formats, with the exact floats first
@@ -63,12 +66,14 @@ class Listed:
 
     Attributes:
         kind: one of KINDS.
-        sha256: of the file.
+        first: the first entry, or its beginning.
+        sha256: of the files, with a line end between two.
         keys: the keys of its entries, sorted.
         scheme: how the corpus removes the scheme of URLs (`Recipe.page_keys`).
     """
 
     kind: str
+    first: str
     sha256: str
     keys: U64
     scheme: str
@@ -80,37 +85,40 @@ class Listed:
         return has_key(self.keys, url_key(normalise_url(url, self.scheme)))
 
 
-def read_listed(kind: str, path: Path, scheme: str) -> Listed:
-    """Returns the pages of a list, a file with one URL or one host on each line.
+def read_listed(kind: str, paths: Lists, scheme: str) -> Listed:
+    """Returns the pages of lists, files with one URL or one host on each line.
 
-    Raises UsageError if the file can't be read, has no entry, or an entry that is no host.
+    Raises UsageError if a file can't be read, has no entry, or an entry that is no host.
     """
-    keys: list[int] = []
+    first, keys = "", list[int]()
     try:
-        for line in filter(None, map(str.strip, lines_of(path))):
-            try:
-                entry = opt_out_entry(line) if kind == "domains" else normalise_url(line, scheme)
-            except ValueError as error:
-                raise UsageError(f"--{kind} {path}: {line[:200]!a} can't be used: {error}") from None
-            keys.append(url_key(entry))
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in paths:
+            before = len(keys)
+            for line in filter(None, map(str.strip, lines_of(path))):
+                first = first or line
+                try:
+                    entry = opt_out_entry(line) if kind == "domains" else normalise_url(line, scheme)
+                except ValueError as error:
+                    raise UsageError(f"--{kind} {path}: {line[:200]!a} can't be used: {error}") from None
+                keys.append(url_key(entry))
+            if len(keys) == before:
+                raise UsageError(f"--{kind} {path} has no entry: give one on each line")
+        digest = hashlib.sha256(b"\n".join(path.read_bytes() for path in paths)).hexdigest()
     except (OSError, ValueError) as error:
         raise UsageError(f"--{kind} {path} can't be read: {error_reason(error)}; give a text file") from error
-    if not keys:
-        raise UsageError(f"--{kind} {path} has no entry: give one on each line")
-    return Listed(kind, digest, sorted_keys(keys), scheme)
+    return Listed(kind, first[:200], digest, sorted_keys(keys), scheme)
 
 
 def takedown(
-    folder: StoragePath, output: StoragePath | None, kind: str, path: Path, runner: RunnerOptions, progress: Progress
+    folder: StoragePath, output: StoragePath | None, kind: str, lists: Lists, runner: RunnerOptions, progress: Progress
 ) -> Manifest:
-    """Writes a corpus again without the pages of a list, and returns its manifest.
+    """Writes a corpus again without the pages of lists, and returns its manifest.
 
     Args:
         folder: the folder of the corpus, which is only read where there is an output.
         output: a new folder; None for a takedown in place, which replaces files of the corpus.
         kind: one of KINDS.
-        path: the list.
+        lists: the lists.
         runner: what reads and writes the shards, on this machine.
         progress: shows how many shards are done.
 
@@ -122,12 +130,12 @@ def takedown(
     """
     folder = folder.absolute()
     if output is None:
-        return _takedown_in_place(folder, kind, path, runner, progress)
+        return _takedown_in_place(folder, kind, lists, runner, progress)
     output = output.absolute()
     corpus = open_corpus(folder)
     if str(output) == str(folder) or str(output).startswith(f"{folder}/"):
         raise UsageError(f"--output {output} is in the folder of the corpus: give a new folder")
-    listed = read_listed(kind, path, corpus.recipe.page_keys[0])
+    listed = read_listed(kind, lists, corpus.recipe.page_keys[0])
     identity = _identity(corpus, listed)
     with only_run(output):
         if done := publish.prepare(output, identity, corpus.manifest["missing"]):
@@ -148,9 +156,9 @@ def takedown(
 
 
 def _takedown_in_place(
-    folder: StoragePath, kind: str, path: Path, runner: RunnerOptions, progress: Progress
+    folder: StoragePath, kind: str, lists: Lists, runner: RunnerOptions, progress: Progress
 ) -> Manifest:
-    """Replaces the files of a corpus that have pages of a list; arguments and errors are those of `takedown`.
+    """Replaces the files of a corpus that have pages of lists; arguments and errors are those of `takedown`.
 
     The new files wait in a folder of their own. When all of them are complete, the manifest of the corpus is deleted,
     the files are moved, and the new manifest last. So a folder with a manifest is one corpus, the old or the new one.
@@ -169,12 +177,14 @@ def _takedown_in_place(
         last = len(corpus.manifest.get("parts", ())) or 1
         if any(GROWN in list_names(part_folder(folder, number)) for number in (last, last + 1)):
             raise UsageError(f"an addition to {folder} was stopped at its end: repeat the command c4pipe add first")
-        listed = read_listed(kind, path, corpus.recipe.page_keys[0])
+        listed = read_listed(kind, lists, corpus.recipe.page_keys[0])
         done, parts = corpus.manifest.get("takedowns", ()), corpus.manifest.get("parts", ())
         after = done[parts[-1]["takedowns"] :] if parts else done  # the last part can have pages of earlier lists
         remove_tree(staging)
         if after and (after[-1]["kind"], after[-1]["list"]) == (kind, listed.sha256):
-            progress.note(f"{folder} is without the pages of {path} already, and nothing was done")
+            progress.note(
+                f"{folder} is without the pages of {', '.join(map(str, lists))} already, and nothing was done"
+            )
             return corpus.manifest
         make_folder(staging)
         identity = _identity(corpus, listed)
@@ -216,6 +226,12 @@ def _write(
     """Writes the shards and what describes them to the folder of the step, and returns the new manifest."""
     shards = zip(*(corpus.shards(None, name) for name in corpus.formats), strict=True)
     parts = _write_shards(list(shards), step, runner, progress)
+    if not any(part["pages"] for part in parts):
+        other = "hosts, give them with --domains" if step.listed.kind == "urls" else "URLs, give them with --urls"
+        progress.note(
+            f"warning: {corpus.path} has no page of --{step.listed.kind}, whose first line is {step.listed.first!a}: "
+            f"check the list; if it has {other}"
+        )
     manifest = _manifest_without(corpus.manifest, identity, parts)
     _describe(cast(StoragePath, corpus.path), step.folder, manifest, step.listed, [part["profile"] for part in parts])
     return manifest

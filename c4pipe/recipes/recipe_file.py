@@ -260,11 +260,10 @@ class _Reader:
                 tables = " or ".join(f"[{rule}]" for rule in owners[key])
                 raise self._error(f"{key} belongs to several rules: write it in a table, {tables}")
             else:
-                alone = ", ".join(sorted(name for name, of in owners.items() if len(of) == 1))
+                meant = suggestion(key, (*_KEYS, *owners, *rules))
                 raise self._error(
-                    f"unknown key {key!r}; known are {', '.join(_KEYS)}; the parameters {alone}; "
-                    f"and tables of the rules of {recipe.name}: {', '.join(rules)}"
-                    + suggestion(key, (*_KEYS, *owners, *rules))
+                    f"unknown key {key!r}{meant}{' K' if meant else '; k'}nown are {', '.join(_KEYS)}, the rules of "
+                    f"{recipe.name} (see c4pipe recipes {recipe.name}), and their parameters"
                 )
         return changes
 

@@ -97,6 +97,7 @@ class Progress:
 
     Attributes:
         seconds: the time from the begin of the job to the latest look at it: that of the event. For speeds.
+        did_nothing: whether a job found its result complete.
     """
 
     def __init__(
@@ -122,6 +123,7 @@ class Progress:
         self._interval = interval
         self._runner_job_id: str | None = None
         self.seconds = 0.0
+        self.did_nothing = False
 
     def note(self, text: str) -> None:
         """Logs a sentence about the run that the user should know, and passes it on."""
@@ -132,6 +134,7 @@ class Progress:
 
     def note_complete(self, result: StoragePath, again: str = "give another --output, or delete it") -> None:
         """Notes that a job did nothing, because its result was there; `again` says how to make it again."""
+        self.did_nothing = True
         self.note(f"{result} is complete already, and nothing was done: to make it again, {again}")
 
     def runs_as(self, runner_job_id: str) -> None:

@@ -189,7 +189,12 @@ def _slurm(program: str, *arguments: str) -> str:
     except subprocess.TimeoutExpired:
         raise C4pipeError(f"{program} did not answer in {_SECONDS} s: give the command again later") from None
     if ended.returncode:
-        raise C4pipeError(f"{program} refused: {_reason(ended.stderr) or f'status {ended.returncode}'}")
+        reason = _reason(ended.stderr) or f"status {ended.returncode}"
+        if program == "squeue":  # it is asked first, and refuses nothing
+            raise C4pipeError(
+                f"Slurm does not answer: give the command on a login node of a cluster (squeue: {reason})"
+            )
+        raise C4pipeError(f"{program} refused: {reason}")
     return ended.stdout
 
 

@@ -289,9 +289,8 @@ def _open(path: Path) -> tuple[Path, TokenManifest, TokenSet]:
     if path.is_dir():
         name = sets[0].name if len(sets) == 1 else ""
     if name not in named:
-        raise UsageError(
-            f"{path} is none of the files in {folder}: give one, such as {folder / min(named, default='')}"
-        )
+        what = "is a folder with several token files" if path.is_dir() else f"is none of the token files in {folder}"
+        raise UsageError(f"{path} {what}: give a file, such as {folder / min(named, default='')}")
     return folder, manifest, named[name]
 
 

@@ -204,7 +204,7 @@ def _of_text(pattern: str, held_out: bool, on_note: Callable[[str], None]) -> Re
 
 def _whole_corpus(path: InputPath, languages: Sequence[str]) -> UsageError:
     folders = ", ".join(f"{path}/{name}" for name in languages)
-    return UsageError(f"{path} is a corpus: give the folders of its languages, {folders}")
+    return UsageError(f"{path} is a corpus: give the folders of its languages, {folders}, or --temperature for all")
 
 
 def _no_folder(path: StoragePath) -> str:

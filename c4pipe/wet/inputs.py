@@ -282,11 +282,15 @@ class _Finder:
     def files(self, paths: Mapping[str, str]) -> Iterator[InputFile]:
         """Yields the files by name, given their paths by name: of a file with several names, the first."""
         first: dict[tuple[int, int] | str, str] = {}
+        twice: list[str] = []
         for name, path in sorted(paths.items()):
             if (other := first.setdefault(_identity(path), path)) != path:
-                self._on_note(f"{path} and {other} are one file: it is read once")
+                twice.append(f"{path} and {other}")
                 continue
             yield InputFile(path, name, self._sizes.get(path) if is_url(path) else _status(Path(path)).st_size)
+        if twice:
+            more = f" (one of {len(twice):,} such pairs)" * (len(twice) > 1)
+            self._on_note(f"{twice[0]} are one file: it is read once{more}")
 
     def expand(self, pattern: str, listed_in: str = "") -> Iterator[str]:
         """Yields the paths and URLs that one input names."""

@@ -30,8 +30,7 @@ if [ -z "$files" ]; then
     exit 0
 fi
 
-# The list of the slice comes from standard input. In Slurm, c4pipe gets as many processes as the task has cores.
-exec c4pipe clean @/dev/stdin --work "$work/$(printf %05d "$index")" \
-    ${SLURM_CPUS_PER_TASK:+--workers "$SLURM_CPUS_PER_TASK"} "$@" <<END
+# The list of the slice comes from standard input.
+exec c4pipe clean @/dev/stdin --work "$work/$(printf %05d "$index")" "$@" <<END
 $files
 END

@@ -16,7 +16,6 @@ set -eu
 
 list=$1 files_per_task=$2 work=$3
 shift 3
-set -- ${SLURM_CPUS_PER_TASK:+--workers "$SLURM_CPUS_PER_TASK"} "$@"
 
 case $work in
 *://*) echo "$work is in a store: whether each task is complete is not checked here; look at the state of the array" >&2 ;;

@@ -12,6 +12,7 @@ import pytest
 from c4pipe.cli import main
 from c4pipe.cli.command_line import parse_command_line, split_command_line
 from c4pipe.errors import UsageError
+from c4pipe.io.options import flag_of, options_of
 from c4pipe.native import kernels
 from c4pipe.runners.runner import check_runner
 from c4pipe.runners.runner_options import RunnerOptions
@@ -131,3 +132,26 @@ def test_without_beam_a_sentence_says_what_is_missing(monkeypatch: pytest.Monkey
         check_runner(RunnerOptions(runner="FlinkRunner", beam=tuple(beam)))
     with pytest.raises(UsageError, match=r"^build has no option --wokrers; similar: --workers"):
         split_command_line(main.make_parser(), ["build", "a.wet", "--wokrers", "2"])
+
+
+@pytest.mark.parametrize("name", main.COMMANDS)
+def test_an_option_given_twice_is_joined_or_refused(name: str) -> None:
+    """A list takes the values of both places, a flag is as good as once, and any other option is an error."""
+    parser = main.make_parser()
+    command = parser.commands[name]
+    for action in command.arguments:
+        action.required = False
+    assert command.command is not None
+    for field, kind, option in options_of(command.command.options):
+        if option.positional or option.in_python:
+            continue
+        flag = flag_of(field, option)
+        value = [] if field.default is False else ["1:1" if field.name == "weights" else "1"]
+        given = [name, flag, *value, "=".join([flag, *value])]
+        if value and "Sequence" not in str(kind):
+            with pytest.raises(UsageError, match=f"^{flag} is given twice: give it once$"):
+                parser.parse_args(given)
+        else:
+            found = vars(parser.parse_args(given))[field.name]
+            alone = vars(parser.parse_args([name, flag, *value]))[field.name]
+            assert found == alone if found is True else [*found] == [*alone, *alone]

@@ -33,6 +33,7 @@ FILES = {
     "bas.toml": b'bas = "c4"\n',
     "off.toml": b'base = "c4"\noff = ["badwords"]\n',
     "parameter.toml": b'base = "c4"\n[few_words]\nmin_word_per_line = 3\n',
+    "typo.toml": b'base = "c4"\nmin_word_per_line = 3\n',
     "type.toml": b'base = "c4"\nmin_words_per_line = "three"\n',
     "c4.toml": b'base = "c4"\nname = "c4"\nmin_words_per_line = 3\n',
     "nolanguage.toml": b'base = "noblocklist"\noff = ["language"]\n',

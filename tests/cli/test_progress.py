@@ -182,7 +182,7 @@ def test_json_and_log_of_a_run_that_is_stopped(tmp_path: Path, largest_data: Pat
     process = subprocess.Popen(
         [*C4PIPE, *command], stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=heed_interrupts
     )
-    while not list(work.glob(".*.tmp")):
+    while not list(work.glob(".*.parquet.*.tmp")):
         assert process.poll() is None, "it ended before it could be stopped"
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)

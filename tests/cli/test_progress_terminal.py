@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from c4pipe.cli.progress import fitted, without_wait
-from tests.helpers.crawls import LISTS, sample_pages
+from tests.helpers.crawls import LISTS, SAMPLES, sample_pages
 from tests.helpers.web import serve
 from tests.helpers.wet import wet_bytes
 
@@ -78,6 +78,17 @@ def test_a_terminal_of_some_width(columns: int, one_file: Path, tmp_path: Path) 
     assert any("dropped" in line for line in lines) == (columns > 80)
     assert "100% 0:00:" in lines[-1]
     assert [path.name for path in (tmp_path / "w").iterdir() if path.name.endswith(".tmp")] == []
+
+
+def test_sentences_end_at_words(tmp_path: Path) -> None:
+    """On a terminal; a path is never cut. Standard output is no terminal here."""
+    command = ["clean", str(SAMPLES[0]), "--lists", str(LISTS), "--work", str(tmp_path / "w"), "--workers", "1"]
+    frames(on_terminal(command, 40))
+    lines = frames(on_terminal(command, 40))
+    said = f"c4pipe: {tmp_path}/w is complete already, and nothing was done: to make it again, give another --work,"
+    assert f"{said} or delete it" in " ".join(lines)
+    assert len(lines) > 3
+    assert all(len(line) <= 40 or "/" in line for line in lines)
 
 
 @pytest.mark.slow

@@ -119,7 +119,8 @@ def test_an_index_that_can_not_be_used(corpus: Path, tmp_path: Path) -> None:
 
     assert "CORPUS has no manifest.json" in why(tmp_path)
     (tmp_path / "manifest.json").write_bytes((corpus / "manifest.json").read_bytes())
-    assert why(tmp_path) == "--known CORPUS: the corpus has no index: c4pipe index CORPUS writes it"
+    lacking = "--known CORPUS: it has no index of its present shards: c4pipe index CORPUS writes it"
+    assert why(tmp_path) == lacking
     (tmp_path / "_index").mkdir()
     content = (corpus / "_index" / "index.json").read_text()
     target = tmp_path / "_index" / "index.json"
@@ -145,7 +146,7 @@ def test_an_index_that_can_not_be_used(corpus: Path, tmp_path: Path) -> None:
     other = open_corpus(corpus).manifest
     other["shards"][0]["sha256"] = "0" * 64
     write_json(tmp_path / "manifest.json", other)
-    assert "its index is of earlier shards: c4pipe index CORPUS" in why(tmp_path)
+    assert why(tmp_path) == lacking
     with pytest.raises(
         UsageError, match=r"the spans of its index are unit sentence, size 3, .* and those of the recipe"
     ):

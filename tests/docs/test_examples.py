@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from c4pipe import read
 from c4pipe.cli import main
@@ -227,6 +226,8 @@ def ablated(corpus: Path, held_out: Path, output: Path, *more: Any) -> tuple[str
 
 def welch(first: list[float], second: list[float], pairs: int) -> bool:
     """Whether two means differ by more than noise, computed from Welch's formulas."""
+    from scipy import stats
+
     parts = [variance(each) / len(each) for each in (first, second)]
     freedom = sum(parts) ** 2 / sum(part**2 / (len(first) - 1) for part in parts)
     error = math.sqrt(sum(parts)) * float(stats.t.ppf(1 - 0.05 / pairs / 2, freedom))

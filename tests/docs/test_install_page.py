@@ -12,7 +12,7 @@ from tests.docs.test_supply_chain import EXTRAS, PROJECT, pins
 from tests.helpers.documents import ROOT, page, quoted, section, table_rows
 
 INSTALL = page("docs/install.md")
-DEVELOPER_EXTRAS = {"check", "consumers", "dev", "docs", "examples", "fuzz", "parity"}
+DEVELOPER_EXTRAS = {"all", "check", "consumers", "docs", "examples", "fuzz", "parity", "test"}
 PYTHON = "3.11"
 """The Python of the page's table."""
 
@@ -70,7 +70,7 @@ def test_the_numbers_of_packages_are_those_of_the_locks() -> None:
     assert shown["of it, all other"] == str(packages("local"))
     assert shown["of it, Beam and what it brings"] == str(packages("setup") - packages("local"))
     spark, ray = (int(shown[f"`[{extra}]`"].removeprefix("+ ")) for extra in ("spark", "ray"))
-    assert spark + ray == packages("spark") - packages("setup")  # one lock has both
+    assert spark + ray == packages("engines") - packages("setup")  # one lock has both
     assert shown["[to read only](#only-to-read)"] == str(packages("reader"))
 
 

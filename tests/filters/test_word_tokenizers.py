@@ -52,6 +52,7 @@ def test_numbers_at_the_start_of_a_text_are_cut_at_their_marks() -> None:
     assert word_tokenizer("urdu")("ک 1,5") == ["ک", "1", ",", "5"]
 
 
+@pytest.mark.languages
 def test_spacys_own_names_are_no_obstacle() -> None:
     assert word_tokenizer("spacy xx")("eins IS_ALPHA zwei")[0] == "eins"
 

@@ -32,14 +32,26 @@ def test_a_run_is_complete_or_stopped_or_at_work(corpus: Path, capsys: pytest.Ca
     for folder in (corpus, corpus / "_work"):
         code, lines = status(folder, capsys)
         assert code == 1
-        assert lines == ["files done 2", f"no run is at work in {folder}: the command that made it continues from here"]
+        assert lines == [
+            "files done 2 of 3 (67%)",
+            f"{folder} has no run at work: the command that made it continues from here",
+        ]
         with only_run(corpus / "_work"):
             code, lines = status(folder, capsys)
         assert code == 0
-        assert lines[0] == "files done 2"
+        assert lines[0] == "files done 2 of 3 (67%)"
         assert lines[1].startswith("clean runs: process ")
     with only_run(corpus):
         assert status(corpus, capsys)[1][1].startswith("dedup runs: process ")
+
+
+def test_a_work_folder_is_complete(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work = tmp_path / "work"
+    command = ["clean", str(SAMPLES[0]), "--lists", str(LISTS), "--workers", "1", "--quiet", "--work", str(work)]
+    assert main(command) == 0
+    assert status(work, capsys) == (0, ["files done 1 of 1 (100%)", f"{work} is complete"])
+    (work / "files.json").unlink()  # as in folders of earlier versions
+    assert status(work, capsys)[0] == 1
 
 
 def test_missing_files_have_their_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +66,10 @@ def test_missing_files_have_their_reasons(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_a_folder_of_no_run_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for folder in (tmp_path, tmp_path / "nowhere"):
+    (tmp_path / "samples" / "lists").mkdir(parents=True)
+    (tmp_path / "en").mkdir()
+    (tmp_path / "en" / "shard.parquet").touch()
+    for folder in (tmp_path, tmp_path / "nowhere", tmp_path / "samples", tmp_path / "en"):
         assert main(["status", str(folder)]) == 2
         assert capsys.readouterr().err == (
             f"c4pipe: {folder} is the folder of no run: give the --output or the --work folder of one\n"

@@ -115,6 +115,26 @@ def test_hosts_and_a_second_takedown(corpus: Path, tmp_path: Path) -> None:
     assert manifest["counts"]["pages.dropped.takedown"] == len(urls) - manifest["counts"]["pages.kept"]
 
 
+def test_lists_are_joined_and_a_list_without_a_page_is_told(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    urls = [each["url"] for each in pages_of(corpus)]
+    for name, text in {"one": urls[0], "two": urls[1], "both": f"{urls[0]}\n{urls[1]}", "host": "b.example\n"}.items():
+        (tmp_path / name).write_text(text)
+    command = ["takedown", str(corpus), "--workers", "1", "--output"]
+    one, two, both, host = ([str(tmp_path / name)] for name in ("one", "two", "both", "host"))
+    assert main.main([*command, str(tmp_path / "new"), "--urls", *one, "--urls", *two]) == 0
+    assert [each["url"] for each in pages_of(tmp_path / "new")] == urls[2:]
+    assert "warning" not in capsys.readouterr().err
+    assert main.main([*command, str(tmp_path / "new"), "--urls", *both]) == 0, "the list of both lines is the same list"
+    for option, other in (("urls", "hosts, give them with --domains"), ("domains", "URLs, give them with --urls")):
+        assert main.main([*command, str(tmp_path / option), f"--{option}", *host]) == 0
+        assert (
+            f"c4pipe: warning: {corpus} has no page of --{option}, whose first line is 'b.example': check the list; "
+            f"if it has {other}\n"
+        ) in capsys.readouterr().err
+
+
 def test_a_finished_takedown_is_left_as_it_is(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gone = pages_of(corpus)[0]["url"]
     assert run(corpus, tmp_path / "new", urls=gone) == 0

@@ -136,6 +136,7 @@ def test_a_stored_recipe_with_wrong_limits_is_refused(by_language: dict[str, Any
         check_recipe({**stored, "by_language": by_language}, "recipe")
 
 
+@pytest.mark.languages
 def test_a_limit_of_languages_can_not_be_changed_for_all(tmp_path: Path) -> None:
     message = r"fineweb-2 has at_most of top_2_gram for each language: leave it out, or change by_language"
     with pytest.raises(UsageError, match=message):
@@ -164,6 +165,7 @@ def test_decisions_are_those_of_datatrove(label: str) -> None:
     assert decided == DECISIONS[label]
 
 
+@pytest.mark.languages
 def test_a_corpus_in_several_languages(tmp_path: Path) -> None:
     """With lid.176, labels are codes of two letters. Of equal pages of a language one stays, with their number."""
     texts = {
@@ -222,6 +224,7 @@ def test_a_rule_says_the_limits_of_all_languages() -> None:
     assert one.sentence(one.rule("top_2_gram")) == said.replace("0.169 to 0.256 (by language)", "0.169")
 
 
+@pytest.mark.languages
 def test_explain_says_the_limit_of_the_language() -> None:
     verdict = c4pipe.explain_text("und " * 80, recipe=FINEWEB_2, languages=["de", "fr"])
     facts = {each.rule: each.fact for each in verdict.rules}

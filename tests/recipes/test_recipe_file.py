@@ -135,10 +135,13 @@ def test_the_name_and_the_description_can_be_given(tmp_path: Path) -> None:
         ('base = "c5"', "unknown base 'c5': name one of c4,"),
         ("base = c4", "can't be read"),
         (
-            'base = "c4"\nmin_word = 3',
-            "unknown key 'min_word'; known are base, name, description, off, on, rules; the parameters ",
+            'base = "c4"\nmin_word_per_line = 3',
+            "unknown key 'min_word_per_line'; did you mean 'min_words_per_line'? Known are base, ",
         ),
-        ('base = "c4"\n[few_word]\nmin_words_per_line = 3', "unknown key 'few_word'; known are"),
+        (
+            'base = "c4"\n[few_word]\nmin_words_per_line = 3',
+            "unknown key 'few_word'; did you mean 'few_words'? Known are base",
+        ),
         ('base = "c4"\n[few_words]\nmin = 3', "rule few_words has no parameter 'min'; it has min_words_per_line"),
         ('base = "c4"\n[stale_capture]\nx = 3', "rule stale_capture has no parameter 'x'; it has none"),
         ('base = "c4"\nmin_sentences = 3', "write it in a table, [few_sentences] or [few_sentences_left]"),

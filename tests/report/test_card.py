@@ -190,6 +190,7 @@ def test_datasets_refuses_a_corpus_with_other_pages_than_its_card_says(
         datasets.load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
 
 
+@pytest.mark.consumers
 def test_the_files_that_are_uploaded_are_a_whole_corpus(corpus_in: Callable[[str], Path], tmp_path: Path) -> None:
     """The command of the page takes the files that the Hub's library takes with its `--exclude`."""
     import huggingface_hub.utils as hub

@@ -1,11 +1,14 @@
 """The options after `--` of `--runner slurm`, and how they come into a batch script."""
 
+import os
+from pathlib import Path
+
 import pytest
 
-from c4pipe.errors import UsageError
+from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions
 from c4pipe.runners.runner import check_runner
-from c4pipe.runners.slurm import parse_options, script
+from c4pipe.runners.slurm import active_tasks, parse_options, script
 
 DEFAULTS = ("--mem-per-cpu=2G",), ("--cpus-per-task=8",)
 
@@ -67,3 +70,16 @@ def test_other_jobs_and_other_runners_refuse_what_is_for_slurm() -> None:
         CleanOptions("a.wet", work="work", wait=True)
     with pytest.raises(UsageError, match="--workers 2 is only for this machine"):
         BuildOptions("a.wet", output="out", runner="Slurm", workers=2)
+
+
+def test_a_slurm_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "squeue").write_text(
+        "#!/bin/sh\necho 'squeue: error: resolve_ctls: Host name lookup failure' >&2\nexit 1\n"
+    )
+    (tmp_path / "squeue").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    said = (
+        r"^Slurm does not answer: give the command on a login node of a cluster \(squeue: resolve_ctls: Host name .*\)$"
+    )
+    with pytest.raises(C4pipeError, match=said):
+        active_tasks(tmp_path)

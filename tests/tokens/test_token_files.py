@@ -291,8 +291,10 @@ def test_what_can_not_be_found(written: dict[str, Path], tmp_path: Path, error: 
     known = f"there is no number {count} in {folder / 'c4-en-train'}: it has documents 0 to {count - 1}"
     assert known in error(train, "--find", count)
     assert "there is no number -1" in error(train, "--find", -1)
-    assert "is none of the files in" in error(folder / "c4-fr-train.bin", "--find", 0)
-    assert "is none of the files in" in error(folder, "--find", 0)
+    assert "is none of the token files in" in error(folder / "c4-fr-train.bin", "--find", 0)
+    assert f"{folder} is a folder with several token files: give a file, such as {folder}/" in error(
+        folder, "--find", 0
+    )
     assert "has no manifest.json, which c4pipe tokens --format writes last" in error(tmp_path / "no", "--find", 0)
     documents = folder / "c4-en-train_documents.parquet"
     data = documents.read_bytes()

@@ -243,13 +243,15 @@ def test_a_folder_without_a_file_that_can_be_read(tmp_path: Path) -> None:
 
 
 def test_a_corpus_instead_of_its_language(corpora: dict[str, Path]) -> None:
-    assert refused(corpora["c4"]).endswith(f" is a corpus: give the folders of its languages, {corpora['c4']}/en")
+    assert refused(corpora["c4"]).endswith(
+        f" is a corpus: give the folders of its languages, {corpora['c4']}/en, or --temperature for all"
+    )
 
 
 def test_all_languages_of_a_corpus_are_named(tmp_path: Path) -> None:
     write_corpus(tmp_path, {f"{language}/c4-train-00000-of-00001.parquet": 1 for language in ("fr", "de")})
     (tmp_path / "_work").mkdir()
-    assert refused(tmp_path).endswith(f"languages, {tmp_path}/de, {tmp_path}/fr")
+    assert refused(tmp_path).endswith(f"languages, {tmp_path}/de, {tmp_path}/fr, or --temperature for all")
 
 
 @pytest.mark.parametrize(
