@@ -4,7 +4,7 @@ PYTHON ?= python3
 # Each test belongs to the first of these targets that does not leave out one of its markers (pyproject.toml).
 # LARGE: only `make test-all` has these, and scripts/torch and scripts/slurm run their own. MORE: `make test` has these, too.
 LARGE = tensorflow or consumers or examples or ray or docs or tune or browser
-MORE = languages or beam or spark or slow
+MORE = languages or stores or beam or spark or slow
 OTHERS = optional or torch or torch_current or slurm
 UNIT = not ($(LARGE) or $(MORE) or $(OTHERS))
 

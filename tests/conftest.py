@@ -39,8 +39,12 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return argname if isinstance(val, bytes) else None
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that need Spark come first: then one process has all of them, and starts Spark once."""
+    for item in items:
+        if "moto" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.stores)
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)
 
 

@@ -86,6 +86,7 @@ MARKED = {
     "ray": [library_need("ray")],
     "slurm": [NEEDS["root"], NEEDS["slurm"], NEEDS["mounts"]],
     "spark": [NEEDS["java"], library_need("pyspark", "make test")],
+    "stores": [library_need("moto", "make test")],
     "tensorflow": [library_need("tensorflow")],
     "torch": [NEEDS["torch"]],
     "torch_current": [
