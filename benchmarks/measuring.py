@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -154,16 +155,15 @@ def _pss(pid: int) -> int:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Returns the bytes of all files below a folder."""
+    """Returns the bytes of all files below a folder. Another process may remove files and folders meanwhile."""
     return sum(_sizes(folder))
 
 
 def _sizes(folder: Path) -> Iterator[int]:
-    for path in folder.rglob("*"):
-        try:
-            yield path.stat().st_size if path.is_file() else 0
-        except OSError:  # it was moved
-            continue
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                yield Path(parent, name).stat().st_size
 
 
 def made_crawl(folder: Path, files: int, pages: int, data: Path) -> list[str]:

@@ -30,6 +30,7 @@ from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.logs import LOG, count_values, key_values, log_cost
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions, check_input_kind
 from c4pipe.jobs.parts import count_lines, divide
+from c4pipe.native import kernels
 from c4pipe.recipes.choose import ListedRecipe, choose_recipe
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
@@ -45,6 +46,8 @@ from c4pipe.wet.columns import COPIES_COLUMN, CRAWL_PROVENANCE, parse_columns
 from c4pipe.wet.damage import HAS_NO
 from c4pipe.wet.extraction import choose_extraction
 from c4pipe.wet.inputs import InputFile, Missing, find_inputs
+
+NOT_COMPILED = "the C extensions are not compiled, so clean takes 2.5 times as long: see docs/install.md"
 
 
 @dataclass(frozen=True)
@@ -250,6 +253,8 @@ def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -
         tasks = largest_first((*state.missing, *state.open))
         before = cpu_seconds()
         if tasks:
+            if plan.options.is_local and "python" in kernels().values():
+                progress.note(NOT_COMPILED)
             clean_files(plan, tasks, progress, workers)
         elif isinstance(plan.options, CleanOptions):  # else job 2 follows
             progress.note_complete(plan.work, "give another --work, or delete it")

@@ -71,7 +71,7 @@ NEEDS = {
     ),
     "root": Need(lambda: os.geteuid() == 0, "the rights of root", "run the command as root"),
     "mounts": Need(_can_mount, "the right to mount folders (unshare)", "run the command outside of a container"),
-    "slurm": Need(lambda: not missing_programs(), "Slurm", "scripts/slurm, as root on Debian"),
+    "slurm": Need(lambda: not missing_programs(), "Slurm", "scripts/system-packages, as root on Debian"),
     "chromium": Need(lambda: find_browser() is not None, "Chromium", "apt install chromium"),
     "setpriv": Need(_has("setpriv"), "setpriv", "apt install util-linux"),
     "sha256sum": Need(_has("sha256sum"), "sha256sum", "apt install coreutils"),

@@ -24,6 +24,8 @@ from tests.helpers.hostile_web import HOSTILE, OK, Answer, serve_hostile
 pytestmark = pytest.mark.slow
 
 SECONDS = 1.0
+BUSY_SECONDS = 20.0
+"""A download that does not end takes longer; one that ends after SECONDS can take as long on a busy machine."""
 NETWORK = NetworkOptions(tries=3, first_pause=0.002, stall_seconds=0.4, file_seconds=SECONDS)
 
 
@@ -36,7 +38,7 @@ def test_a_hostile_answer_ends_a_download_in_time(kind: str) -> None:
         with pytest.raises(DownloadError, match=f"^{web.url}/a: ") as caught:
             all(iter(lambda: download.read(1 << 16), b""))
         download.close()
-        assert time.monotonic() - started < SECONDS + 1.0
+        assert time.monotonic() - started < BUSY_SECONDS
         assert str(caught.value).isprintable()
 
 
@@ -48,7 +50,6 @@ class ImpatientOptions(CleanOptions):
         return NETWORK
 
 
-@pytest.mark.slow
 def test_hostile_answers_cost_their_own_files(tmp_path: Path) -> None:
     with serve_hostile() as web:
         web.files = {path.name: path.read_bytes() for path in SAMPLES}
@@ -77,7 +78,7 @@ def test_a_hostile_answer_for_the_list_of_a_crawl_is_one_sentence(kind: str) -> 
             C4pipeError, match=r"wet\.paths\.gz (can't be downloaded|is no list|does not exist)"
         ) as caught:
             find_inputs([CRAWL], Selection(source=web.url, network=NETWORK))
-        assert time.monotonic() - started < SECONDS + 1.0
+        assert time.monotonic() - started < BUSY_SECONDS
         assert str(caught.value).isprintable()
 
 

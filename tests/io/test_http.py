@@ -105,12 +105,13 @@ def test_a_refusal_for_ever_ends_at_once(code: str) -> None:
         assert web.asked["a"] == 1
 
 
+@pytest.mark.slow
 def test_a_refusal_that_never_ends_is_tried_again() -> None:
     answer = b"HTTP/1.1 403 No\r\nContent-Length: 9000\r\n\r\n<Error>"
     with serve_hostile() as web:
         web.answers["a"] = lambda: [answer]
         with pytest.raises(DownloadError, match="/a: HTTP status 403, 3 times in a row"):
-            InputOpener(NetworkOptions(tries=3, first_pause=0.001, stall_seconds=0.1)).read(f"{web.url}/a")
+            InputOpener(NetworkOptions(tries=3, first_pause=0.001, stall_seconds=1)).read(f"{web.url}/a")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_files_that_a_bucket_of_common_crawl_refuses(
         started = time.monotonic()
         build = ["build", *urls, "--lists", str(LISTS), "--workers", "1", "--quiet", "--output", str(tmp_path / "c")]
         assert main.main(build) == 1
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 60
         assert set(proxy.asked.values()) == {1}
     said = capsys.readouterr().err
     assert "20 of 20 files could not be downloaded" in said

@@ -216,7 +216,7 @@ def test_fetch_from_a_server_without_end(kind: str, tmp_path: Path, monkeypatch:
         started = time.monotonic()
         with pytest.raises(C4pipeError, match=rf"{FIRST.url} \(.*(larger than 16,777,216 bytes|too slowly|timed out)"):
             pinned_lists.fetch(tmp_path, web.url)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 60
     assert files_of(tmp_path) == {}
 
 
