@@ -70,7 +70,7 @@ more-tests: .venv/test.stamp $(if $(shell command -v java),.venv/spark.stamp)
 
 # What this machine lacks is an error there, unless C4PIPE_ALL says otherwise: make test-all C4PIPE_ALL=0
 test-all: export C4PIPE_ALL ?= 1
-test-all:
+test-all: .venv/venv.stamp
 	scripts/system-packages
 	$(MAKE) --no-print-directory test
 	$(MAKE) --no-print-directory .venv/all.stamp

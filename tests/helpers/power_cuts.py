@@ -10,8 +10,10 @@ import socketserver
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 SOURCE = Path(__file__).with_name("power_cuts.c")
 
@@ -92,10 +94,12 @@ def record(folder: Path, copies: Path, *arguments: str) -> Disk:
     """Runs a command of c4pipe, and returns what the disk holds of a folder after each rename."""
     disk = Disk(folder.resolve(), copies)
     copies.mkdir(parents=True)
-    socket, library = copies.parent / f"{copies.name}.socket", copies.parent / f"{copies.name}.so"
-    compile_it = ["gcc", "-shared", "-fPIC", "-Wall", "-Werror", f'-DSOCKET="{socket}"', "-o", str(library)]
-    subprocess.run([*compile_it, str(SOURCE), "-ldl"], check=True)
-    with socketserver.UnixStreamServer(str(socket), _Teller) as server:
+    library = copies.parent / f"{copies.name}.so"
+    with ExitStack() as stack:
+        socket = f"{stack.enter_context(TemporaryDirectory())}/socket"  # its path may have at most 107 bytes
+        compile_it = ["gcc", "-shared", "-fPIC", "-Wall", "-Werror", f'-DSOCKET="{socket}"', "-o", str(library)]
+        subprocess.run([*compile_it, str(SOURCE), "-ldl"], check=True)
+        server = stack.enter_context(socketserver.UnixStreamServer(socket, _Teller))
         server.disk = disk  # type: ignore[attr-defined]
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
