@@ -97,13 +97,11 @@ def _text_stream(number: int, before: TextIO | None) -> TextIO:
 
 
 def printer(file: IO[str] | None = None, width: int = 160) -> "Console":
-    """Returns a console for a file (standard error by default): as wide as the terminal, or in a file as the variable
-    COLUMNS says, or else `width`.
-    """
+    """Returns a console for a file (standard error by default): as wide as the terminal, or `width` in a file."""
     from c4pipe.cli.rich_console import SafeConsole
 
     file = file or sys.stderr
-    return SafeConsole(file=file, width=None if file.isatty() or "COLUMNS" in os.environ else width)
+    return SafeConsole(file=file, width=None if file.isatty() else width)
 
 
 def say(console: "Console", text: str) -> None:

@@ -86,6 +86,7 @@ def test_costly_parts_are_seldom_asked(recipe: str, calls: Calls, web_data: Path
     assert asked["_has"] < 12 * pages  # bad words that may be there
 
 
+@pytest.mark.needs("extensions")
 def test_a_page_that_falls_early_costs_little(calls: Calls, tmp_path: Path) -> None:
     text = "\n".join(f"Menu {number}" for number in range(100))
     crawl = tmp_path / "menus.warc.wet"

@@ -11,6 +11,7 @@ import pytest
 from c4pipe.cli import main
 from c4pipe.corpus.funnel import empty_warning
 from c4pipe.jobs import plan
+from c4pipe.jobs.clean import NOT_COMPILED
 from c4pipe.recipes.presets import C4, MC4, WEBTEXTLIKE
 from c4pipe.wet.page import Page
 from tests.helpers.crawls import CRAWL, LISTS, SAMPLES, made_crawl
@@ -83,7 +84,7 @@ def test_more_files_than_a_crawl_has(
         command = [CRAWL, *given, "--source", web.url, "--lists", str(LISTS)]
         assert main.main(["clean", *command, "--work", str(tmp_path), "--workers", "1", "--json-progress"]) == 0
         notes = [line["note"] for line in map(json.loads, capsys.readouterr().err.splitlines()) if "note" in line]
-        assert notes == [says] * bool(says)
+        assert [note for note in notes if note != NOT_COMPILED] == [says] * bool(says)
         assert main.main(["plan", *command, "--measure", "1"]) == 0
         assert (f"c4pipe: {says}\n" in capsys.readouterr().err) == bool(says)
 

@@ -208,6 +208,7 @@ def test_without_draws_the_library_is_asked(
     assert few.guess(text) == both[1].guess(text)
 
 
+@pytest.mark.needs("extensions")
 @pytest.mark.parametrize(
     ("profile", "wrong"),
     [
@@ -238,6 +239,7 @@ def test_other_profiles_are_refused(profile: Any, wrong: str) -> None:
         langdetect_kernel.Detector((profile,) * len(LANGDETECT_LANGUAGES), str, b"0" * 64, False)
 
 
+@pytest.mark.needs("extensions")
 @settings(max_examples=100, deadline=None)
 @given(
     words=st.dictionaries(

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sysconfig
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -132,11 +133,7 @@ def not_tried(reasons: Iterable[str]) -> list[str]:
     Args:
         reasons: why tests were skipped, one for each test.
     """
-    counts: dict[str, int] = {}
-    for reason in reasons:
-        if PREFIX in reason:
-            thing = reason.partition(PREFIX)[2]
-            counts[thing] = counts.get(thing, 0) + 1
+    counts = Counter(reason.partition(PREFIX)[2] for reason in reasons if PREFIX in reason)
     if not counts:
         return []
     lines = [f"  {count:3} without {thing}" for thing, count in sorted(counts.items())]

@@ -63,7 +63,7 @@ def store(moto: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
         yield store
 
 
-@pytest.fixture(params=["here", "s3"])
+@pytest.fixture(params=["here", pytest.param("s3", marks=pytest.mark.stores)])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> StoragePath:
     """A folder that does not exist yet, on this machine and in a store."""
     if request.param == "here":

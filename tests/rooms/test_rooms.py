@@ -201,6 +201,7 @@ def test_the_name_of_a_rule_stands_in_its_home_alone() -> None:
     assert found == []
 
 
+@pytest.mark.needs("extensions")
 def test_a_page_visits_few_files(tmp_path: Path) -> None:
     """A kept page passes through at most 11 files of the package: from the bytes of its file to its row."""
     lists = Lists(bad_words={"en": ("blarp",)})
