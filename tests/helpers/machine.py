@@ -97,7 +97,7 @@ MARKED = {
     "tune": [library_need("marimo")],
 }
 """The needs of the markers that pyproject.toml describes; a library stands for all of its extra."""
-PREFIX = "this machine has no "
+PREFIX = "this machine lacks "
 
 
 def require(*needs: Need) -> None:

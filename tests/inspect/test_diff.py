@@ -242,7 +242,7 @@ def test_counters_of_warc_files_and_near_duplicates_have_rows(tmp_path: Path) ->
     other = {"near_duplicates.similar": 1, "near_duplicates.unsettled": 1}
     extracted = C4.with_extraction("main: resiliparse 2.0.1")
     lines = printed(counts_of(extracted, one, RECIPES["fineweb"], other, tmp_path))
-    assert "(recipe c4; en; text by main: resiliparse 2.0.1)" in lines[:3]
+    assert "(recipe c4; en; text by main: resiliparse 2.0.1)" in " ".join(lines[:3])
     start = next(number for number, line in enumerate(lines) if line.split() == ["first", "second", "difference"])
     assert [line.split() for line in lines[start + 1 : start + 5]] == [
         ["records", "skipped:", "request", "70", "-", "-70"],
