@@ -66,7 +66,7 @@ test: check
 	$(MAKE) --no-print-directory more-tests
 
 more-tests: .venv/test.stamp $(if $(shell command -v java),.venv/spark.stamp)
-	scripts/test -m "($(MORE)) and not ($(LARGE) or $(OTHERS))"
+	C4PIPE_EARLIER=1 scripts/test -m "($(MORE)) and not ($(LARGE) or $(OTHERS))"
 
 # What this machine lacks is an error there, unless C4PIPE_ALL says otherwise: make test-all C4PIPE_ALL=0
 test-all: export C4PIPE_ALL ?= 1
@@ -77,7 +77,7 @@ test-all: .venv/venv.stamp
 	$(MAKE) --no-print-directory --jobs=2 DATATROVE=--short large-tests beside-tests
 
 large-tests: .venv/all.stamp
-	scripts/test -m "($(LARGE)) and not ($(OTHERS))"
+	C4PIPE_EARLIER=1 scripts/test -m "($(LARGE)) and not ($(OTHERS))"
 
 # Tests often wait for servers and other processes: two cores have time for this, too. The output of each target comes at its end.
 beside-tests:

@@ -56,9 +56,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """The last lines of a run say what was not tried."""
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    skipped = reporter.stats.get("skipped", []) if reporter else []
-    for line in machine.not_tried(report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple)):
+    for line in machine.not_tried(config):
         print(line)
 
 

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sysconfig
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -98,6 +98,7 @@ MARKED = {
 }
 """The needs of the markers that pyproject.toml describes; a library stands for all of its extra."""
 PREFIX = "this machine lacks "
+_COUNTS = "c4pipe/not_tried"
 
 
 def require(*needs: Need) -> None:
@@ -127,14 +128,20 @@ def check_markers(item: pytest.Item) -> None:
         require(*(map(NEEDS.__getitem__, mark.args) if mark.name == "needs" else MARKED.get(mark.name, ())))
 
 
-def not_tried(reasons: Iterable[str]) -> list[str]:
+def not_tried(config: pytest.Config) -> list[str]:
     """Returns the lines that end a test run: for each thing that is missing, the number of tests and what to install.
 
-    Args:
-        reasons: why tests were skipped, one for each test.
+    With C4PIPE_EARLIER, which `make test` sets, they count the run before, too: `make check`.
     """
-    counts = Counter(reason.partition(PREFIX)[2] for reason in reasons if PREFIX in reason)
-    if not counts:
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if config.cache is None or reporter is None or hasattr(config, "workerinput"):
         return []
+    reports = [report.longrepr for report in reporter.stats.get("skipped", []) if isinstance(report.longrepr, tuple)]
+    counts = Counter(reason.partition(PREFIX)[2] for _, _, reason in reports if PREFIX in reason)
+    if "C4PIPE_EARLIER" in os.environ:
+        counts += Counter(config.cache.get(_COUNTS, {}))
+    config.cache.set(_COUNTS, counts)
     lines = [f"  {count:3} without {thing}" for thing, count in sorted(counts.items())]
-    return ["Tests that were not tried, because this machine lacks something, and how to get it:", *lines]
+    return (
+        ["Tests that were not tried, because this machine lacks something, and how to get it:", *lines] if lines else []
+    )

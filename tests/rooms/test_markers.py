@@ -1,6 +1,9 @@
 """By its markers, each test belongs to `make check`, `make test`, `make test-all`, scripts/torch or scripts/slurm."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,3 +33,20 @@ def test_only_the_table_skips_for_what_a_machine_lacks() -> None:
     found = {path.name for path in tests if re.search(r"importorskip\(|skipif\(.*which\(", path.read_text())}
     assert found == set()
     assert NEEDS["compiler"].install.startswith("apt install")
+
+
+def run_without_a_compiler(cache: Path, **variables: str) -> list[str]:
+    """Runs tests that need a C compiler, and returns the last lines."""
+    command = [sys.executable, "-m", "pytest", "-q", "-o", f"cache_dir={cache}", "tests/io/test_no_locks.py"]
+    environment = {**os.environ, "CC": "no-compiler", **variables}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    return done.stdout.splitlines()[-3:]
+
+
+@pytest.mark.slow
+def test_what_was_not_tried_is_told_or_is_an_error(tmp_path: Path) -> None:
+    for earlier, number in (({}, 15), ({"C4PIPE_EARLIER": "1"}, 30)):
+        _, title, line = run_without_a_compiler(tmp_path, C4PIPE_ALL="0", **earlier)
+        assert title == "Tests that were not tried, because this machine lacks something, and how to get it:"
+        assert line == f"   {number} without a C compiler: apt install gcc libc6-dev"
+    assert "15 errors" in run_without_a_compiler(tmp_path, C4PIPE_ALL="1")[-1]
