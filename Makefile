@@ -48,6 +48,10 @@ setup: .venv/c4pipe.stamp
 	scripts/install $*
 	@touch $@
 
+.venv/all.stamp: .venv/c4pipe.stamp requirements/all.txt
+	scripts/install all
+	@touch .venv/check.stamp .venv/test.stamp .venv/spark.stamp .venv/parity.stamp .venv/engines.stamp .venv/docs.stamp $@
+
 demo: setup
 	scripts/demo
 

@@ -18,10 +18,7 @@ from tests.helpers.java import QUICK_JAVA
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL, LISTS = ROOT / "samples" / "crawl", ROOT / "samples" / "lists"
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.slow,
-]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 def _listens(port: int) -> bool:
@@ -30,7 +27,7 @@ def _listens(port: int) -> bool:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server of Spark Connect with two cores, which tries each task three times; gives its URL."""
     import pyspark
 
@@ -56,6 +53,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(30)
+        if request.session.testsfailed:
+            print((folder / "log").read_text()[-5000:])
 
 
 def _run(*command: str) -> "subprocess.CompletedProcess[str]":
