@@ -17,6 +17,7 @@ from fetch import Engines
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tests.helpers.java import QUICK_JAVA
+from tests.helpers.loopback import free_port as free_port
 from tests.helpers.slurm_cluster import missing_programs, slurm_cluster
 
 HOST = "127.0.0.1"
@@ -328,10 +329,3 @@ def listens(port: int) -> bool:
     """Tells whether a program answers at a port of this machine."""
     with socket.socket() as probe:
         return probe.connect_ex((HOST, port)) == 0
-
-
-def free_port() -> int:
-    """Returns a port of this machine that nobody uses."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])

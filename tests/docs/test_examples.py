@@ -4,7 +4,6 @@ import json
 import math
 import pickle
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from c4pipe.cli import main
 from c4pipe.objectives import objective
 from c4pipe.objectives.batches import Batches
 from c4pipe.objectives.tokenizer import Tokenizer
+from tests.helpers.loopback import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS, EVERY = 40, 10
@@ -108,9 +108,7 @@ def test_a_training_learns_and_goes_on_after_a_kill(small_corpus: Path, vocabula
 
 @pytest.mark.examples
 def test_two_hosts_train_one_model_on_their_own_parts(small_corpus: Path, vocabulary: Path, tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        address = f"localhost:{free.getsockname()[1]}"
+    address = f"localhost:{free_port()}"
     data = [small_corpus / "en", vocabulary, "--steps", 10, "--every", 10, "--checkpoints", tmp_path]
     hosts = [
         started("examples/pretrain.py", *data, "--coordinator", address, "--hosts", 2, "--host", host)

@@ -1,13 +1,25 @@
 """What the web servers of the tests have in common: they listen on a free port of this machine."""
 
+import random
 import socket
 import ssl
 import struct
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+
+def free_port() -> int:
+    """Returns a port for a server that starts later: below the ports that Linux gives to other sockets, from 32768 on.
+    So no socket of another test takes it meanwhile.
+    """
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_768)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Handler(BaseHTTPRequestHandler):

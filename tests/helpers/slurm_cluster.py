@@ -12,9 +12,11 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.helpers.loopback import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 SYSTEM_PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
@@ -143,7 +145,7 @@ def _cluster(
         (folder / name).mkdir()
     (folder / "munge.key").write_bytes(secrets.token_bytes(128))
     (folder / "munge.key").chmod(0o600)
-    ports = _free_ports(1 + len(NODES))
+    ports = [free_port() for _ in range(1 + len(NODES))]
     text = CONFIGURATION.format(
         host=socket.gethostname(), ports=ports, folder=folder, cores=CORES, largest_array=largest_array
     )
@@ -174,11 +176,3 @@ def _cluster(
     cluster.run("scancel", "--user=root")
     with contextlib.suppress(AssertionError):
         cluster.wait(15)
-
-
-def _free_ports(count: int) -> Sequence[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]

@@ -14,6 +14,7 @@ import pytest
 from tests.helpers.corpora import contents
 from tests.helpers.flows import COUNTS, oracle
 from tests.helpers.java import QUICK_JAVA
+from tests.helpers.loopback import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL, LISTS = ROOT / "samples" / "crawl", ROOT / "samples" / "lists"
@@ -31,9 +32,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """A server of Spark Connect with two cores, which tries each task three times; gives its URL."""
     import pyspark
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     home = Path(pyspark.__file__).parent
     folder = tmp_path_factory.mktemp("server")
     given = {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
