@@ -75,6 +75,7 @@ NEEDS = {
     "slurm": Need(lambda: not missing_programs(), "Slurm", "scripts/system-packages, as root on Debian"),
     "chromium": Need(lambda: find_browser() is not None, "Chromium", "apt install chromium"),
     "setpriv": Need(_has("setpriv"), "setpriv", "apt install util-linux"),
+    "pgrep": Need(_has("pgrep"), "pgrep", "apt install procps"),
     "sha256sum": Need(_has("sha256sum"), "sha256sum", "apt install coreutils"),
     "torch": library_need("torch", _torch())._replace(name="PyTorch"),
 }

@@ -234,6 +234,7 @@ def test_killed_clean_goes_on_where_it_stopped(tmp_path: Path, largest_data: Pat
     assert all((killed / name).read_bytes() == (whole / name).read_bytes() for name in work_files)
 
 
+@pytest.mark.needs("pgrep")
 @pytest.mark.slow
 def test_workers_end_with_the_run_they_work_for(tmp_path: Path, largest_data: Path) -> None:
     inputs = crawl_to_interrupt(largest_data, [largest_data / "pages"], tmp_path / "crawl")

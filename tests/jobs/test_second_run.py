@@ -26,6 +26,7 @@ def run(*arguments: object) -> int:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the first results of all commands."""
     folder = tmp_path_factory.mktemp("second")
+    (folder / "text.txt").write_text("One text.\n")
     for command in commands(folder).values():
         assert run(*command, "--quiet") == 0
     return folder
@@ -34,7 +35,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def commands(folder: Path) -> dict[str, list[object]]:
     vocab = ["--vocab", folder / "vocabulary" / "spm.model", "--workers", "1"]
     build = ["build", *SAMPLES, *LISTED, "--output", folder / "corpus", "--format=parquet,json", "--keep-dropped=all"]
-    (folder / "text.txt").write_text("One text.\n")
     return {
         "corpus": build,
         "text": ["import", folder / "text.txt", "--output", folder / "text", "--workers", "1"],
@@ -52,7 +52,7 @@ def times(path: Path) -> dict[Path, int]:
     return {each: each.stat().st_mtime_ns for each in files}
 
 
-@pytest.mark.parametrize("result", commands(Path("/tmp")))
+@pytest.mark.parametrize("result", commands(Path("folder")))
 def test_the_second_run_says_that_nothing_was_done(
     folder: Path, result: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
