@@ -21,7 +21,7 @@ help:
 	@echo "make site      build the documentation as a site: build/site/index.html"
 	@echo "make check     lint, types, imports, and the quick tests"
 	@echo "make test      make check, and the tests of all jobs, rules and readers; with Java, of Spark"
-	@echo "make test-all  make test, and all other tests, parity, and the short test of the engines; installs 5 GB more"
+	@echo "make test-all  make test, and all other tests, parity, and the short test of the engines; 7 GB more on the disk"
 	@echo "make parity    compare c4pipe with TensorFlow Datasets, datatrove and Dolma, page by page"
 	@echo "make engines   build the same corpus on Slurm, Ray, Spark, Flink and Prism, on this machine (or make spark, ray, flink, prism)"
 	@echo "make dataflow  test the jobs that Beam would send to Dataflow, and the package for its workers"
