@@ -135,13 +135,14 @@ def not_tried(config: pytest.Config) -> list[str]:
     With C4PIPE_EARLIER, which `make test` sets, they count the run before, too: `make check`.
     """
     reporter = config.pluginmanager.get_plugin("terminalreporter")
-    if config.cache is None or reporter is None or hasattr(config, "workerinput"):
+    cache = getattr(config, "cache", None)  # missing with -p no:cacheprovider
+    if cache is None or reporter is None or hasattr(config, "workerinput"):
         return []
     reports = [report.longrepr for report in reporter.stats.get("skipped", []) if isinstance(report.longrepr, tuple)]
     counts = Counter(reason.partition(PREFIX)[2] for _, _, reason in reports if PREFIX in reason)
     if "C4PIPE_EARLIER" in os.environ:
-        counts += Counter(config.cache.get(_COUNTS, {}))
-    config.cache.set(_COUNTS, counts)
+        counts += Counter(cache.get(_COUNTS, {}))
+    cache.set(_COUNTS, counts)
     lines = [f"  {count:3} without {thing}" for thing, count in sorted(counts.items())]
     return (
         ["Tests that were not tried, because this machine lacks something, and how to get it:", *lines] if lines else []

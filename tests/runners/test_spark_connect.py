@@ -38,7 +38,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     given = {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
     command = [str(home / "bin" / "spark-submit"), "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     command += ["--master", "local[2,3]", "--conf", f"spark.connect.grpc.binding.port={port}"]
-    command += ["--driver-java-options", " ".join(QUICK_JAVA)]
+    command += ["--driver-java-options", f"{' '.join(QUICK_JAVA)} -Djava.io.tmpdir={folder}"]
     command += ["--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.ui.enabled=false", "spark-internal"]
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(command, env={**os.environ, **given}, stdout=log, stderr=log, cwd=folder)
