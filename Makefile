@@ -30,7 +30,7 @@ help:
 	@echo "make clean     delete .venv and everything that was built"
 
 setup: .venv/c4pipe.stamp
-	@scripts/extensions
+	@PYTHON="$(PYTHON)" scripts/extensions
 	@.venv/bin/c4pipe --version
 
 .venv/venv.stamp:
@@ -45,11 +45,11 @@ setup: .venv/c4pipe.stamp
 
 # What requirements/NAME.txt adds to it.
 .venv/%.stamp: .venv/c4pipe.stamp requirements/%.txt
-	scripts/install $*
+	PYTHON="$(PYTHON)" scripts/install $*
 	@touch $@
 
 .venv/all.stamp: .venv/c4pipe.stamp requirements/all.txt
-	scripts/install all
+	PYTHON="$(PYTHON)" scripts/install all
 	@touch .venv/check.stamp .venv/test.stamp .venv/spark.stamp .venv/parity.stamp .venv/engines.stamp .venv/docs.stamp $@
 
 demo: setup

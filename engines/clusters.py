@@ -66,7 +66,7 @@ def local(workers: int) -> Iterator[list[str]]:
 def slurm(folder: Path) -> Iterator[list[str]]:
     """A Slurm of two nodes without a common /tmp, whose arrays have at most three tasks; it needs root."""
     if os.geteuid() or missing_programs():
-        sys.exit("Slurm needs root, and the programs that scripts/slurm installs")
+        sys.exit("Slurm needs root, and the programs that scripts/system-packages installs")
     with slurm_cluster(largest_array=3, shared=folder) as cluster:
         os.environ.update({name: cluster.environment[name] for name in ("SLURM_CONF", "PATH", "PYTHONPATH")})
         options = ["--cpus-per-task=2", "--mem-per-cpu=1G", "--files-per-task=1", "--array-parallelism=2"]
