@@ -218,7 +218,7 @@ def datatrove(recipe: str) -> Callable[[Trial], list[str]]:
     """Returns how to make the command of datatrove in its environment, with the filters of a recipe."""
 
     def command(trial: Trial) -> list[str]:
-        from c4pipe.filters.pinned_lists import bad_words_file
+        from c4pipe.lists.pinned_lists import bad_words_file
 
         given = [str(Path(trial.files[0]).parent), str(trial.lists / str(bad_words_file("en")))]
         return [str(environment("datatrove")), "-c", DATATROVE, *given, str(trial.folder / "out"), recipe]

@@ -39,9 +39,9 @@ from c4pipe.dedup.known import (
     digest_of_shards,
 )
 from c4pipe.dedup.shuffle import bucket_bits
-from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
-from c4pipe.filters.hashes import U64
 from c4pipe.io.json_files import write_checked_json
+from c4pipe.text.duplicates import SPAN_ROW, URL_ROW
+from c4pipe.text.hashes import U64
 
 SMALLER = 1000
 """One row stands for so many."""

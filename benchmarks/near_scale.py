@@ -18,10 +18,10 @@ import numpy as np
 from measuring import Scale, folder_bytes, watch
 
 from c4pipe.clean.work_file import KeptPage, WorkWriter, work_schema
-from c4pipe.filters import minhash
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text import minhash
 
 WITHOUT = RECIPES["unfiltered"].without("language")
 WITH = replace(WITHOUT, name="near").adding("corpus", NearDuplicate())

@@ -90,15 +90,15 @@ def build(clock: Clock, files: Sequence[str], recipe: str, lists: Path, folder: 
     """Builds a corpus with clocks around its parts, and returns the number of pages that were read."""
     from c4pipe.clean import evaluate, file_cleaner, work_file
     from c4pipe.clean.work_folder import work_path
-    from c4pipe.filters import language, minhash, page_size, page_text
-    from c4pipe.filters.lists import LISTS_FOLDER, load_lists
     from c4pipe.jobs import clean, dedup
     from c4pipe.jobs.options import CleanOptions, DedupOptions
+    from c4pipe.lists.lists import LISTS_FOLDER, load_lists
     from c4pipe.runners.events import Progress
+    from c4pipe.text import languages, minhash, page_text, sentences
 
     clock.around_items(file_cleaner.CrawlSource, "items", "decode")
-    clock.around(language.LanguageDetector, "guess", "language")
-    clock.around(page_size.SentenceSplitter, "starts", "sentences")
+    clock.around(languages.LanguageDetector, "guess", "language")
+    clock.around(sentences.SentenceSplitter, "starts", "sentences")
     clock.around(page_text, "joined_words", "words")
     clock.around(minhash, "minima", "minhash")
     clock.around(evaluate.RecipeEvaluator, "clean", "rules")
@@ -133,8 +133,8 @@ def others(clock: Clock, files: Sequence[str], folder: Path) -> dict[str, tuple[
     import pyarrow.parquet as pq
     from isal import igzip
 
-    from c4pipe.filters.language import LanguageDetector
-    from c4pipe.filters.page_size import SentenceSplitter
+    from c4pipe.text.languages import LanguageDetector
+    from c4pipe.text.sentences import SentenceSplitter
 
     found = {"decode": ("isal", _seconds(igzip.decompress, (Path(file).read_bytes() for file in files)))}
     tables = [(path, pq.read_table(path)) for path in (folder / "work").glob("*.parquet")]

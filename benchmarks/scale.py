@@ -19,8 +19,8 @@ import numpy as np
 from measuring import folder_bytes, machine, watch
 
 from c4pipe.clean.work_file import KeptPage, WorkWriter
-from c4pipe.filters.hashes import U64
 from c4pipe.recipes.presets import C4
+from c4pipe.text.hashes import U64
 
 RECIPE = replace(C4.with_languages(["en"]), final=tuple(rule for rule in C4.final if rule.name != "language"))
 """The texts are in no language: edited pages are not judged again."""

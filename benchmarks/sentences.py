@@ -63,8 +63,8 @@ def splitters_of(language: str) -> dict[str, Splitter]:
     """Returns the splitters that are installed here, by name."""
     made: dict[str, Splitter] = {}
     try:
-        from c4pipe.filters.page_size import SentenceSplitter
-        from c4pipe.filters.scripts.facts import scripts_of
+        from c4pipe.text.scripts.facts import scripts_of
+        from c4pipe.text.sentences import SentenceSplitter
     except ModuleNotFoundError:
         pass
     else:

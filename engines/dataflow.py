@@ -37,9 +37,9 @@ from c4pipe.corpus.layout import Layout
 from c4pipe.dedup.graph import dedup_work_files
 from c4pipe.dedup.shuffle import bucket_bits, group_size
 from c4pipe.dedup.step import DedupPlan
-from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.runners.beam_runner import BeamFlow
+from c4pipe.text.duplicates import SPAN_ROW, URL_ROW
 
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"

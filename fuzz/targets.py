@@ -17,17 +17,17 @@ from unittest.mock import patch
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.file_cleaner import count_page
 from c4pipe.filters.corpus_rules import RepeatedSpan
-from c4pipe.filters.english_words import english_words
-from c4pipe.filters.hashes import is_validation, span_hashes, unit_hashes, url_key, url_md5
 from c4pipe.filters.lines import NoTerminalPunctuation
-from c4pipe.filters.lists import Lists
-from c4pipe.filters.page_text import PUNCTUATION, count_words
-from c4pipe.filters.pinned_lists import load_bad_words
-from c4pipe.filters.spans import cut
 from c4pipe.io import gzip_members
+from c4pipe.lists.lists import Lists
+from c4pipe.lists.pinned_lists import load_bad_words
 from c4pipe.native import text_kernel
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text.english_words import english_words
+from c4pipe.text.hashes import is_validation, span_hashes, unit_hashes, url_key, url_md5
+from c4pipe.text.page_text import PUNCTUATION, count_words
+from c4pipe.text.spans import cut
 from c4pipe.wet import records
 from c4pipe.wet.damage import DAMAGE, Damage
 from c4pipe.wet.page import Page, microseconds

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import tldextract
 
-from c4pipe.filters.lists import BLOCKED_FOLDER
 from c4pipe.filters.url_rules import PUBLIC_SUFFIXES
-from c4pipe.filters.urls import host_of, word_form
+from c4pipe.lists.lists import BLOCKED_FOLDER
+from c4pipe.text.urls import host_of, word_form
 
 NAMES = ("domains", "urls", "banned_words", "soft_banned_words", "banned_subwords")
 

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from c4pipe.filters.hashes import capture_hash, normalise_url
-from c4pipe.filters.pinned_lists import PINNED, REALNEWS
+from c4pipe.lists.pinned_lists import PINNED, REALNEWS
+from c4pipe.text.hashes import capture_hash, normalise_url
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.wet_writer import write_wet

@@ -31,8 +31,8 @@ import measuring
 import quality_pages
 
 from c4pipe.clean.evaluate import RecipeEvaluator
-from c4pipe.filters.lists import BLOCKED_FOLDER
-from c4pipe.filters.pinned_lists import DOLMA_ENGLISH, bad_words_file, status_of_lists
+from c4pipe.lists.lists import BLOCKED_FOLDER
+from c4pipe.lists.pinned_lists import DOLMA_ENGLISH, bad_words_file, status_of_lists
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.wet.page import Page, microseconds

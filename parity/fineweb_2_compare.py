@@ -3,7 +3,7 @@
     python parity/fineweb_2_compare.py [TEXTS] [--pages 200] [--only LABEL] [--python PYTHON] [--record]
 
 TEXTS is a folder with a file LABEL.txt for each language, such as `tha_Thai.txt`: a sentence or paragraph on each line.
-By default it is the sentences of `tests/filters/words_of_languages.json`. Pages are made of these lines, with faults,
+By default it is the sentences of `tests/text/words_of_languages.json`. Pages are made of these lines, with faults,
 so that many rules drop some of them. The language is that of a fastText model which is trained on some of the pages.
 Zero differences are allowed, except for pages on which datatrove itself fails. A language is left out where c4pipe
 lacks the package that finds its words; of all languages, 12 must be compared. `--record` writes what datatrove decides
@@ -25,9 +25,9 @@ from datatrove_compare import REASONS, environments
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.errors import UsageError
 from c4pipe.filters import fineweb_2
-from c4pipe.filters.rule import WORDS
-from c4pipe.filters.word_tokenizers import check_tokenizer
+from c4pipe.filters.checked_page import WORDS
 from c4pipe.recipes.choose import ListedRecipe
+from c4pipe.text.word_tokenizers import check_tokenizer
 from c4pipe.wet.page import Page
 from tests.helpers.language_pages import language_pages, made_sentences
 

@@ -23,7 +23,7 @@ import measuring
 import pyarrow.parquet as pq
 
 import c4pipe
-from c4pipe.filters.hashes import normalise_url, url_key
+from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.wet.page import Page
 from tests.helpers.wet_writer import write_wet
 

@@ -27,7 +27,7 @@ from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from tensorflow_datasets.text import c4, c4_utils
 
-from c4pipe.filters.pinned_lists import REALNEWS, bad_words_file
+from c4pipe.lists.pinned_lists import REALNEWS, bad_words_file
 
 
 def sentence_tokenizer() -> Any:

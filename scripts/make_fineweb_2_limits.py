@@ -52,7 +52,7 @@ def configurations(repository: Path) -> dict[str, dict[str, Any]]:
 
 
 def words_of(row: Mapping[str, str]) -> str:
-    """Returns the name of a language's word tokenizer, as `filters/word_tokenizers.py` has it."""
+    """Returns the name of a language's word tokenizer, as `text/word_tokenizers.py` has it."""
     if row["type"] == "IndicNLPTokenizer":
         return "urdu" if row["tok_code"] == "ur" else "indic"
     return TOKENIZERS[row["type"]].format(row["tok_code"])

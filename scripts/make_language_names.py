@@ -1,4 +1,4 @@
-"""Makes c4pipe/filters/language_names.tsv: the English names of languages, by code.
+"""Makes c4pipe/text/language_names.tsv: the English names of languages, by code.
 
     python scripts/make_language_names.py REGISTRY
 

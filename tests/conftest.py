@@ -12,8 +12,8 @@ from hypothesis import settings
 
 from c4pipe.cli import main
 from c4pipe.corpus import writer
-from c4pipe.filters.lists import Lists
-from c4pipe.filters.pinned_lists import DOLMA_ENGLISH, load_bad_words
+from c4pipe.lists.lists import Lists
+from c4pipe.lists.pinned_lists import DOLMA_ENGLISH, load_bad_words
 from tests.helpers import machine
 from tests.helpers import web_data as web_data_folders
 from tests.helpers.s3 import moto_server

@@ -14,11 +14,11 @@ from c4pipe.dedup import shuffle
 from c4pipe.dedup.shuffle import Sent
 from c4pipe.dedup.step import Made, Received, RowStep
 from c4pipe.filters.corpus_rules import StaleCapture
-from c4pipe.filters.duplicates import URL_ROW, Rows, find_stale_captures
-from c4pipe.filters.hashes import normalise_url, url_key
-from c4pipe.filters.language import language_counter
 from c4pipe.runners.control_totals import REPORT
 from c4pipe.runners.graph import Graph
+from c4pipe.text.duplicates import URL_ROW, Rows, find_stale_captures
+from c4pipe.text.hashes import normalise_url, url_key
+from c4pipe.text.languages import language_counter
 from c4pipe.wet.page import microseconds, text_order
 
 _NO_TIME = -(1 << 62)  # of a page whose timestamp is no WARC date: older than all others

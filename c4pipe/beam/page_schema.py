@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from c4pipe.dedup import shuffle
 from c4pipe.errors import UsageError
-from c4pipe.filters.hashes import capture_hash
+from c4pipe.text.hashes import capture_hash
 
 
 class Page(NamedTuple):

@@ -33,14 +33,14 @@ from c4pipe.dedup.survivors import choose_survivors
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.corpus_rules import RepeatedSpan
-from c4pipe.filters.language import Guess
-from c4pipe.filters.lists import Lists
 from c4pipe.filters.rule import choices
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.choose import ListedRecipe, RecipeArgument, RecipeKeywords
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.control_totals import REPORT
 from c4pipe.runners.graph import Graph
+from c4pipe.text.languages import Guess
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -176,8 +176,8 @@ class SendSpans(RowStep):
         recipe = self._rules.recipe
         self._evaluator = RecipeEvaluator(recipe, self._rules.lists)
         self._keeper = file_cleaner.PageKeeper(recipe)
-        tools = self._evaluator.tools
-        self._needs_language = tools.sentence_model != "nltk english" and tools.unit == "sentence"
+        settings = recipe.page_settings
+        self._needs_language = settings.sentence_model != "nltk english" and settings.unit == "sentence"
 
     def run(self, received: Received) -> Iterator[Made]:
         """Sends a batch."""

@@ -31,16 +31,16 @@ from c4pipe.dedup import publish, publishers, write
 from c4pipe.dedup.step import Made, Received, RowStep
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.filters.corpus_rules import StaleCapture, Validation
-from c4pipe.filters.hashes import is_validation, normalise_url, page_key
-from c4pipe.filters.language import UNKNOWN
-from c4pipe.filters.lists import Lists
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.jobs import dedup
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.choose import ListedRecipe, PathArgument, RecipeArgument, RecipeKeywords
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
 from c4pipe.runners.control_totals import REPORT, Report, add_reports
+from c4pipe.text.hashes import is_validation, normalise_url, page_key
+from c4pipe.text.languages import UNKNOWN
 from c4pipe.wet.inputs import Missing
 
 if TYPE_CHECKING:

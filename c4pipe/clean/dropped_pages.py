@@ -18,11 +18,11 @@ from c4pipe.clean.trace import explain_final
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.corpus_rules import KNOWN_FACTS, NearDuplicate, StaleCapture
-from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.parquet_footer import read_footer, reading
 from c4pipe.io.paths import StoragePath, list_names, open_file, storage_path
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.wet.columns import EXTRA, with_extra
 
 DROPPED_FOLDER = "_dropped"
@@ -83,7 +83,7 @@ class KeepDropped:
     folder: str
 
     def takes(self, key: int) -> bool:
-        """Tells whether a dropped page is kept, by the key of its URL (`filters.hashes.url_key`)."""
+        """Tells whether a dropped page is kept, by the key of its URL (`text.hashes.url_key`)."""
         return key < self.share * 2**64
 
     def path(self, source: str, job: str) -> StoragePath:

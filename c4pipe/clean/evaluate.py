@@ -14,15 +14,26 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from c4pipe.errors import C4pipeError
 from c4pipe.filters import body_lines
 from c4pipe.filters.body_lines import BodyLines
-from c4pipe.filters.checked_page import BEFORE_LINE_RULES, CheckedPage, RuleTools, cuts_in_c, lines_in_c
-from c4pipe.filters.language import Guess, Language
-from c4pipe.filters.lists import Lists
+from c4pipe.filters.checked_page import (
+    AS_CRAWLED,
+    BEFORE_LINE_RULES,
+    CRAWLED_TWICE,
+    TWICE,
+    ByLanguage,
+    CheckedPage,
+    RuleTools,
+    cuts_in_c,
+    lines_in_c,
+)
+from c4pipe.filters.language import Language
 from c4pipe.filters.page_size import Empty, FewSentences, FewSentencesLeft
-from c4pipe.filters.rule import ByLanguage, CorpusRule, LineRule, NativeStep, PageRule, Rule, of_language
+from c4pipe.filters.rule import CorpusRule, LineRule, NativeStep, PageRule, Rule, of_language
 from c4pipe.io.words import format_count
+from c4pipe.lists.lists import Lists
 from c4pipe.native import text_kernel
 from c4pipe.recipes.own_rules import is_own
 from c4pipe.recipes.recipe import STAGES, Recipe
+from c4pipe.text.languages import Guess
 from c4pipe.wet.page import Page
 
 if TYPE_CHECKING:
@@ -249,7 +260,7 @@ class _CutAgain(Operation):
 
     def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
         lines = None
-        if self._separators == body_lines.CRAWLED_TWICE:  # from here on, the lines are those of a cut as `unicode`
+        if self._separators == CRAWLED_TWICE:  # from here on, the lines are those of a cut as `unicode`
             as_read = page.page.encoded if page.uncut else None
             lines = lines_in_c(page.text if as_read is None else as_read, "unicode")
         page.lines = body_lines.resplit(page.lines, self._separators) if lines is None else lines
@@ -398,12 +409,12 @@ def _operations(recipe: Recipe, stage: str) -> Iterator[Operation]:
     separators = recipe.need(BodyLines).line_separators
     compiled = cuts_in_c(separators, stage)
     if body_lines.RESPLIT_STAGES.get(separators) == stage:
-        yield _CutAgain(stage, separators, RESPLIT if compiled and separators == body_lines.TWICE else None)
+        yield _CutAgain(stage, separators, RESPLIT if compiled and separators == TWICE else None)
     if stage == "lines":
         yield _CountLines("count", None, stage, COUNT if compiled else None)
     elif stage == "cleaned":
-        if separators != body_lines.AS_CRAWLED:
-            if separators == body_lines.CRAWLED_TWICE:
+        if separators != AS_CRAWLED:
+            if separators == CRAWLED_TWICE:
                 yield _Trim("trim", None, stage)
             else:
                 yield _TrimStart("trim", None, stage, TRIM_START if compiled else None)
@@ -428,7 +439,7 @@ def _rule_operation(rule: Rule, stage: str, separators: str, compiled: bool) -> 
     if isinstance(rule, PageRule):
         return _ApplyPageRule(rule, stage, rule.native(stage in BEFORE_LINE_RULES) if compiled else None)
     if isinstance(rule, LineRule):
-        untrimmed = separators == body_lines.AS_CRAWLED
+        untrimmed = separators == AS_CRAWLED
         return _ApplyLineRule(rule, stage, rule.native() if compiled else None, untrimmed)
     assert isinstance(rule, CorpusRule)
     return Operation("corpus rule", rule, stage)
@@ -463,7 +474,7 @@ class RecipeEvaluator:
     def __init__(self, recipe: Recipe, lists: Lists) -> None:
         """Composes the operations of the recipe, with the lists of the same recipe."""
         self.recipe = recipe
-        self.tools = RuleTools(list(recipe.rules()), lists, recipe.by_language)
+        self.tools = RuleTools(recipe.page_settings, lists)
         self.operations = operations_of(recipe)
         self.line_counters = {
             rule.name: f"lines.{'edited' if rule.edits else 'dropped'}.{rule.name}"
@@ -550,8 +561,8 @@ def most_lines(dropped: Mapping[str, int], read: int | None) -> str:
 
 def value_in_words(rule: PageRule, value: Any, dropped: bool, page: CheckedPage) -> str:
     """Returns the value by which a page rule decides, in words."""
-    if page.tools.by_language:
-        rule = of_language(rule, page.tools.by_language, page.language)
+    if page.tools.settings.by_language:
+        rule = of_language(rule, page.tools.settings.by_language, page.language)
     try:
         return str(rule.says(value, dropped, page))
     except C4pipeError:

@@ -17,13 +17,8 @@ from c4pipe.clean.examples import SmallestKeys, write_examples
 from c4pipe.clean.progress import NoteWriter, PositionWriter, SlowLimits, SlowWatch, WatchedFile
 from c4pipe.clean.work_file import KeptPage, WorkWriter, work_schema
 from c4pipe.errors import C4pipeError
-from c4pipe.filters import minhash
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, Validation
-from c4pipe.filters.hashes import U64, capture_hash, is_validation, page_hashes, page_key, span_hashes
-from c4pipe.filters.language import language_counter
-from c4pipe.filters.lists import Lists
-from c4pipe.filters.minhash import U16
 from c4pipe.io.atomic import FileBatch
 from c4pipe.io.downloads import ByteStream
 from c4pipe.io.gzip_members import start_size
@@ -31,7 +26,12 @@ from c4pipe.io.parquet_footer import UNREADABLE
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import EndsDigest, input_path
 from c4pipe.io.words import error_reason
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text import minhash
+from c4pipe.text.hashes import U64, capture_hash, is_validation, page_hashes, page_key, span_hashes
+from c4pipe.text.languages import language_counter
+from c4pipe.text.minhash import U16
 from c4pipe.wet.columns import COPIES_COLUMN
 from c4pipe.wet.damage import HAS_NO, Damage, NoRecordError, QuarantineWriter, describe_content
 from c4pipe.wet.extraction import TextLayout, is_text

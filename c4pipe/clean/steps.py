@@ -11,12 +11,12 @@ from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.progress import NoteWriter, PositionWriter
 from c4pipe.errors import C4pipeError
-from c4pipe.filters.lists import load_lists
 from c4pipe.io.atomic import FileBatch
 from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.streams import InputOpener, digest_ends
 from c4pipe.io.words import error_reason
+from c4pipe.lists.lists import load_lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.flow import Step
 from c4pipe.wet.damage import NoRecordError

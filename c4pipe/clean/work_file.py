@@ -20,16 +20,16 @@ import pyarrow.parquet as pq
 
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters.corpus_rules import NearDuplicate
-from c4pipe.filters.duplicates import URL_ROW, Rows
-from c4pipe.filters.hashes import U64
-from c4pipe.filters.lists import LIST_NAMES
-from c4pipe.filters.minhash import U16
 from c4pipe.io.atomic import AtomicFile, FileBatch
 from c4pipe.io.json_files import Digest, FileName, choice, from_json, parse_json, shown, text, to_json
 from c4pipe.io.parquet_footer import open_parquet, parquet_writer, read_footer, reading, sign_footer
 from c4pipe.io.paths import StoragePath, open_file
+from c4pipe.lists.lists import LIST_NAMES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.stored_recipe import check_recipe
+from c4pipe.text.duplicates import URL_ROW, Rows
+from c4pipe.text.hashes import U64
+from c4pipe.text.minhash import U16
 from c4pipe.wet.columns import EXTRA, with_extra
 
 VERSION = 4
@@ -155,7 +155,7 @@ class KeptPage:
         dropped: the rule of the `final` stage that drops the page, if the page loses no repeated span.
         unit_starts: the offset at which each unit (sentence or line) starts, in characters of the text.
         span_hashes: the hash of each span, in the order of the first units.
-        band_hashes: the hash of each band of the signature (see `filters.minhash`); none where the rule
+        band_hashes: the hash of each band of the signature (see `text.minhash`); none where the rule
             `near_duplicate` has nothing to compare.
         minima: the last 16 bits of each minimum of the signature.
         extra: the values of the columns that the recipe names, by name.
@@ -196,7 +196,7 @@ class WorkWriter:
         Args:
             url_key: the key of its URL.
             captured: the microsecond of its capture.
-            tie: decides between captures of one microsecond (`filters.hashes.capture_hash`).
+            tie: decides between captures of one microsecond (`text.hashes.capture_hash`).
             page: None makes a tombstone.
         """
         group = self._group

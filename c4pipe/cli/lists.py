@@ -14,7 +14,7 @@ from c4pipe.io.words import format_count, visible
 from c4pipe.runners.runner_options import RunnerOptions, WorkerOptions
 
 if TYPE_CHECKING:
-    from c4pipe.filters import pinned_lists
+    from c4pipe.lists import pinned_lists
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class ListsOptions(TerminalOptions, WorkerOptions, _ActionOptions):
 
 def run(options: ListsOptions) -> None:
     """Downloads the lists, prints their status, or makes the list of robots.txt files."""
-    from c4pipe.filters import pinned_lists
+    from c4pipe.lists import pinned_lists
 
     _check(options)
     if options.action == "robots":
@@ -101,8 +101,8 @@ def _check(options: ListsOptions) -> None:
 
 def _list_robots(options: ListsOptions) -> None:
     from c4pipe.cli.progress import make_progress
-    from c4pipe.filters import pinned_lists
     from c4pipe.inspect.robots import list_robots
+    from c4pipe.lists import pinned_lists
 
     agents = comma_separated(options.agents or ("CCBot",))
     runner = RunnerOptions(workers=options.workers)
@@ -117,7 +117,7 @@ def _list_robots(options: ListsOptions) -> None:
 
 def _wanted(options: ListsOptions) -> Sequence["pinned_lists.PinnedList"]:
     """Returns the lists that `--recipe` and `--languages` name, or all."""
-    from c4pipe.filters import pinned_lists
+    from c4pipe.lists import pinned_lists
     from c4pipe.recipes.choose import choose_recipe, needed_lists
 
     if options.recipe is None and not options.languages:

@@ -10,14 +10,14 @@ from typing import Literal
 from c4pipe.corpus.manifest import TAKEDOWN
 from c4pipe.filters.body_lines import BodyLines
 from c4pipe.filters.corpus_rules import KNOWN_FACTS, RepeatedSpan
-from c4pipe.filters.language import drops_by_language, language_name
 from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
 from c4pipe.filters.page_size import Empty, FewSentences
 from c4pipe.filters.rule import CorpusRule, LineRule, PageRule, Rule
-from c4pipe.filters.scripts.facts import scripts_of
 from c4pipe.io.words import format_count
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text.languages import drops_by_language, language_name
+from c4pipe.text.scripts.facts import scripts_of
 from c4pipe.wet.damage import DAMAGE
 from c4pipe.wet.warc import SKIPPED
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import UsageError
-from c4pipe.filters.language import LANGUAGE
+from c4pipe.text.languages import LANGUAGE
 
 SHARD_BYTES = 128 * 1024 * 1024
 """Bytes of text before deduplication for which one shard is planned. A worker holds a whole shard in memory."""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, TypeVar
 from c4pipe.corpus.layout import MAX_SHARDS, Layout
 from c4pipe.corpus.writer import FORMATS, shard_files
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.filters.language import LANGUAGE
 from c4pipe.io.json_files import Digest, FileName, check_sum, choice, parse_json, shown, text, unchanged, whole
 from c4pipe.io.paths import read_file
 from c4pipe.io.versions import versions
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.stored_recipe import check_recipe
 from c4pipe.runners.control_totals import TOTALS_PREFIX, Report, add_reports
+from c4pipe.text.languages import LANGUAGE
 from c4pipe.wet.inputs import Missing
 
 if TYPE_CHECKING:

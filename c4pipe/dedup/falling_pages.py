@@ -52,10 +52,10 @@ from c4pipe.dedup.shuffle import (
 )
 from c4pipe.dedup.step import Made, Received, RowStep, rows_of
 from c4pipe.dedup.survivors import Mask, Occurrences
-from c4pipe.filters.duplicates import Rows
-from c4pipe.filters.spans import units_of
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.runners.graph import Graph, Output
+from c4pipe.text.duplicates import Rows
+from c4pipe.text.spans import units_of
 
 _ROWS_AT_ONCE = 512  # of a work file
 _MOST_TRIES = 64  # how often a page is judged to give up spans, one by one

@@ -20,11 +20,11 @@ from c4pipe.dedup.shuffle import KNOWN_URLS, STALE_CAPTURES, URLS
 from c4pipe.dedup.step import FILES, DedupPlan, DedupStep, Files, Made, Received, pages_can_fall
 from c4pipe.dedup.survivors import choose_survivors
 from c4pipe.dedup.write import SHARD, Publish, ReadExamples, WriteShard
-from c4pipe.filters.duplicates import find_stale_captures
 from c4pipe.io.paths import storage_path
 from c4pipe.runners.control_totals import REPORT
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.graph import Graph, Output, Outputs
+from c4pipe.text.duplicates import find_stale_captures
 
 
 def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: DedupPlan) -> None:

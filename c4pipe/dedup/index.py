@@ -35,17 +35,17 @@ from c4pipe.dedup.step import Made, Received, RowStep
 from c4pipe.errors import C4pipeError, LostDataError
 from c4pipe.filters.checked_page import CheckedPage, RuleTools
 from c4pipe.filters.corpus_rules import NearDuplicate
-from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW, Rows
-from c4pipe.filters.language import Guess
-from c4pipe.filters.lists import Lists
 from c4pipe.io.atomic import write_bytes
 from c4pipe.io.json_files import write_checked_json
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import error_reason
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.control_totals import Report, check_totals
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.graph import Graph
+from c4pipe.text.duplicates import SPAN_ROW, URL_ROW, Rows
+from c4pipe.text.languages import Guess
 from c4pipe.wet.page import Page
 
 _SHUFFLES = {
@@ -133,7 +133,7 @@ class HashPages(RowStep):
         recipe = self._plan.rules
         if BANDS not in self._plan.bits and recipe.find(NearDuplicate):
             recipe = recipe.without(NearDuplicate.name)  # signatures take long
-        self._tools, self._keeper = RuleTools(list(recipe.rules()), Lists(), recipe.by_language), PageKeeper(recipe)
+        self._tools, self._keeper = RuleTools(recipe.page_settings, Lists()), PageKeeper(recipe)
 
     def run(self, received: Received) -> Iterator[Made]:
         """Reads a shard."""

@@ -19,14 +19,14 @@ from c4pipe.corpus.manifest import MAX_PARTS, PARTS, Manifest, part_folder, part
 from c4pipe.corpus.opened import no_manifest
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan
-from c4pipe.filters.duplicates import Rows
-from c4pipe.filters.hashes import U64
-from c4pipe.filters.minhash import U16
 from c4pipe.filters.page_size import FewSentences
 from c4pipe.io.json_files import Digest, choice, decode_checked_json, parse_json, shown
 from c4pipe.io.paths import StoragePath, read_file, storage_path
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text.duplicates import Rows
+from c4pipe.text.hashes import U64
+from c4pipe.text.minhash import U16
 
 Mask = npt.NDArray[np.bool_]
 

@@ -42,13 +42,13 @@ from c4pipe.dedup.near_pages import (
 from c4pipe.dedup.shuffle import KNOWN_PAGES, STALE_CAPTURES, Sent
 from c4pipe.dedup.step import DedupPlan, DedupStep, Files, Made, Received, rows_of
 from c4pipe.filters.corpus_rules import NearDuplicate
-from c4pipe.filters.duplicates import Rows
-from c4pipe.filters.hashes import U64
-from c4pipe.filters.minhash import U16
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.report.data import MOST
 from c4pipe.report.profile import domains
 from c4pipe.runners.graph import Graph, Output, Outputs
+from c4pipe.text.duplicates import Rows
+from c4pipe.text.hashes import U64
+from c4pipe.text.minhash import U16
 from c4pipe.wet.columns import COPIES_COLUMN, EXTRA, parse_columns
 
 STAYED_PAGE = pa.schema(

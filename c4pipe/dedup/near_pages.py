@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from c4pipe.dedup.known import SKETCHED_BAND
 from c4pipe.dedup.shuffle import KNOWN_PAGES, Shuffle
-from c4pipe.filters.duplicates import Rows
-from c4pipe.filters.hashes import U64
-from c4pipe.filters.minhash import U16
+from c4pipe.text.duplicates import Rows
+from c4pipe.text.hashes import U64
+from c4pipe.text.minhash import U16
 
 _PAGE = [("rank", "<u4"), ("page", "<u8"), ("file", "<u4"), ("row", "<u4")]
 

@@ -27,8 +27,8 @@ from c4pipe.dedup.shuffle import (
     Sent,
 )
 from c4pipe.dedup.step import DedupStep, Made, Received, RowStep, rows_of
-from c4pipe.filters.duplicates import SPAN_ROW, Rows, find_repeats
 from c4pipe.io.paths import storage_path
+from c4pipe.text.duplicates import SPAN_ROW, Rows, find_repeats
 
 
 def expand(runs: Rows) -> Rows:

@@ -14,15 +14,15 @@ import pyarrow.compute as pc
 from c4pipe.clean.work_file import row_groups
 from c4pipe.dedup.shuffle import REMOVED
 from c4pipe.dedup.survivors import Occurrences
-from c4pipe.filters.duplicates import Rows
-from c4pipe.filters.hashes import U64, span_hashes, unit_hashes
-from c4pipe.filters.spans import cut, units_of
 from c4pipe.io.atomic import write_bytes
 from c4pipe.io.parquet_footer import open_parquet, parquet_writer, reading
 from c4pipe.io.paths import StoragePath, read_file
 from c4pipe.io.words import short
 from c4pipe.report.data import DEDUP_DATA, MOST, read_dedup_data
 from c4pipe.report.profile import domains
+from c4pipe.text.duplicates import Rows
+from c4pipe.text.hashes import U64, span_hashes, unit_hashes
+from c4pipe.text.spans import cut, units_of
 
 MOVED_SPANS = "moved_spans.parquet"
 """The file's name in a corpus. Only corpora with `keep = "one"` and spans of several units have it."""

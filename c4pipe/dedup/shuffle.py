@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW, Rows
 from c4pipe.runners.control_totals import Totals
+from c4pipe.text.duplicates import SPAN_ROW, URL_ROW, Rows
 
 BUCKET_BYTES = 64 * 1024 * 1024
 """Bytes of rows in a bucket, on average: the number of buckets follows from it."""

@@ -45,8 +45,8 @@ from c4pipe.dedup.shuffle import (
     Sent,
 )
 from c4pipe.dedup.step import Made, Received, RowStep
-from c4pipe.filters.duplicates import Rows
 from c4pipe.runners.graph import Graph, Output
+from c4pipe.text.duplicates import Rows
 
 ROUNDS = 2
 """How often survivors near duplicates are requested to move."""

@@ -1,4 +1,1 @@
-"""The rules themselves, and their tools: language, sentences, word and domain lookup.
-
-Lines, texts and URLs come in; the lines that stay, or a decision, go out.
-"""
+"""The rules, one family a file. Lines, texts and URLs come in; the lines that stay, or a decision, go out."""

@@ -1,11 +1,14 @@
 """How the body of a record becomes lines: the rules `body_lines` and `metadata_line`."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress, repeat
 from operator import not_
 from typing import Literal
 
+from c4pipe.filters.checked_page import AS_CRAWLED, CRAWLED_TWICE, TWICE
 from c4pipe.filters.rule import TFDS, LineRule, NativeStep, Texts, native_step
 from c4pipe.wet.page import Page, split_newlines, trimmed
 
@@ -15,10 +18,6 @@ r"""Where lines end. `unicode`: where `str.splitlines` cuts. `newlines`: at `\n`
 untrimmed and with blank lines, so that the text is the body. CRAWLED_TWICE: first AS_CRAWLED, then as `unicode`, for
 the stage `lines` and the later ones.
 """
-
-TWICE = "newlines, then unicode"
-AS_CRAWLED = "as crawled"
-CRAWLED_TWICE = "as crawled, then unicode"
 
 RESPLIT_STAGES = {TWICE: "crawled", CRAWLED_TWICE: "lines"}
 """The stage that begins with the second cut."""

@@ -6,31 +6,31 @@ Each value is computed, and each tool loaded, when it is first needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from c4pipe.filters.body_lines import CRAWLED_TWICE, TWICE
-from c4pipe.filters.corpus_rules import NormalisedUrl, RepeatedSpan
-from c4pipe.filters.hashes import normalise_url, url_key
-from c4pipe.filters.language import UNKNOWN, Detector, Guess, Language, make_detector
-from c4pipe.filters.page_size import FewSentences, Incomplete, SentenceSplitter
-from c4pipe.filters.page_text import PageText
-from c4pipe.filters.rule import WORDS, AnyRule, ByLanguage, Rule
 from c4pipe.io.words import format_count, short_repr
+from c4pipe.lists.lists import Lists
 from c4pipe.native import lower, text_kernel
+from c4pipe.text.hashes import normalise_url, url_key
+from c4pipe.text.languages import UNKNOWN, Detector, Guess, make_detector
+from c4pipe.text.page_text import PageText
+from c4pipe.text.sentences import SentenceSplitter
 from c4pipe.wet.page import Page, microseconds, text_order
 
 if TYPE_CHECKING:
-    from c4pipe.filters.lists import Lists
     from c4pipe.native import _text
 
 Value = TypeVar("Value")
 Made = TypeVar("Made")
 
-BEFORE_LINE_RULES = ("readable", "crawled")
-"""The stages whose rules see the page as crawled."""
+ByLanguage = Mapping[str, Mapping[str, Any]]
+"""For languages, the parameters that rules have for their pages, by the name of the rule; and WORDS."""
+
+WORDS = "words"
+"""In `ByLanguage`, the name of the tokenizer that finds the words of a page (see `text.word_tokenizers`)."""
 
 _VALUES_OF_LINES = ("text", "encoded", "text_lower", "sentence_starts", "unit_starts", "words")
 """The values that are forgotten when the lines change."""
@@ -54,6 +54,13 @@ class cached(Generic[Value]):
         return value
 
 
+BEFORE_LINE_RULES = ("readable", "crawled")
+"""The stages whose rules see the page as crawled."""
+
+TWICE = "newlines, then unicode"
+AS_CRAWLED = "as crawled"
+CRAWLED_TWICE = "as crawled, then unicode"
+
 _CUT_IN_C = ("unicode", "newlines", TWICE)  # line separators
 
 
@@ -74,54 +81,55 @@ def cuts_in_c(line_separators: str, stage: str) -> bool:
     return text_kernel is not None and is_cut
 
 
-class RuleTools:
-    """The tools of the rules of one recipe.
+@dataclass(frozen=True)
+class PageSettings:
+    """What the rules of a recipe say about the values of its pages (`recipes.recipe.page_settings` makes it).
 
     Attributes:
-        lists: the lists of the recipe, and its language model.
-        by_language: the parameters that rules have for the pages of languages, and the tokenizers of these.
-        scheme: how a URL's scheme is removed (see `filters.hashes.normalise_url`).
+        scheme: how a URL's scheme is removed (see `text.hashes.normalise_url`).
         any_timestamp: whether any text counts as a timestamp, or only a WARC date.
         sentence_model: which model splits sentences; "" for the model of the page's language.
         scripts: the scripts at whose marks sentences end, too.
         unit: what repeated spans consist of, `sentence` or `line`; None without such a rule.
+        detector: which detector guesses the language; "" if no rule asks for the language.
+        min_probability: the least probability of a guess of CLD3.
         language_as_crawled: whether the language is detected in the page as crawled, before the line rules.
+        by_language: the parameters that rules have for the pages of languages, and the tokenizers of these.
     """
 
-    def __init__(
-        self, rules: Sequence[tuple[str, Rule]], lists: Lists, by_language: ByLanguage = MappingProxyType({})
-    ) -> None:
-        """Takes the rules with their stages, in the order of evaluation. Loads nothing yet."""
+    scheme: str = "start"
+    any_timestamp: bool = False
+    sentence_model: str = ""
+    scripts: tuple[str, ...] = ()
+    unit: str | None = None
+    detector: str = ""
+    min_probability: float = 0.0
+    language_as_crawled: bool = False
+    by_language: ByLanguage = field(default_factory=dict)
+
+
+class RuleTools:
+    """The tools of the rules of one recipe: its settings, its lists, and prepared lists and models."""
+
+    def __init__(self, settings: PageSettings, lists: Lists) -> None:
+        """Takes the settings and the lists of a recipe. Loads nothing yet."""
+        self.settings = settings
         self.lists = lists
-        self.by_language = by_language
-        self._rules = rules
         self._made: dict[Hashable, Any] = {}
-        url, incomplete = self._find(NormalisedUrl), self._find(Incomplete)
-        sentences, repeated = self._find(FewSentences), self._find(RepeatedSpan)
-        self.scheme = url.scheme if url else "start"
-        self.any_timestamp = incomplete is not None and incomplete.timestamps == "any text"
-        self.sentence_model = sentences.model if sentences else ""
-        self.scripts = sentences.scripts if sentences else ()
-        self.unit = repeated.unit if repeated else None
-        stages = {stage for stage, rule in rules if isinstance(rule, Language)}
-        self.language_as_crawled = bool(stages) and stages <= {*BEFORE_LINE_RULES}
 
     @cached_property
     def detector(self) -> Detector | None:
-        """The language detector, or None where no rule asks for the language."""
+        """The language detector, or None if no rule asks for the language."""
         if self.lists.language_model:
             return self.lists.language_model.detector()
-        language = self._find(Language)
-        return make_detector(language.detector, language.min_probability) if language else None
+        name = self.settings.detector
+        return make_detector(name, self.settings.min_probability) if name else None
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """Returns the tool of a key, such as a prepared list or a model. `make` makes it at the first call."""
         if key not in self._made:
             self._made[key] = make()
         return cast(Made, self._made[key])
-
-    def _find(self, rule: type[AnyRule]) -> AnyRule | None:
-        return next((each for _, each in self._rules if isinstance(each, rule)), None)
 
 
 class CheckedPage:
@@ -181,7 +189,7 @@ class CheckedPage:
         for name in _VALUES_OF_LINES:
             if name in known:
                 del known[name]
-        if "guess" in known and not self.tools.language_as_crawled:
+        if "guess" in known and not self.tools.settings.language_as_crawled:
             del known["guess"]
 
     @property
@@ -197,7 +205,7 @@ class CheckedPage:
 
         If the recipe accepts any text, it is a number that sorts pages in the same order as the texts.
         """
-        order = text_order if self.tools.any_timestamp else microseconds
+        order = text_order if self.tools.settings.any_timestamp else microseconds
         return order(self.page.timestamp)
 
     @property
@@ -256,13 +264,13 @@ class CheckedPage:
     @property
     def tokenizer(self) -> str:
         """The name of the tokenizer that finds the words of the page; "" for the English one, of most recipes."""
-        by_language = self.tools.by_language
+        by_language = self.tools.settings.by_language
         return str(by_language[self.language][WORDS]) if by_language and self.language in by_language else ""
 
     @cached
     def normalised_url(self) -> str:
         """The URL as the recipe's rule `normalised_url` gives it."""
-        return normalise_url(self.page.url, self.tools.scheme)
+        return normalise_url(self.page.url, self.tools.settings.scheme)
 
     @cached
     def url_key(self) -> int:
@@ -291,12 +299,12 @@ class CheckedPage:
     @cached
     def sentence_starts(self) -> list[int]:
         """The starts of the sentences, in characters of the text; each line is split by itself."""
-        return self.splitter(self.tools.sentence_model).starts(self.lines)
+        return self.splitter(self.tools.settings.sentence_model).starts(self.lines)
 
     @cached
     def unit_starts(self) -> Sequence[int]:
         """The starts of the units of repeated spans, in characters of the text; empty without such a rule."""
-        unit = self.tools.unit
+        unit = self.tools.settings.unit
         if unit == "line":
             return self.lines_in_c.starts() if self.lines_in_c else _line_starts(self.text)
         return self.sentence_starts if unit else ()
@@ -305,7 +313,7 @@ class CheckedPage:
         """Returns the sentence splitter for a model: the model of the page's language, or `nltk english`."""
         as_nltk = model == "nltk english"
         language = "en" if as_nltk else self.language
-        scripts = () if as_nltk else self.tools.scripts
+        scripts = () if as_nltk else self.tools.settings.scripts
         return self.tools.once(
             (SentenceSplitter, language, as_nltk), lambda: SentenceSplitter(language, as_nltk, scripts)
         )

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from c4pipe.errors import UsageError
-from c4pipe.filters.classifier import ClassifierModel
+from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.rule import Others, PageRule, Share
 from c4pipe.io.words import error_reason, short, suggestion
-
-if TYPE_CHECKING:
-    from c4pipe.filters.checked_page import CheckedPage
-    from c4pipe.filters.lists import ListFolder
+from c4pipe.lists.lists import ListFolder
+from c4pipe.text.classifier import ClassifierModel
 
 CLASSIFIERS_FOLDER = "classifiers"
 """The folder, in a lists folder, of the user's classifiers."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from c4pipe.errors import UsageError
+from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.rule import Others, PageRule
-
-if TYPE_CHECKING:
-    from c4pipe.filters.checked_page import CheckedPage
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from c4pipe.filters.hashes import is_validation
 from c4pipe.filters.rule import PAPER, TFDS, CorpusRule, Others, Positive, Scripts, Share
+from c4pipe.text.hashes import is_validation
 
 MOST_MINIMA = 1024
 """The most numbers in a page's signature: bands times rows of the rule on near-duplicates."""

@@ -3,9 +3,9 @@
 import re
 from dataclasses import dataclass
 
-from c4pipe.filters.page_text import PageText
 from c4pipe.filters.rule import Share
 from c4pipe.filters.word_rules import AtMost
+from c4pipe.text.page_text import PageText
 
 _FIRST_BYTES = ((range(0xC2, 0xE0), 1), (range(0xE0, 0xF0), 2), (range(0xF0, 0xF5), 3))
 _CYRILLIC_FIRST_BYTES = ((range(0xD0, 0xD2), 1),)

@@ -11,13 +11,13 @@ from typing import Any
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.lists import ListFolder
-from c4pipe.filters.ngrams import ExampleNgrams, SharedNgrams, ngram_words
 from c4pipe.filters.rule import PageRule, Positive, Scripts, Share, number_of, parameter_text
-from c4pipe.filters.scripts.words import letter_words, readable_words
 from c4pipe.io.paths import walk_folders
 from c4pipe.io.text import lines_in, open_content, open_list, parse_row
 from c4pipe.io.words import error_reason, short
+from c4pipe.lists.lists import ListFolder
+from c4pipe.text.ngrams import ExampleNgrams, SharedNgrams, ngram_words
+from c4pipe.text.scripts.words import letter_words, readable_words
 
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
 _PARQUET = ".parquet"

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.errors import UsageError
-from c4pipe.filters.language import LANGDETECT_LANGUAGES, Language, same_language
+from c4pipe.filters.checked_page import WORDS
+from c4pipe.filters.language import Language
 from c4pipe.filters.repetition_rules import (
     Repeated5Grams,
     Repeated6Grams,
@@ -23,7 +24,7 @@ from c4pipe.filters.repetition_rules import (
     Top3Gram,
     Top4Gram,
 )
-from c4pipe.filters.rule import WORDS, Rule
+from c4pipe.filters.rule import Rule
 from c4pipe.filters.word_rules import (
     FewAlphabeticWords,
     FewPunctuatedLines,
@@ -33,6 +34,7 @@ from c4pipe.filters.word_rules import (
     ShortMeanWord,
 )
 from c4pipe.io.words import suggestion
+from c4pipe.text.languages import LANGDETECT_LANGUAGES, same_language
 
 DETECTED = tuple(each for each in LANGDETECT_LANGUAGES if each not in ("cy", "en"))
 """The languages that langdetect knows. FineWeb-2 has no English, and c4pipe no tokenizer for Welsh."""

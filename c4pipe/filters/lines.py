@@ -10,8 +10,8 @@ from functools import partial
 from itertools import chain, compress, repeat
 
 from c4pipe.filters.rule import PAPER, TFDS, LineRule, NativeStep, Scripts, Texts, Whole, native_step
-from c4pipe.filters.scripts.facts import SCRIPTS
-from c4pipe.filters.scripts.words import count_words, letter_scripts
+from c4pipe.text.scripts.facts import SCRIPTS
+from c4pipe.text.scripts.words import count_words, letter_scripts
 
 # Raffel et al. 2020 removed citation markers from Wikipedia pages; the pattern is TensorFlow Datasets'.
 _CITATION = re.compile(r"\[\d*\]|\[edit\]|\[citation needed\]")

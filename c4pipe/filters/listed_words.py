@@ -9,14 +9,15 @@ from itertools import chain
 from typing import Any, Literal
 
 from c4pipe.errors import UsageError
-from c4pipe.filters import pinned_lists
 from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.hashes import url_md5
-from c4pipe.filters.language import Language, two_letter_code
-from c4pipe.filters.lists import ListFolder
+from c4pipe.filters.language import Language
 from c4pipe.filters.rule import DOLMA, PAPER, TFDS, Others, PageRule, Share, Texts, parameter_text
-from c4pipe.filters.scripts.facts import HAN, HIRAGANA, KATAKANA, THAI, unspaced
+from c4pipe.lists import pinned_lists
+from c4pipe.lists.lists import ListFolder
 from c4pipe.native import text_kernel
+from c4pipe.text.hashes import url_md5
+from c4pipe.text.languages import two_letter_code
+from c4pipe.text.scripts.facts import HAN, HIRAGANA, KATAKANA, THAI, unspaced
 
 _WORD = re.compile(r"\w+", re.ASCII)
 _LONGEST = 64  # letters of a word that the C extension looks for

@@ -7,9 +7,9 @@ counts (`gopher_repetition_filter.py`, `fineweb_quality_filter.py`). The rules s
 from dataclasses import dataclass
 from typing import ClassVar
 
-from c4pipe.filters.page_text import PageText, count_repeats
 from c4pipe.filters.rule import Number, PageRule, Share
 from c4pipe.filters.word_rules import FINEWEB, AtMost
+from c4pipe.text.page_text import PageText, count_repeats
 
 _SOURCE = "Gopher (Rae et al. 2021), table A1; counted as in datatrove 0.10.1, gopher_repetition_filter.py"
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from string import Formatter
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -27,13 +26,10 @@ from typing import (
 )
 
 from c4pipe.errors import UsageError
-from c4pipe.filters.scripts.facts import SCRIPTS
+from c4pipe.filters.checked_page import ByLanguage, CheckedPage
 from c4pipe.io.words import suggestion
-
-if TYPE_CHECKING:
-    from c4pipe.filters.checked_page import CheckedPage
-    from c4pipe.filters.lists import ListFolder
-
+from c4pipe.lists.lists import ListFolder
+from c4pipe.text.scripts.facts import SCRIPTS
 
 Scope = Literal["page", "line", "corpus"]
 AnyRule = TypeVar("AnyRule", bound="Rule")
@@ -71,13 +67,6 @@ Share = Annotated[float, Between(0, 1)]
 Texts = tuple[str, ...]
 LowerTexts = Annotated[tuple[str, ...], LowerCase]
 Scripts = Annotated[tuple[str, ...], ScriptCodes]
-
-
-ByLanguage = Mapping[str, Mapping[str, Any]]
-"""For languages, the parameters that rules have for their pages, by the name of the rule; and WORDS."""
-
-WORDS = "words"
-"""In `ByLanguage`, the name of the tokenizer that finds the words of a page (see `word_tokenizers`)."""
 
 
 class Rule:

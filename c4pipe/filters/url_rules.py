@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from c4pipe.errors import UsageError
-from c4pipe.filters import pinned_lists, urls
 from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.hashes import url_key
-from c4pipe.filters.lists import (
+from c4pipe.filters.rule import PAPER_VARIANTS, PageRule, Texts, Whole, number_of, parameter_text
+from c4pipe.io.paths import MOST_BYTES
+from c4pipe.io.text import read_text
+from c4pipe.io.words import error_reason
+from c4pipe.lists import pinned_lists
+from c4pipe.lists.lists import (
     BLOCKED_FOLDER,
     U64,
     ListFolder,
@@ -24,13 +27,11 @@ from c4pipe.filters.lists import (
     has_key,
     sorted_keys,
 )
-from c4pipe.filters.robots import RobotsRule, covering_entries, opt_out_entry, robots_url
-from c4pipe.filters.robots_list import RobotsList, read_robots_list
-from c4pipe.filters.rule import PAPER_VARIANTS, PageRule, Texts, Whole, number_of, parameter_text
-from c4pipe.filters.urls import PublicSuffixes, find_subword, find_words, host_of, suffix_rules, word_form
-from c4pipe.io.paths import MOST_BYTES
-from c4pipe.io.text import read_text
-from c4pipe.io.words import error_reason
+from c4pipe.lists.robots import RobotsRule, covering_entries, opt_out_entry, robots_url
+from c4pipe.lists.robots_list import RobotsList, read_robots_list
+from c4pipe.text import urls
+from c4pipe.text.hashes import url_key
+from c4pipe.text.urls import PublicSuffixes, find_subword, find_words, host_of, suffix_rules, word_form
 
 PUBLIC_SUFFIXES = "public_suffix_list.dat"
 """The file, in the folder of the lists, by which registered domains are found."""
@@ -129,7 +130,7 @@ class BlockedDomain(_Blocked):
         return f"the domain of {page.page.url} is not blocked" if value is None else f"{value} is blocked"
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
-        blocked = sorted_keys(map(url_key, lists.entries(self, "domains")))
+        blocked = sorted_keys(map(url_key, lists.entries(self.name, "domains")))
         return {"blocked_domains": blocked, "public_suffixes": _public_suffixes(lists)}
 
 
@@ -153,7 +154,7 @@ class BlockedUrl(_Blocked):
         return f"{page.page.url} is {'' if value else 'not '}blocked"
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
-        return {"blocked_urls": sorted_keys(map(url_key, lists.entries(self, "urls")))}
+        return {"blocked_urls": sorted_keys(map(url_key, lists.entries(self.name, "urls")))}
 
 
 class _UrlWords(_Blocked):
@@ -164,10 +165,10 @@ class _UrlWords(_Blocked):
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
         """Returns the words of the rule's file, in the form of `word_form`."""
-        words = sorted({word for entry in lists.entries(self, self.file) if (word := word_form(entry))})
+        words = sorted({word for entry in lists.entries(self.name, self.file) if (word := word_form(entry))})
         if not words:
             raise UsageError(
-                f"{lists.needed_by(self)}: no entry of {self.file} in {lists.path / BLOCKED_FOLDER} has an ASCII "
+                f"{lists.needed_by(self.name)}: no entry of {self.file} in {lists.path / BLOCKED_FOLDER} has an ASCII "
                 "letter or digit"
             )
         return {"url_words": {self.file: words}}
@@ -251,7 +252,7 @@ class OptedOut(_Blocked):
         return "no entry of the list covers the URL" if value is None else f"the entry {value} covers the URL"
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
-        return {"opt_outs": load_opt_outs(lists.path, lists.needed_by(self))}
+        return {"opt_outs": load_opt_outs(lists.path, lists.needed_by(self.name))}
 
 
 @dataclass(frozen=True)
@@ -282,7 +283,7 @@ class RobotsRefused(_Blocked):
             raise UsageError(
                 f"recipe {lists.recipe}: robots_refused has no agents: name one, such as CCBot, or leave it out"
             )
-        return {"robots": load_robots(lists.path, lists.needed_by(self), self.agents)}
+        return {"robots": load_robots(lists.path, lists.needed_by(self.name), self.agents)}
 
 
 def find_opt_out(url: str, opt_outs: U64) -> str | None:

@@ -11,8 +11,8 @@ from itertools import islice
 from typing import ClassVar
 
 from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.page_text import PageText, joined_words
 from c4pipe.filters.rule import Number, PageRule, Share, Texts, Whole
+from c4pipe.text.page_text import PageText, joined_words
 
 GOPHER = "Gopher (Rae et al. 2021), A.1.1; counted as in datatrove 0.10.1, gopher_quality_filter.py"
 FINEWEB = "FineWeb (Penedo et al. 2024), 3.6; counted as in datatrove 0.10.1, fineweb_quality_filter.py"

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
-from c4pipe.filters.hashes import U64, normalise_url, url_key
+from c4pipe.text.hashes import U64, normalise_url, url_key
 from c4pipe.wet.columns import parse_columns
 
 KINDS = ("only_first", "only_second", "other_text")

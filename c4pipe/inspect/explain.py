@@ -30,14 +30,14 @@ from c4pipe.filters.corpus_rules import (
     StaleCapture,
     Validation,
 )
-from c4pipe.filters.hashes import is_validation, normalise_url, page_key, url_key
-from c4pipe.filters.lists import find_lists
 from c4pipe.filters.rule import number_of
-from c4pipe.filters.spans import cut, remove_spans, units_of
 from c4pipe.inspect.lookup import WorkFiles
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.io.words import error_reason
+from c4pipe.lists.lists import find_lists
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text.hashes import is_validation, normalise_url, page_key, url_key
+from c4pipe.text.spans import cut, remove_spans, units_of
 from c4pipe.wet.columns import EXTRA, flat, parse_columns
 from c4pipe.wet.inputs import part_of
 from c4pipe.wet.page import microseconds, text_order

@@ -28,12 +28,13 @@ from c4pipe.clean.annotated_folder import (
 from c4pipe.clean.evaluate import LineCounts, Operation, RecipeEvaluator, operations_of
 from c4pipe.errors import UsageError
 from c4pipe.filters.classifier_rule import ClassifierScore
-from c4pipe.filters.language import UNKNOWN, Language
-from c4pipe.filters.lists import Lists
+from c4pipe.filters.language import Language
 from c4pipe.filters.rule import LineRule, PageRule
 from c4pipe.io.paths import StoragePath
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe_file import recipe_toml
+from c4pipe.text.languages import UNKNOWN
 from c4pipe.wet.page import Page
 
 Flags = NDArray[np.bool_]

@@ -15,18 +15,18 @@ from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.errors import UsageError
 from c4pipe.filters import url_rules
-from c4pipe.filters.hashes import U64
-from c4pipe.filters.lists import BLOCKED_FOLDER, Lists
-from c4pipe.filters.robots_list import RobotsList
 from c4pipe.filters.url_rules import OptedOut
-from c4pipe.filters.urls import host_of
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_json, write_json
 from c4pipe.io.paths import StoragePath, read_file
 from c4pipe.io.words import short
+from c4pipe.lists.lists import BLOCKED_FOLDER, Lists
+from c4pipe.lists.robots_list import RobotsList
 from c4pipe.report.data import OPT_OUTS_VERSION, TOGETHER, OptOuts
 from c4pipe.runners.events import Progress, Status
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
+from c4pipe.text.hashes import U64
+from c4pipe.text.urls import host_of
 
 NAME = "opt_outs.json"
 FORMAT = "c4pipe opt-outs"

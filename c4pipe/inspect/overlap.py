@@ -26,10 +26,6 @@ from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.evaluation_overlap import read_examples
-from c4pipe.filters.language import UNKNOWN
-from c4pipe.filters.ngrams import BATCH_BYTES, I64, ExampleNgrams, WordRows, ngram_words
-from c4pipe.filters.scripts.facts import SCRIPTS, scripts_of
-from c4pipe.filters.scripts.words import letter_words, readable_words
 from c4pipe.inspect.options import OverlapOptions
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.json_files import parse_json
@@ -40,6 +36,10 @@ from c4pipe.io.words import error_reason, format_count, short_repr
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
+from c4pipe.text.languages import UNKNOWN
+from c4pipe.text.ngrams import BATCH_BYTES, I64, ExampleNgrams, WordRows, ngram_words
+from c4pipe.text.scripts.facts import SCRIPTS, scripts_of
+from c4pipe.text.scripts.words import letter_words, readable_words
 
 CONTAMINATED = 0.7
 """An example is contaminated if the corpus has at least this share of its n-grams, as in PaLM."""

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from c4pipe.clean.text_cleaner import PLACEHOLDER_TIMESTAMP, PLACEHOLDER_URL
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.hashes import normalise_url
 from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.file_kinds import ZSTANDARD, other_kind
 from c4pipe.io.gzip_members import Gap, inflate
 from c4pipe.io.object_store import pinned
 from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.io.words import short
+from c4pipe.text.hashes import normalise_url
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS
 from c4pipe.wet.page import Page

@@ -17,10 +17,6 @@ import numpy.typing as npt
 from c4pipe.clean.file_cleaner import CountedStream
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters import url_rules
-from c4pipe.filters.hashes import url_key
-from c4pipe.filters.lists import BLOCKED_FOLDER
-from c4pipe.filters.robots import REFUSE_ALL, encode_rules, parse_robots, resource_url
-from c4pipe.filters.robots_list import RobotsWriter
 from c4pipe.io.atomic import AtomicFile, make_folder
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.json_files import parse_json
@@ -28,9 +24,13 @@ from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, check_inner, open_file, remove_tree
 from c4pipe.io.streams import InputOpener
 from c4pipe.io.words import error_reason, format_count
+from c4pipe.lists.lists import BLOCKED_FOLDER
+from c4pipe.lists.robots import REFUSE_ALL, encode_rules, parse_robots, resource_url
+from c4pipe.lists.robots_list import RobotsWriter
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
+from c4pipe.text.hashes import url_key
 from c4pipe.wet.damage import HAS_NO, describe_content
 from c4pipe.wet.inputs import InputFile, Selection, find_inputs
 from c4pipe.wet.records import has_record

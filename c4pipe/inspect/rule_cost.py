@@ -18,7 +18,7 @@ from c4pipe.clean.annotated_folder import AnnotatedPages, fired_column, lines_co
 from c4pipe.clean.evaluate import LineCounts, Operation, RecipeEvaluator, native_runs, operations_of
 from c4pipe.clean.trace import MOST_CHARACTERS
 from c4pipe.errors import UsageError
-from c4pipe.filters.lists import Lists
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.columns import EXTRA
 from c4pipe.wet.page import Page

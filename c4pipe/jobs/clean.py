@@ -18,8 +18,6 @@ from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError, UsageErr
 from c4pipe.filters.column_rules import ColumnBelow, missing
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.lines import FewWords
-from c4pipe.filters.lists import LISTS_FOLDER, Lists
-from c4pipe.filters.scripts.words import note_on_words
 from c4pipe.io.atomic import clear_abandoned, sync
 from c4pipe.io.downloads import NetworkOptions, OnWait
 from c4pipe.io.json_files import write_checked_json
@@ -30,6 +28,7 @@ from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.logs import LOG, count_values, key_values, log_cost
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions, check_input_kind
 from c4pipe.jobs.parts import count_lines, divide
+from c4pipe.lists.lists import LISTS_FOLDER, Lists
 from c4pipe.native import kernels
 from c4pipe.recipes.choose import ListedRecipe, choose_recipe
 from c4pipe.recipes.recipe import Recipe
@@ -42,6 +41,7 @@ from c4pipe.runners.machine_limits import allowed_cores
 from c4pipe.runners.runner import check_runner, run_job
 from c4pipe.runners.runner_options import is_slurm
 from c4pipe.runners.worker import cpu_seconds
+from c4pipe.text.scripts.words import note_on_words
 from c4pipe.wet.columns import COPIES_COLUMN, CRAWL_PROVENANCE, parse_columns
 from c4pipe.wet.damage import HAS_NO
 from c4pipe.wet.extraction import choose_extraction

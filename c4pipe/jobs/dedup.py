@@ -27,9 +27,6 @@ from c4pipe.dedup.shuffle import bucket_bits, group_size
 from c4pipe.dedup.step import DedupPlan
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.filters.corpus_rules import NearDuplicate
-from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
-from c4pipe.filters.language import LANGUAGES
-from c4pipe.filters.lists import find_lists
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, storage_path
@@ -38,6 +35,7 @@ from c4pipe.jobs.clean import note_unaudited
 from c4pipe.jobs.index import write_index
 from c4pipe.jobs.logs import LOG, count_values, key_values, log_cost
 from c4pipe.jobs.options import BuildOptions, DedupOptions, ImportOptions
+from c4pipe.lists.lists import find_lists
 from c4pipe.recipes.choose import check_installed
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
@@ -46,6 +44,8 @@ from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
 from c4pipe.runners.runner import check_runner, run_job, spill_folder
 from c4pipe.runners.worker import cpu_seconds
+from c4pipe.text.duplicates import SPAN_ROW, URL_ROW
+from c4pipe.text.languages import LANGUAGES
 from c4pipe.wet.inputs import Missing
 
 

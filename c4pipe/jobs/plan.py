@@ -16,8 +16,6 @@ from c4pipe.clean.work_folder import find_work_files, read_headers_of, work_path
 from c4pipe.corpus.writer import FORMATS
 from c4pipe.dedup.known import INDEX
 from c4pipe.errors import C4pipeError
-from c4pipe.filters import lists
-from c4pipe.filters.lists import LISTS_FOLDER
 from c4pipe.io.paths import StoragePath, file_sizes
 from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.io.words import format_count
@@ -25,6 +23,8 @@ from c4pipe.jobs.clean import CleanPlan, note_wait, plan_clean
 from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.index import write_index
 from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions, ImportOptions
+from c4pipe.lists import lists
+from c4pipe.lists.lists import LISTS_FOLDER
 from c4pipe.runners.events import Progress, Status
 from c4pipe.wet.damage import NoRecordError
 from c4pipe.wet.inputs import InputFile, crawl_names

@@ -24,7 +24,6 @@ from c4pipe.dedup import publish
 from c4pipe.dedup.progress import watch_dedup
 from c4pipe.dedup.publishers import STAGING
 from c4pipe.errors import C4pipeError, JobSubmitted, UsageError
-from c4pipe.filters.lists import LISTS_FOLDER, load_lists
 from c4pipe.io.atomic import clear_abandoned, make_folder, write_bytes, write_text
 from c4pipe.io.json_files import read_checked_json, write_checked_json
 from c4pipe.io.lock import only_run
@@ -34,6 +33,7 @@ from c4pipe.jobs.build import BuildPlan, write_corpus
 from c4pipe.jobs.clean import CleanPlan, check_state, clean_files, finish, largest_first, prepare, work_state
 from c4pipe.jobs.dedup import plan_dedup
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
+from c4pipe.lists.lists import LISTS_FOLDER, load_lists
 from c4pipe.recipes.choose import ListedRecipe
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import slurm

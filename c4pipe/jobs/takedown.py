@@ -23,10 +23,6 @@ from c4pipe.dedup import publish
 from c4pipe.dedup.publishers import publisher
 from c4pipe.dedup.removals import MOVED_SPANS
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.hashes import U64, normalise_url, url_key
-from c4pipe.filters.language import language_counter
-from c4pipe.filters.lists import has_key, sorted_keys
-from c4pipe.filters.robots import opt_out_entry
 from c4pipe.filters.url_rules import find_opt_out
 from c4pipe.io.atomic import AtomicFile, make_folder, move, sync, write_bytes, write_text
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json, write_json
@@ -35,6 +31,8 @@ from c4pipe.io.paths import StoragePath, check_inner, list_names, read_file, rem
 from c4pipe.io.text import lines_of
 from c4pipe.io.versions import versions
 from c4pipe.io.words import error_reason
+from c4pipe.lists.lists import has_key, sorted_keys
+from c4pipe.lists.robots import opt_out_entry
 from c4pipe.report import card, html_page
 from c4pipe.report.data import (
     DEDUP_DATA,
@@ -48,6 +46,8 @@ from c4pipe.report.profile import Profiler
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
+from c4pipe.text.hashes import U64, normalise_url, url_key
+from c4pipe.text.languages import language_counter
 
 KINDS = ("urls", "domains")
 """What a list has: whole URLs; or hosts, with their subdomains, and hosts with a path."""

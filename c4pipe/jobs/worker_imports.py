@@ -14,7 +14,7 @@ import numpy.ma  # noqa: E402
 
 from c4pipe.clean import steps as clean_steps  # noqa: E402
 from c4pipe.dedup import graph as dedup_steps  # noqa: E402
-from c4pipe.filters.language import make_detector  # noqa: E402
+from c4pipe.text.languages import make_detector  # noqa: E402
 
 make_detector("langdetect", 0.0)  # later callers get this object
 

@@ -42,7 +42,7 @@ text_kernel = load_extension("c4pipe.native._text")
 them."""
 
 langdetect_kernel = load_extension("c4pipe.native._langdetect")
-"""langdetect in C (see `filters.language`); None where the package langdetect-rs runs instead."""
+"""langdetect in C (see `text.languages`); None where the package langdetect-rs runs instead."""
 
 lower: Callable[[str], str] = text_kernel.lower if text_kernel else str.lower
 """`str.lower`, the quicker of the two."""

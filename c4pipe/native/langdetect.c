@@ -1,6 +1,6 @@
 /* langdetect 1.0.9 (detector.py, utils/ngram.py of that package) on its own profiles: the same draws, the same
  * floating-point operations in the same order, hence the same probabilities to the last bit. What is rare (accents
- * as characters of their own) is prepared in Python: see filters/language.py. */
+ * as characters of their own) is prepared in Python: see text/languages.py. */
 
 #include "text/text.h"
 

@@ -8,12 +8,12 @@ from functools import cached_property
 import numpy as np
 
 from c4pipe.errors import UsageError
-from c4pipe.filters.scripts.facts import SCRIPTS
 from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import short_repr
 from c4pipe.objectives.denoise import Ids
 from c4pipe.objectives.rows import Mask, Rows, starts_of
+from c4pipe.text.scripts.facts import SCRIPTS
 from c4pipe.vocab.model import MODEL, load_model, sentinels_of
 
 _CLOSING = "\"')]”’»」』"

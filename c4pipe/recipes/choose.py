@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from c4pipe.errors import UsageError
-from c4pipe.filters import pinned_lists
+from c4pipe.filters.checked_page import WORDS
 from c4pipe.filters.classifier_rule import parse_score
 from c4pipe.filters.language import Language, check_detector
-from c4pipe.filters.language_model import find_model
-from c4pipe.filters.lists import ListFolder, Lists, link_keys
-from c4pipe.filters.rule import WORDS
 from c4pipe.filters.url_rules import UrlNotListed
-from c4pipe.filters.word_tokenizers import check_tokenizer
 from c4pipe.io.options import comma_separated
+from c4pipe.lists import pinned_lists
+from c4pipe.lists.lists import ListFolder, Lists, link_keys
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text.language_model import find_model
+from c4pipe.text.word_tokenizers import check_tokenizer
 
 
 def choose_recipe(

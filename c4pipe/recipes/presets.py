@@ -10,7 +10,7 @@ from c4pipe.errors import UsageError
 from c4pipe.filters.body_lines import BodyLines, MetadataLine
 from c4pipe.filters.corpus_rules import NearDuplicate, NormalisedUrl, RepeatedSpan, StaleCapture, Validation
 from c4pipe.filters.fineweb_2 import DETECTED, LanguageLimits
-from c4pipe.filters.language import CLD3_LANGUAGES, UNKNOWN, Language
+from c4pipe.filters.language import Language
 from c4pipe.filters.lines import END_QUOTATION_MARKS, Citation, FewWords, LongWord, NoTerminalPunctuation
 from c4pipe.filters.listed_words import BadToken, BadWords
 from c4pipe.filters.page_size import Empty, FewLongLines, FewSentences, FewSentencesLeft, Incomplete, TooLong
@@ -29,6 +29,7 @@ from c4pipe.filters.url_rules import DomainNotListed, UrlNotListed
 from c4pipe.filters.word_rules import GOPHER_RULES, FewPunctuatedLines, ManyNewlines
 from c4pipe.io.words import suggestion
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text.languages import CLD3_LANGUAGES, UNKNOWN
 
 C4 = Recipe(
     name="c4",

@@ -5,19 +5,22 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from c4pipe.errors import UsageError
+from c4pipe.filters.checked_page import BEFORE_LINE_RULES, ByLanguage, PageSettings
 from c4pipe.filters.corpus_rules import NormalisedUrl, RepeatedSpan, Validation
 from c4pipe.filters.fineweb_2 import LanguageLimits
-from c4pipe.filters.language import UNKNOWN, Language
+from c4pipe.filters.language import Language
 from c4pipe.filters.lines import NoTerminalPunctuation
-from c4pipe.filters.page_size import Empty, FewSentences, FewSentencesLeft
-from c4pipe.filters.rule import AnyRule, ByLanguage, Rule, of_language, sentence_of
+from c4pipe.filters.page_size import Empty, FewSentences, FewSentencesLeft, Incomplete
+from c4pipe.filters.rule import AnyRule, Rule, of_language, sentence_of
 from c4pipe.filters.rules import RULES
-from c4pipe.filters.scripts.facts import scripts_of
 from c4pipe.io.words import CONTROL, format_languages, html_table, short_repr, suggestion
 from c4pipe.recipes.own_rules import check_place, is_own, load_rule, origin_of
+from c4pipe.text.languages import UNKNOWN
+from c4pipe.text.scripts.facts import scripts_of
 from c4pipe.wet.columns import RESERVED, parse_columns
 from c4pipe.wet.extraction import is_text
 
@@ -123,6 +126,11 @@ class Recipe:
             for each in getattr(self, stage):
                 yield stage, each
 
+    @property
+    def page_settings(self) -> PageSettings:
+        """What the rules say about the values of pages."""
+        return page_settings(list(self.rules()), self.by_language)
+
     def sentence(self, rule: Rule) -> str:
         """Returns what a rule of the recipe does, with the values of its parameters: of all languages that it keeps."""
         return sentence_of([of_language(rule, self.by_language, each) for each in self.by_language] or [rule])
@@ -173,7 +181,7 @@ class Recipe:
     def page_keys(self) -> tuple[str, bool]:
         """How a page's key is computed: how the scheme of its URL is removed, and whether the key is an MD5.
 
-        See `filters.hashes.page_key`.
+        See `text.hashes.page_key`.
         """
         repeated = self.find(RepeatedSpan)
         return self.need(NormalisedUrl).scheme, repeated is not None and repeated.keep_smallest == "url md5"
@@ -205,7 +213,7 @@ class Recipe:
         return made
 
     def in_scripts_of(self, languages: Sequence[str]) -> "Recipe":
-        """Returns the recipe with its rules set for the scripts of some languages (`filters.scripts.facts`).
+        """Returns the recipe with its rules set for the scripts of some languages (`text.scripts.facts`).
 
         Only a recipe that takes line ends of other languages than English does so: c4 and its variants. One that
         follows a program decision for decision has ASCII marks alone, and stays as it is.
@@ -389,3 +397,27 @@ def _rule_from_json(values: Mapping[str, Any]) -> Rule:
     rule: Any = load_rule(values["from"]) if "from" in values else RULES[values["rule"]]
     made: Rule = rule(**parameters)
     return made
+
+
+def page_settings(rules: Sequence[tuple[str, Rule]], by_language: ByLanguage = MappingProxyType({})) -> PageSettings:
+    """Returns what rules, with their stages, say about the values of pages."""
+    stages = {stage for stage, rule in rules if isinstance(rule, Language)}
+    incomplete = next((each for _, each in rules if isinstance(each, Incomplete)), None)
+    values: dict[str, Any] = {
+        "any_timestamp": incomplete is not None and incomplete.timestamps == "any text",
+        "language_as_crawled": bool(stages) and stages <= {*BEFORE_LINE_RULES},
+    }
+    for kind, settings in _SETTINGS.items():
+        rule = next((each for _, each in rules if isinstance(each, kind)), None)
+        if rule:
+            values |= {name: getattr(rule, parameter) for name, parameter in settings.items()}
+    return PageSettings(by_language=by_language, **values)
+
+
+_SETTINGS: Mapping[type[Rule], Mapping[str, str]] = {
+    NormalisedUrl: {"scheme": "scheme"},
+    FewSentences: {"sentence_model": "model", "scripts": "scripts"},
+    RepeatedSpan: {"unit": "unit"},
+    Language: {"detector": "detector", "min_probability": "min_probability"},
+}
+"""The settings of pages that are parameters of a rule."""

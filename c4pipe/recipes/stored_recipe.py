@@ -5,8 +5,9 @@ from typing import Annotated, Any, TypedDict
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.body_lines import BodyLines, MetadataLine
+from c4pipe.filters.checked_page import WORDS
 from c4pipe.filters.corpus_rules import NormalisedUrl
-from c4pipe.filters.rule import WORDS, check_parameter, parameter_names
+from c4pipe.filters.rule import check_parameter, parameter_names
 from c4pipe.filters.rules import RULES
 from c4pipe.io.json_files import from_json, shown, text
 from c4pipe.recipes.own_rules import load_rule

@@ -14,11 +14,11 @@ from typing import Any
 from c4pipe.corpus.funnel import empty_reasons, empty_warning, funnel_rows, language_funnels, percent
 from c4pipe.corpus.manifest import OTHER_NAMES, ListedShard, Manifest, sum_inputs
 from c4pipe.corpus.writer import FORMATS, PROBABILITY, shard_schema
-from c4pipe.filters.language import OLD_CODES, UNKNOWN, drops_by_language, two_letter_code
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.card_limits import limits
 from c4pipe.report.data import OptOuts
 from c4pipe.report.rendering import render
+from c4pipe.text.languages import OLD_CODES, UNKNOWN, drops_by_language, two_letter_code
 from c4pipe.wet.extraction import describe_extraction
 
 NAME = "README.md"

@@ -5,18 +5,20 @@ from collections.abc import Iterator, Sequence
 from c4pipe.filters.classifier_rule import ClassifierScore
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
-from c4pipe.filters.language import Language, two_letter_code
+from c4pipe.filters.language import Language
 from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
 from c4pipe.filters.listed_words import BadToken, BadWords
-from c4pipe.filters.page_size import FewLongLines, FewSentences, FewSentencesLeft, punkt_model
+from c4pipe.filters.page_size import FewLongLines, FewSentences, FewSentencesLeft
 from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
 from c4pipe.filters.phrases import CurlyBracket
 from c4pipe.filters.rules import BLOCKED_URL_RULES, OPT_OUT_RULES
-from c4pipe.filters.scripts.facts import scripts_of
-from c4pipe.filters.scripts.words import note_on_words
 from c4pipe.filters.url_rules import DomainNotListed, UrlNotListed
 from c4pipe.filters.word_rules import CountRule
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text.languages import two_letter_code
+from c4pipe.text.scripts.facts import scripts_of
+from c4pipe.text.scripts.words import note_on_words
+from c4pipe.text.sentences import punkt_model
 
 _DODGE = (
     "[Dodge et al. 2021](https://aclanthology.org/2021.emnlp-main.98/), *Documenting Large Webtext Corpora: A Case "

@@ -11,11 +11,12 @@ from typing import Annotated, Any, TypedDict, cast
 
 from c4pipe.clean import examples
 from c4pipe.errors import UsageError
-from c4pipe.filters.language import Language, drops_by_language
+from c4pipe.filters.language import Language
 from c4pipe.io.json_files import Digest, check_equal, choice, read_json, unchanged, whole
 from c4pipe.io.paths import StoragePath
 from c4pipe.report.profile import Profile, add_profiles, check_profile, largest_domains
 from c4pipe.runners.control_totals import Report
+from c4pipe.text.languages import drops_by_language
 
 REPORT_DATA, DEDUP_DATA = "report.json", "dedup.json"
 REPORT_VERSION, DEDUP_VERSION, OPT_OUTS_VERSION = 2, 1, 1

@@ -25,7 +25,7 @@ from c4pipe.corpus.funnel import (
 )
 from c4pipe.corpus.manifest import Input, Manifest, sum_inputs
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, StaleCapture
-from c4pipe.filters.language import UNKNOWN, Language, drops_by_language, language_name
+from c4pipe.filters.language import Language
 from c4pipe.io.words import URL_SIZE, format_size, short, visible
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.data import TOGETHER, OptOuts, ReportData
@@ -49,6 +49,7 @@ from c4pipe.report.rendering import (
     share_table,
     sort_script_digest,
 )
+from c4pipe.text.languages import UNKNOWN, drops_by_language, language_name
 from c4pipe.wet.damage import DAMAGE
 from c4pipe.wet.extraction import describe_extraction
 from c4pipe.wet.warc import SKIPPED

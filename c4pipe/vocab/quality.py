@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.filters.scripts.facts import unspaced
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import short_repr
+from c4pipe.text.scripts.facts import unspaced
 from c4pipe.vocab.model import load_model
 from c4pipe.vocab.sources import Reading, read
 

@@ -30,12 +30,12 @@ from c4pipe.corpus.reader import (
     unreadable,
 )
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.hashes import normalise_url, page_key
 from c4pipe.io.parquet_footer import is_text, texts_of
 from c4pipe.io.paths import RemotePath, StoragePath, file_size, list_names
 from c4pipe.io.streams import InputPath, WebPath, input_path
 from c4pipe.io.text import lines_in, open_content, parse_row
 from c4pipe.io.words import error_reason
+from c4pipe.text.hashes import normalise_url, page_key
 from c4pipe.wet.extraction import TEXT_ENDINGS, is_json, is_parquet
 from c4pipe.wet.inputs import LOG, find_inputs
 

@@ -12,7 +12,7 @@ from c4pipe.beam import BuildCorpus, CleanPages, KeepNewest, ReadPages, RemoveRe
 from c4pipe.beam.stage_reports import metric_name
 from c4pipe.corpus.reader import read_tables
 from c4pipe.corpus.writer import SCHEMA
-from c4pipe.filters.language import LANGUAGES
+from c4pipe.text.languages import LANGUAGES
 from tests.helpers.bad_inputs import GOOD, write_bad
 from tests.helpers.beam_pipelines import collect, run
 from tests.helpers.corpora import contents, read_manifest

@@ -29,8 +29,8 @@ from c4pipe.beam import (
 )
 from c4pipe.errors import UsageError
 from c4pipe.filters.column_rules import ColumnBelow
-from c4pipe.filters.hashes import normalise_url
 from c4pipe.recipes.presets import find_recipe
+from c4pipe.text.hashes import normalise_url
 from tests.helpers.beam_pipelines import IN_MEMORY, collect, run
 from tests.helpers.crawls import LISTS, ROOT, sample_pages
 from tests.helpers.language_models import SHA256, lid176

@@ -14,12 +14,13 @@ from c4pipe.clean.annotator import Annotator, Row
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.trace import explain_page
-from c4pipe.filters.language import Language, LanguageDetector
-from c4pipe.filters.lists import Lists
+from c4pipe.filters.language import Language
 from c4pipe.filters.page_size import TooLong
-from c4pipe.filters.pinned_lists import load_bad_words
+from c4pipe.lists.lists import Lists
+from c4pipe.lists.pinned_lists import load_bad_words
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text.languages import LanguageDetector
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.web_data import by_data

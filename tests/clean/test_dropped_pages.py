@@ -24,11 +24,11 @@ from c4pipe.clean.trace import explain_page
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
-from c4pipe.filters.hashes import normalise_url, url_key
-from c4pipe.filters.lists import Lists
-from c4pipe.filters.pinned_lists import load_bad_words
+from c4pipe.lists.lists import Lists
+from c4pipe.lists.pinned_lists import load_bad_words
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.s3 import store_of

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 
 from c4pipe.clean.evaluate import Verdict
 from c4pipe.clean.file_cleaner import count_page
-from c4pipe.filters import spans
 from c4pipe.filters.checked_page import CheckedPage, RuleTools
-from c4pipe.filters.language import LANGUAGES
 from c4pipe.filters.lines import NoTerminalPunctuation
 from c4pipe.filters.listed_words import BadWords
-from c4pipe.filters.lists import Lists
 from c4pipe.filters.page_size import FewSentences
 from c4pipe.filters.rule import LineRule
 from c4pipe.filters.rules import RULES
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text import spans
+from c4pipe.text.languages import LANGUAGES
 from c4pipe.wet.page import Page
 from tests.helpers.pages import PAGES, PROSE, before_lines, evaluator_of, line_rules, unreadable
 
@@ -141,7 +141,7 @@ def test_a_share_of_pages_with_listed_words_is_dropped(sample_lists: Lists) -> N
     ]
     for fraction in (0.0, 0.25, 0.999, 1.0):
         rule = BadWords(drop_fraction=fraction)
-        tools = RuleTools(list(C4.rules()), sample_lists)
+        tools = RuleTools(C4.page_settings, sample_lists)
         dropped = [rule.value(CheckedPage(page, tools, page.lines)) for page in pages]
         assert set(dropped) <= {"blarp", None}
         assert dropped.count("blarp") == pytest.approx(400 * fraction, abs=0 if fraction in (0, 1) else 30)
@@ -150,7 +150,7 @@ def test_a_share_of_pages_with_listed_words_is_dropped(sample_lists: Lists) -> N
 
 
 def test_the_share_of_one_in_four_by_hand(sample_lists: Lists) -> None:
-    rule, tools = BadWords(drop_fraction=0.25), RuleTools(list(C4.rules()), sample_lists)
+    rule, tools = BadWords(drop_fraction=0.25), RuleTools(C4.page_settings, sample_lists)
     for number in range(40):
         page = Page(f"https://example.com/{number}", "2030-01-01T00:00:00Z", "blarp, in a text of English words")
         md5 = int(hashlib.md5(f"example.com/{number}".encode()).hexdigest(), 16)

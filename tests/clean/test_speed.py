@@ -16,12 +16,13 @@ import c4pipe
 from c4pipe.clean.examples import EXAMPLES_PER_FILE
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
-from c4pipe.filters import language, listed_words, page_size, phrases
+from c4pipe.filters import listed_words, phrases
 from c4pipe.io import atomic
 from c4pipe.jobs import clean as jobs
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text import languages, sentences
 from tests.helpers.web_data import by_data
 from tests.helpers.wet import record
 
@@ -48,8 +49,8 @@ class Calls:
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     found = Calls(monkeypatch)
-    found.of(language.LanguageDetector, "guess")
-    found.of(page_size.SentenceSplitter, "_library")
+    found.of(languages.LanguageDetector, "guess")
+    found.of(sentences.SentenceSplitter, "_library")
     found.of(punkt.PunktSentenceTokenizer, "_context_has_sentbreak")
     found.of(listed_words, "_has")
     found.of(phrases, "contains")

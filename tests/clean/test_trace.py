@@ -15,13 +15,13 @@ from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.trace import PageVerdict, explain_final, explain_page
 from c4pipe.cli.explain import page_json, page_view
 from c4pipe.filters.checked_page import CheckedPage, RuleTools
-from c4pipe.filters.lists import Lists
 from c4pipe.filters.rule import CorpusRule, PageRule
 from c4pipe.filters.rules import RULES
 from c4pipe.filters.url_rules import UrlNotListed
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import C4, TFDS, find_recipe
-from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe import Recipe, page_settings
 from c4pipe.wet.page import Page
 from tests.helpers.classifiers import small_classifier
 from tests.helpers.console import printed
@@ -229,7 +229,7 @@ def test_each_rule_has_words_for_its_value(name: str, tmp_path: Path) -> None:
     crawled = page_of(text)
     crawled.extra = {"score": None}
     lists = Lists(classifiers={rule.name: small_classifier(tmp_path)})
-    page = CheckedPage(crawled, RuleTools([("final", rule)], lists), [text])
+    page = CheckedPage(crawled, RuleTools(page_settings([("final", rule)]), lists), [text])
     for page.as_crawled in (True, False):
         if isinstance(rule, PageRule):
             value = rule.value(page)

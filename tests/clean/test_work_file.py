@@ -27,12 +27,12 @@ from c4pipe.clean.work_file import (
 )
 from c4pipe.clean.work_folder import check_done, find_work_files, read_headers
 from c4pipe.errors import UsageError
-from c4pipe.filters.duplicates import URL_ROW
-from c4pipe.filters.hashes import span_hashes, unit_hashes, url_key
-from c4pipe.filters.lists import Lists
 from c4pipe.io.parquet_footer import parquet_writer
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import C4, TFDS, UNFILTERED
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text.duplicates import URL_ROW
+from c4pipe.text.hashes import span_hashes, unit_hashes, url_key
 from tests.helpers.wet import record
 
 M64 = 2**64 - 1

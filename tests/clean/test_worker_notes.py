@@ -15,9 +15,9 @@ from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.progress import NoteReader, NoteWriter, SlowLimits, watch_clean
 from c4pipe.cli import main
 from c4pipe.cli.progress import ProgressBar
-from c4pipe.filters.lists import Lists
 from c4pipe.io.downloads import Wait
 from c4pipe.io.paths import list_names
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import C4, UNFILTERED
 from c4pipe.runners.events import Progress, ProgressEvent

@@ -19,9 +19,9 @@ from c4pipe.corpus.reader import Shard, read_shard, read_tables
 from c4pipe.corpus.writer import FORMATS, SCHEMA
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.corpus_rules import Validation
-from c4pipe.filters.hashes import is_validation, normalise_url, page_key
 from c4pipe.io import versions
 from c4pipe.recipes.presets import RECIPES
+from c4pipe.text.hashes import is_validation, normalise_url, page_key
 from tests.helpers.corpora import contents, edit_manifest, largest_shard, read_manifest
 from tests.helpers.web import serve
 

@@ -15,8 +15,8 @@ import pytest
 from c4pipe.clean.work_folder import find_work_files, read_headers
 from c4pipe.cli.main import main
 from c4pipe.dedup.finish import PageFinisher
-from c4pipe.filters.lists import find_lists
 from c4pipe.io.paths import storage_path
+from c4pipe.lists.lists import find_lists
 from tests.helpers.falling_pages import Made, components, fewest, handed_on
 from tests.helpers.web_data import REAL, by_data
 

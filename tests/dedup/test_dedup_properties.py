@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from c4pipe.corpus import layout
 from c4pipe.dedup import finish, shuffle
-from c4pipe.filters.hashes import is_validation, normalise_url
 from c4pipe.jobs import dedup
+from c4pipe.text.hashes import is_validation, normalise_url
 from tests.helpers.dedup_oracle import (
     FIRST_RECIPE,
     LANGUAGES,

@@ -12,13 +12,13 @@ from c4pipe.corpus.opened import open_corpus
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.known import CONTENT, FORMAT, INDEX, SPANS, URLS, VERSION, Known, KnownHashes, find_known, read_index
 from c4pipe.errors import DamagedFileError, LostDataError, UsageError
-from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.io.json_files import write_checked_json, write_json
 from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.index import write_index
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.text.hashes import normalise_url, url_key
 from tests.dedup.test_dedup_losses import lose, spoil
 from tests.helpers.dedup_oracle import LINE_RECIPE, RECIPE, random_crawl, random_line_crawl, read, write_work
 from tests.helpers.known_oracle import known_spans

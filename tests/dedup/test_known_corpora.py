@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from c4pipe.corpus.opened import open_corpus
 from c4pipe.dedup.known import INDEX
 from c4pipe.errors import UsageError
-from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.io.paths import list_names, read_file, storage_path
 from c4pipe.jobs.api import build_corpus, dedup_files
 from c4pipe.jobs.index import write_index
@@ -23,6 +22,7 @@ from c4pipe.recipes.presets import C4
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.dedup.test_falling_pages import all_pages

@@ -11,9 +11,9 @@ import pytest
 import c4pipe
 from c4pipe.cli.main import main
 from c4pipe.errors import UsageError
-from c4pipe.filters import minhash
 from c4pipe.inspect.explain import CorpusExplainer
 from c4pipe.jobs import dedup
+from c4pipe.text import minhash
 from c4pipe.wet.page import Page
 from tests.dedup.test_near_duplicates import RECIPE, build, urls
 from tests.helpers.crawls import sample_pages

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from c4pipe.clean import work_file
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.dedup.finish import PageFinisher
-from c4pipe.filters.lists import Lists
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import TFDS
 
 SCHEMA = pa.schema([work_file.SCHEMA.field(name) for name in work_file.PAGE_COLUMNS])

@@ -19,8 +19,8 @@ from c4pipe.corpus.opened import Corpus
 from c4pipe.dedup import near_duplicates
 from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.errors import LostDataError
-from c4pipe.filters.urls import host_of
 from c4pipe.jobs import dedup
+from c4pipe.text.urls import host_of
 from c4pipe.wet.page import Page
 from tests.dedup.test_dedup_losses import alter, lose, repeat, spoil
 from tests.helpers.corpora import contents

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from c4pipe.filters import minhash
+from c4pipe.text import minhash
 from scripts.make_near_curve import share_a_band
 from tests.dedup.test_near_duplicates import build
 from tests.helpers.near_crawls import made_texts, made_words

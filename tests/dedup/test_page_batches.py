@@ -15,7 +15,7 @@ from c4pipe.corpus import writer
 from c4pipe.corpus.layout import Layout
 from c4pipe.dedup import write
 from c4pipe.dedup.finish import PageFinisher, unclaimed
-from c4pipe.filters.lists import Lists
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import C4, MC4, REALNEWSLIKE, TFDS
 from c4pipe.recipes.recipe import Recipe
 from tests.helpers.dedup_oracle import judging_language_once

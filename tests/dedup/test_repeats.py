@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from c4pipe.cli.main import main
 from c4pipe.dedup.removals import LocatedOccurrences, Repeat, most_repeated
 from c4pipe.dedup.shuffle import OCCURRENCE, REMOVED, bucketed
-from c4pipe.filters.duplicates import Rows
-from c4pipe.filters.spans import cut
 from c4pipe.report.data import MOST
+from c4pipe.text.duplicates import Rows
+from c4pipe.text.spans import cut
 
 hosts = st.sampled_from(["a.example", "b.example", "www.c.example"])
 pages = st.dictionaries(st.integers(0, 2**64 - 1), st.tuples(hosts, st.integers(0, 3)), max_size=8)

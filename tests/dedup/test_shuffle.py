@@ -30,8 +30,8 @@ from c4pipe.dedup.shuffle import (
     unpack,
     with_fields,
 )
-from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW, Rows, find_repeats, find_stale_captures
 from c4pipe.runners.control_totals import Totals
+from c4pipe.text.duplicates import SPAN_ROW, URL_ROW, Rows, find_repeats, find_stale_captures
 
 M64 = 2**64 - 1
 Row = tuple[int, ...]

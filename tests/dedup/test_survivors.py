@@ -14,10 +14,10 @@ from c4pipe.dedup.occurrences import expand, repeated_in_bucket, repeated_in_gro
 from c4pipe.dedup.removals import Removals
 from c4pipe.dedup.shuffle import MARK, OCCURRENCE, REPEATED, SHUFFLES
 from c4pipe.dedup.survivors import choose_survivors
-from c4pipe.filters.duplicates import SPAN_ROW, Rows, find_repeats
 from c4pipe.runners.control_totals import Report, add_reports, check_totals
 from c4pipe.runners.graph import Graph
 from c4pipe.runners.local_flow import LocalFlow
+from c4pipe.text.duplicates import SPAN_ROW, Rows, find_repeats
 from tests.helpers import survivor_oracle
 from tests.helpers.survivor_oracle import Place
 

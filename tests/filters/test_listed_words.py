@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from c4pipe.filters.listed_words import _NOTHING, BadWords, Tokens, WholeWords, _has, _in_word, _in_word_or_mark
-from c4pipe.filters.lists import ListFolder
-from c4pipe.filters.pinned_lists import bad_words_file
+from c4pipe.lists.lists import ListFolder
+from c4pipe.lists.pinned_lists import bad_words_file
 from c4pipe.recipes.presets import RECIPES
 
 

@@ -42,26 +42,27 @@ from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.dedup import occurrences, shuffle
 from c4pipe.dedup.removals import Removals
 from c4pipe.dedup.survivors import choose_survivors
-from c4pipe.filters import body_lines, minhash, spans
+from c4pipe.filters import body_lines
 from c4pipe.filters.body_lines import BodyLines
 from c4pipe.filters.checked_page import CheckedPage, RuleTools
 from c4pipe.filters.corpus_rules import NearDuplicate, NormalisedUrl, RepeatedSpan, Validation
-from c4pipe.filters.duplicates import URL_ROW, find_repeats, find_stale_captures
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
-from c4pipe.filters.hashes import capture_hash, is_validation, normalise_url, span_hashes, unit_hashes, url_key, url_md5
-from c4pipe.filters.language import Guess
 from c4pipe.filters.lines import END_QUOTATION_MARKS, NoTerminalPunctuation
-from c4pipe.filters.lists import LIST_NAMES, Lists, sorted_keys
-from c4pipe.filters.ngrams import ngram_words
-from c4pipe.filters.page_text import PageText
-from c4pipe.filters.robots import opt_out_entry
 from c4pipe.filters.rule import CorpusRule, LineRule, PageRule, Rule, choices, parameter_names, parameter_text
 from c4pipe.filters.rules import RULES
 from c4pipe.filters.word_rules import CountRule
+from c4pipe.lists.lists import LIST_NAMES, Lists, sorted_keys
+from c4pipe.lists.robots import opt_out_entry
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
-from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe import Recipe, page_settings
 from c4pipe.runners.graph import Graph
 from c4pipe.runners.local_flow import LocalFlow
+from c4pipe.text import minhash, spans
+from c4pipe.text.duplicates import URL_ROW, find_repeats, find_stale_captures
+from c4pipe.text.hashes import capture_hash, is_validation, normalise_url, span_hashes, unit_hashes, url_key, url_md5
+from c4pipe.text.languages import Guess
+from c4pipe.text.ngrams import ngram_words
+from c4pipe.text.page_text import PageText
 from c4pipe.wet.page import Page
 from tests.helpers.pages import LINES, PROSE, evaluator_of, unreadable
 from tests.helpers.robots import robots_words
@@ -165,7 +166,7 @@ def run_text(given: Setting, case: Case) -> Outcome:
 def run_examples(given: Setting, case: Case) -> Outcome:
     rule = EvaluationOverlap(**case.get("parameters", {}))
     examples = ["\n".join(ngram_words(field).decode() for field in fields) for fields in case["examples"]]
-    tools = RuleTools([("cleaned", rule)], Lists(evaluation_examples=examples))
+    tools = RuleTools(page_settings([("cleaned", rule)]), Lists(evaluation_examples=examples))
     shared = rule.value(CheckedPage(page_of({"text": ""}), tools, text_of(case["page_text"]).split("\n")))
     drops = rule.drops(shared)
     return Outcome({"gives": list(astuple(shared)) if shared else None, "drops": drops}, drops)
@@ -179,7 +180,7 @@ def run_url(given: Setting, case: Case) -> Outcome:
     if isinstance(given.rule, Validation):
         validation = is_validation(url, given.rule.one_in)
         return Outcome(validation, validation)
-    tools = RuleTools(list(given.recipe.rules()), lists_of(case, scheme))
+    tools = RuleTools(given.recipe.page_settings, lists_of(case, scheme))
     drops = given.rule.drops(given.rule.value(CheckedPage(Page(case["url"], "", ""), tools, [])))
     return Outcome(drops, drops)
 
@@ -447,7 +448,9 @@ def test_no_page_falls_by_a_rule_that_may_not_drop_it(rule: type[PageRule], text
     for parameters in ({}, {"at_most": 0.0}, {"at_most": 0.5}, {"at_least": 0}, {"at_least": 3}):
         if parameters.keys() <= set(parameter_names(rule)):
             made = rule(**parameters)
-            page = CheckedPage(page_of({"text": text}), RuleTools([("cleaned", made)], Lists()), text.split("\n"))
+            page = CheckedPage(
+                page_of({"text": text}), RuleTools(page_settings([("cleaned", made)]), Lists()), text.split("\n")
+            )
             assert made.may_drop(page) or not made.drops(made.value(page))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from c4pipe.filters.classifier import ClassifierModel
+from c4pipe.text.classifier import ClassifierModel
 from tests.helpers.language_models import model_bytes
 
 HQ_WORDS = {"the": 0, "and": 0, "of": 0, "was": 0, "buy": 1, "click": 1, "here": 1, "price": 1}

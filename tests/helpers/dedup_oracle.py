@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from c4pipe.clean.work_file import KeptPage, WorkWriter
-from c4pipe.filters.hashes import capture_hash, is_validation, normalise_url, span_hashes, unit_hashes, url_key, url_md5
-from c4pipe.filters.page_size import SentenceSplitter
 from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.events import Progress
+from c4pipe.text.hashes import capture_hash, is_validation, normalise_url, span_hashes, unit_hashes, url_key, url_md5
+from c4pipe.text.sentences import SentenceSplitter
 from c4pipe.wet.page import microseconds
 from tests.helpers import survivor_oracle
 from tests.helpers.survivor_oracle import KNOWN_PAGE

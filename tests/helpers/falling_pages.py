@@ -19,9 +19,9 @@ from c4pipe.dedup.removals import Removals
 from c4pipe.dedup.shuffle import HOLDER, IN_KNOWN, MARK, OCCURRENCE
 from c4pipe.dedup.step import Received
 from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.lists import Lists
 from c4pipe.filters.page_size import FewSentencesLeft
 from c4pipe.filters.rule import PageRule, Share
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import C4
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.control_totals import add_reports

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from c4pipe.filters.corpus_rules import RepeatedSpan
-from c4pipe.filters.hashes import span_hashes, unit_hashes
-from c4pipe.filters.page_size import SentenceSplitter
-from c4pipe.filters.spans import cut
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text.hashes import span_hashes, unit_hashes
+from c4pipe.text.sentences import SentenceSplitter
+from c4pipe.text.spans import cut
 from tests.helpers.dedup_oracle import LINE_RECIPE, RECIPE, folded
 
 Spans = Mapping[tuple[str, ...], int]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import combinations
 
-from c4pipe.filters import minhash
-from c4pipe.filters.hashes import normalise_url, url_key
+from c4pipe.text import minhash
+from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.wet.page import Page
 
 TIMESTAMP = "2019-04-18T10:12:43Z"

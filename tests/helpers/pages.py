@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from c4pipe.clean.evaluate import RecipeEvaluator
-from c4pipe.filters.lists import Lists
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages

@@ -9,13 +9,13 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.errors import UsageError
-from c4pipe.filters import pinned_lists
-from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.filters.listed_words import WholeWords
-from c4pipe.filters.lists import has_key
+from c4pipe.lists import pinned_lists
+from c4pipe.lists.lists import has_key
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe_file import read_recipe
+from c4pipe.text.hashes import normalise_url, url_key
 
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL = str(ROOT / "samples" / "crawl")

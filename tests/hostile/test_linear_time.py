@@ -7,17 +7,17 @@ import pytest
 
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.errors import hide_secrets
-from c4pipe.filters import urls
 from c4pipe.filters.body_lines import BodyLines, cut, resplit
-from c4pipe.filters.english_words import english_words
-from c4pipe.filters.hashes import normalise_url
-from c4pipe.filters.language import LanguageDetector
 from c4pipe.filters.listed_words import WholeWords
-from c4pipe.filters.lists import Lists
-from c4pipe.filters.page_size import SentenceSplitter
 from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
 from c4pipe.filters.rule import LineRule, choices
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import RECIPES
+from c4pipe.text import urls
+from c4pipe.text.english_words import english_words
+from c4pipe.text.hashes import normalise_url
+from c4pipe.text.languages import LanguageDetector
+from c4pipe.text.sentences import SentenceSplitter
 from c4pipe.wet.page import Page, microseconds
 
 

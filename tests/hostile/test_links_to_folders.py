@@ -13,8 +13,8 @@ from c4pipe.cli import main
 from c4pipe.corpus.manifest import Manifest
 from c4pipe.dedup.publishers import LocalPublisher
 from c4pipe.errors import UsageError
-from c4pipe.filters import pinned_lists
 from c4pipe.io.streams import cached
+from c4pipe.lists import pinned_lists
 from c4pipe.runners.events import Gauge
 from tests.helpers.crawls import LISTS, SAMPLES
 from tests.helpers.robots import response

@@ -25,10 +25,10 @@ from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.opened import open_corpus
 from c4pipe.corpus.writer import SCHEMA, ShardWriter
 from c4pipe.errors import C4pipeError
-from c4pipe.filters.hashes import normalise_url, page_key, url_key
 from c4pipe.inspect.diff import KINDS, Diff, compare, first_difference
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text.hashes import normalise_url, page_key, url_key
 from tests.helpers.s3 import store_of
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"

@@ -24,13 +24,13 @@ from c4pipe.cli import main
 from c4pipe.cli.explain import capture_view, page_json, page_view
 from c4pipe.corpus import manifest
 from c4pipe.errors import C4pipeError
-from c4pipe.filters import lists
-from c4pipe.filters.hashes import normalise_url
-from c4pipe.filters.lists import Lists
 from c4pipe.inspect.explain import JOB_1, CorpusExplainer
 from c4pipe.inspect.page_input import find_pages
+from c4pipe.lists import lists
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import C4
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text.hashes import normalise_url
 from c4pipe.wet.damage import RECORD_CAP
 from c4pipe.wet.page import Page
 from tests.helpers.console import printed

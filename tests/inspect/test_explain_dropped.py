@@ -12,8 +12,8 @@ import pytest
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import C4pipeError
-from c4pipe.filters.hashes import normalise_url
 from c4pipe.inspect.explain import JOB_1, CaptureVerdict, CorpusExplainer
+from c4pipe.text.hashes import normalise_url
 from tests.helpers.crawls import LISTS, SAMPLES, sample_pages
 
 

@@ -11,8 +11,8 @@ import pytest
 import c4pipe
 from c4pipe.cli import main
 from c4pipe.errors import UsageError
-from c4pipe.filters.hashes import normalise_url
 from c4pipe.inspect.explain import CaptureVerdict, CorpusExplainer
+from c4pipe.text.hashes import normalise_url
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.wet import wet_bytes

@@ -13,10 +13,10 @@ import pytest
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.trace import explain_page
 from c4pipe.cli.explain import page_json, page_view
-from c4pipe.filters.lists import Lists
 from c4pipe.filters.repetition_rules import REPETITION_RULES
 from c4pipe.filters.rules import BLOCKED_URL_RULES, FINEWEB_RULES, OPT_OUT_RULES, RULES
 from c4pipe.filters.word_rules import GOPHER_RULES
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.wet.page import Page
 from tests.filters.test_rules import lists_of, load, page_of, text_of

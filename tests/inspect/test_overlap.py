@@ -14,11 +14,11 @@ import pytest
 import c4pipe
 from c4pipe.cli import main
 from c4pipe.errors import UsageError
-from c4pipe.filters.ngrams import ngram_words
-from c4pipe.filters.scripts.facts import SCRIPTS
-from c4pipe.filters.scripts.words import letter_words
 from c4pipe.inspect import overlap
 from c4pipe.inspect.overlap import FileOverlap, find_overlap
+from c4pipe.text.ngrams import ngram_words
+from c4pipe.text.scripts.facts import SCRIPTS
+from c4pipe.text.scripts.words import letter_words
 from tests.helpers.corpora import only_format
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,11 +7,11 @@ from random import Random
 import pytest
 
 from c4pipe.cli import main
-from c4pipe.filters.robots import RobotsRule
-from c4pipe.filters.robots_list import RobotsList, read_robots_list
 from c4pipe.inspect import robots
 from c4pipe.inspect.robots import ReadRobots
 from c4pipe.io.downloads import NetworkOptions
+from c4pipe.lists.robots import RobotsRule
+from c4pipe.lists.robots_list import RobotsList, read_robots_list
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.wet.inputs import Selection, find_inputs

@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from c4pipe.cli import main
-from c4pipe.filters import pinned_lists
 from c4pipe.io.downloads import DownloadError
 from c4pipe.io.streams import InputOpener
+from c4pipe.lists import pinned_lists
 from c4pipe.read import documents
 from c4pipe.wet.inputs import Selection, find_inputs
 from tests.helpers.crawls import CRAWL, LISTS, QUICK, SAMPLES

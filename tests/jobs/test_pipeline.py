@@ -21,7 +21,7 @@ from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.dedup import removals, shuffle
 from c4pipe.dedup.publishers import STAGING
-from c4pipe.filters.lists import LISTS_FOLDER
+from c4pipe.lists.lists import LISTS_FOLDER
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.report import card, html_page
 from c4pipe.report.data import DEDUP_DATA, REPORT_DATA

@@ -20,10 +20,10 @@ from c4pipe.cli.main import main
 from c4pipe.corpus.reader import _of_json
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.evaluation_overlap import read_examples
-from c4pipe.filters.lists import link_keys
 from c4pipe.io import text as text_reader
 from c4pipe.io.file_kinds import no_document
 from c4pipe.io.text import parse_row
+from c4pipe.lists.lists import link_keys
 from c4pipe.objectives.task_source import open_files
 from c4pipe.runners.runner import run_job
 from c4pipe.vocab.model import NAME, read_description, sentinels_of

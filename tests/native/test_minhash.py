@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from c4pipe.filters import minhash
 from c4pipe.native import text_kernel
+from c4pipe.text import minhash
 
 pytestmark = pytest.mark.needs("extensions")
 

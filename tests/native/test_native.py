@@ -26,20 +26,21 @@ from c4pipe.clean.evaluate import (
 )
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
-from c4pipe.filters import body_lines, checked_page, hashes, listed_words, page_size, spans
+from c4pipe.filters import body_lines, checked_page, listed_words
 from c4pipe.filters.body_lines import BodyLines, MetadataLine
 from c4pipe.filters.checked_page import CheckedPage, RuleTools
 from c4pipe.filters.lines import Citation, FewWords, LongWord, NoTerminalPunctuation
 from c4pipe.filters.listed_words import WholeWords
-from c4pipe.filters.lists import Lists
 from c4pipe.filters.page_size import TooLong
 from c4pipe.filters.phrases import CurlyBracket, Javascript, JavascriptPage, LoremIpsum, Policy, contains
 from c4pipe.filters.rule import LineRule, NativeStep, PageRule, native_step
 from c4pipe.filters.word_rules import ManyHashes
+from c4pipe.lists.lists import Lists
 from c4pipe.native import text_kernel
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text import hashes, sentences, spans
 from c4pipe.wet.page import Page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,7 +97,7 @@ def test_lines_are_cut_alike(text: str, cut: str) -> None:
     assert made.encoded().decode() == "\n".join(expected)
     assert made.starts() == [sum(len(line) + 1 for line in expected[:number]) for number in range(len(expected))]
     assert made.length() == len("\n".join(expected))
-    again = body_lines.resplit(expected, body_lines.TWICE)
+    again = body_lines.resplit(expected, checked_page.TWICE)
     assert run(made, RESPLIT) == (-1, -1, (), again != expected)
     assert made.unpacked() == again
 
@@ -199,7 +200,7 @@ NAMES = ("c4", "tfds", "mc4", "fineweb", "datatrove-c4")
 )
 def test_a_page_is_evaluated_alike(text: str, name: str, timestamp: str) -> None:
     recipe = find_recipe(name)
-    tools = RuleTools(list(recipe.rules()), Lists())
+    tools = RuleTools(recipe.page_settings, Lists())
     page = Page("http://a.example/", timestamp, text, 0, 0, text.encode())
     in_c = RecipeEvaluator(recipe, Lists()).page(page)
     listed = CheckedPage(page, tools, body_lines.cut(page, recipe.need(BodyLines).line_separators))
@@ -339,9 +340,9 @@ def test_the_same_work_files(name: str, web_data: Path, tmp_path: Path, monkeypa
     made = {}
     for kind in ("compiled", "python"):
         if kind == "python":
-            for module in (checked_page, hashes, listed_words, page_size):
+            for module in (checked_page, hashes, listed_words, sentences):
                 monkeypatch.setattr(module, "text_kernel", None)
-            monkeypatch.setattr("c4pipe.filters.language.langdetect_kernel", None)
+            monkeypatch.setattr("c4pipe.text.languages.langdetect_kernel", None)
             for module in (hashes, checked_page):
                 monkeypatch.setattr(module, "lower", str.lower)
         cleaner = WetFileCleaner(recipe, gathered)

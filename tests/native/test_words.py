@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from c4pipe.filters import english_patterns as patterns
-from c4pipe.filters import page_text
-from c4pipe.filters.english_tables import character_kinds, known_texts, special_cases
-from c4pipe.filters.english_words import EnglishWords
-from c4pipe.filters.page_text import PUNCTUATION
 from c4pipe.native import text_kernel
+from c4pipe.text import english_patterns as patterns
+from c4pipe.text import page_text
+from c4pipe.text.english_tables import character_kinds, known_texts, special_cases
+from c4pipe.text.english_words import EnglishWords
+from c4pipe.text.page_text import PUNCTUATION
 
 pytestmark = pytest.mark.needs("extensions")
 

@@ -15,11 +15,11 @@ from c4pipe.clean.text_cleaner import Cleaner
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
-from c4pipe.filters.hashes import normalise_url, url_key
-from c4pipe.filters.lists import Lists, find_lists, has_key, link_keys
-from c4pipe.filters.urls import PublicSuffixes, host_of, suffix_rules
+from c4pipe.lists.lists import Lists, find_lists, has_key, link_keys
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
+from c4pipe.text.hashes import normalise_url, url_key
+from c4pipe.text.urls import PublicSuffixes, host_of, suffix_rules
 from tests.helpers.hostile_urls import hostile_urls
 
 ROOT = Path(__file__).parents[2]

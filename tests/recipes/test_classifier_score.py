@@ -14,12 +14,12 @@ import c4pipe
 from c4pipe import read
 from c4pipe.cli.main import main
 from c4pipe.errors import UsageError
-from c4pipe.filters.classifier import Products
 from c4pipe.filters.classifier_rule import ClassifierScore, parse_score
-from c4pipe.filters.lists import load_lists
+from c4pipe.lists.lists import load_lists
 from c4pipe.recipes.choose import ListedRecipe
 from c4pipe.recipes.presets import C4, RECIPES
 from c4pipe.recipes.stored_recipe import check_recipe
+from c4pipe.text.classifier import Products
 from tests.helpers.classifiers import random_classifier, small_classifier
 from tests.helpers.crawls import LISTS, SAMPLES
 

@@ -17,8 +17,8 @@ from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap, read_examples
-from c4pipe.filters.lists import Lists, find_lists
 from c4pipe.inspect.overlap import find_overlap
+from c4pipe.lists.lists import Lists, find_lists
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import RECIPES, find_recipe
 

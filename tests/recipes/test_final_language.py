@@ -8,7 +8,7 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
-from c4pipe.filters.language import LanguageDetector
+from c4pipe.text.languages import LanguageDetector
 from tests.helpers.web_data import by_data
 
 

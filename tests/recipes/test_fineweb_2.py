@@ -14,21 +14,21 @@ from c4pipe.clean.evaluate import RecipeEvaluator, evaluate
 from c4pipe.cli.main import main
 from c4pipe.dedup.near_duplicates import language_keys
 from c4pipe.errors import UsageError
-from c4pipe.filters.fasttext import FastTextDetector
+from c4pipe.filters.checked_page import WORDS
 from c4pipe.filters.fineweb_2 import LanguageLimits, language_limits
-from c4pipe.filters.language import Guess
-from c4pipe.filters.lists import Lists
-from c4pipe.filters.rule import WORDS
 from c4pipe.filters.word_rules import FewStopWords
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.choose import choose_recipe
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.stored_recipe import check_recipe
+from c4pipe.text.fasttext import FastTextDetector
+from c4pipe.text.languages import Guess
 from c4pipe.wet.page import Page
 from tests.helpers.language_models import lid176
 from tests.helpers.language_pages import language_pages, made_sentences
 
 FINEWEB_2 = RECIPES["fineweb-2"]
-SENTENCES = made_sentences(Path(__file__).parents[1] / "filters" / "words_of_languages.json")
+SENTENCES = made_sentences(Path(__file__).parents[1] / "text" / "words_of_languages.json")
 DECISIONS = json.loads(Path(__file__).with_name("fineweb_2_decisions.json").read_text(encoding="utf-8"))
 PAGES = list(language_pages(SENTENCES, 12))
 URL = "https://a.example/b"

@@ -12,9 +12,9 @@ from c4pipe import read
 from c4pipe.cli.main import main
 from c4pipe.errors import UsageError
 from c4pipe.filters.language import Language
-from c4pipe.filters.language_model import LanguageModel
-from c4pipe.filters.lists import Lists
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.choose import gather_lists
+from c4pipe.text.language_model import LanguageModel
 from tests.helpers.crawls import LISTS, SAMPLES
 from tests.helpers.language_models import LABELS, SHA256, WORDS, lid176, model_bytes
 

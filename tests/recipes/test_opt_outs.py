@@ -10,7 +10,7 @@ from c4pipe.clean.text_cleaner import Cleaner
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
-from c4pipe.filters.lists import find_lists
+from c4pipe.lists.lists import find_lists
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
 from tests.helpers.robots import response

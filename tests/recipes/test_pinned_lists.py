@@ -14,7 +14,7 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters import pinned_lists
+from c4pipe.lists import pinned_lists
 from c4pipe.recipes.choose import choose_recipe, gather_lists
 from tests.helpers import loopback
 from tests.helpers.crawls import files_of

@@ -21,13 +21,13 @@ from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.filters.checked_page import RuleTools
-from c4pipe.filters.hashes import capture_hash, normalise_url
 from c4pipe.filters.lines import END_QUOTATION_MARKS
-from c4pipe.filters.lists import Lists
-from c4pipe.filters.page_size import SentenceSplitter
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text.hashes import capture_hash, normalise_url
+from c4pipe.text.sentences import SentenceSplitter
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.web_data import SHIPPED, by_data, documents_file
@@ -416,7 +416,7 @@ def test_dolma_c4_keeps_lines_as_crawled(build: Callable[..., Corpus], pages: di
 def test_finished_c4_comes_out_as_it_is(recipe: Recipe, web_data: Path) -> None:
     alone = recipe.without("repeated_span")
     cleaner = RecipeEvaluator(alone, gather_lists(alone, web_data / "lists", ()))
-    tools = RuleTools(list(alone.rules()), Lists())
+    tools = RuleTools(alone.page_settings, Lists())
     lines = documents_file(web_data).read_text(encoding="utf-8").splitlines()
     documents = [json.loads(line) for line in lines]
     same = english = 0

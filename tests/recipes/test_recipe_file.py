@@ -8,13 +8,13 @@ from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.trace import explain_page
 from c4pipe.cli import main
 from c4pipe.errors import UsageError
-from c4pipe.filters.lists import Lists
 from c4pipe.filters.rules import RULES
-from c4pipe.filters.spans import cut
 from c4pipe.filters.word_rules import FewStopWords
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import C4, RECIPES, TFDS, find_recipe
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_file import read_recipe
+from c4pipe.text.spans import cut
 from c4pipe.wet.page import Page
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples" / "recipes").glob("*.toml"))

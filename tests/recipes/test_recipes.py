@@ -22,7 +22,7 @@ from c4pipe.filters.column_rules import ColumnBelow
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.damaged_text import DamagedCharacters
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
-from c4pipe.filters.language import CLD3_LANGUAGES, LANGDETECT_LANGUAGES, UNKNOWN, Language, known_languages
+from c4pipe.filters.language import Language
 from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
 from c4pipe.filters.listed_words import BadWords
 from c4pipe.filters.page_size import FewLongLines, FewSentencesLeft
@@ -34,6 +34,7 @@ from c4pipe.filters.rules import BLOCKED_URL_RULES, FINEWEB_RULES, OPT_OUT_RULES
 from c4pipe.filters.word_rules import GOPHER_RULES
 from c4pipe.recipes.presets import C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTERED, find_recipe
 from c4pipe.recipes.recipe import STAGES, Recipe
+from c4pipe.text.languages import CLD3_LANGUAGES, LANGDETECT_LANGUAGES, UNKNOWN, known_languages
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "recipes"
 LISTS = {"bad_words": "12ab", "domains": "34cd"}
@@ -480,9 +481,7 @@ def test_variants_are_what_they_say() -> None:
         assert page_rules == ["incomplete", "too_long", "language"]
 
 
-@pytest.mark.parametrize(
-    "recipe", [*RECIPES.values(), C4.with_languages(["en", "de"])], ids=[*RECIPES, "c4 in two languages"]
-)
+@pytest.mark.parametrize("recipe", [*RECIPES.values(), C4.with_languages(["en", "de"])], ids=lambda each: each.name)
 def test_rules_table_has_every_rule_with_its_parameters(recipe: Recipe) -> None:
     out = StringIO()
     Console(file=out, width=1500).print(rules_table(recipe))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from c4pipe import Cleaner
-from c4pipe.filters.pinned_lists import bad_words_file
+from c4pipe.lists.pinned_lists import bad_words_file
 from c4pipe.recipes.presets import C4, RECIPES
 
 ENTRIES = {"zh": "奶 性 13.", "ja": "グロ デブ sm", "th": "ห่า สัด", "ko": "자지"}

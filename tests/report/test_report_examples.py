@@ -14,8 +14,8 @@ from c4pipe.clean.work_file import PAGE_COLUMNS
 from c4pipe.clean.work_file import SCHEMA as WORK_SCHEMA
 from c4pipe.corpus.writer import PROBABILITY
 from c4pipe.dedup.finish import PageFinisher
-from c4pipe.filters.lists import Lists
 from c4pipe.io.words import SIZE, excerpt
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import C4
 from c4pipe.report import profile
 from tests.helpers.dedup_oracle import judging_language_once

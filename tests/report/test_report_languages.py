@@ -18,11 +18,11 @@ from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.cli import main
 from c4pipe.corpus.funnel import empty_reasons, empty_warning, language_funnels
 from c4pipe.corpus.opened import open_corpus
-from c4pipe.filters.language import CLD3_LANGUAGES, LANGDETECT_LANGUAGES, drops_by_language, language_name
-from c4pipe.filters.lists import Lists
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import C4, MC4
 from c4pipe.report import html_page, profile
 from c4pipe.report.data import DEDUP_DATA, REPORT_DATA
+from c4pipe.text.languages import CLD3_LANGUAGES, LANGDETECT_LANGUAGES, drops_by_language, language_name
 from tests.helpers.corpora import write_edited
 from tests.helpers.reports import Tables, build_samples, data_of, language_cells, manifest_of, number, pages_of
 

@@ -13,7 +13,7 @@ import sentencepiece
 import c4pipe
 from c4pipe import read
 from c4pipe.cli import main
-from c4pipe.filters.hashes import is_validation, normalise_url
+from c4pipe.text.hashes import is_validation, normalise_url
 from c4pipe.tokens import find_pages
 from c4pipe.wet.page import Page
 from tests.dedup.test_near_duplicates import build

@@ -15,9 +15,9 @@ import pytest
 
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import WorkWriter, read_header
-from c4pipe.filters.lists import Lists
 from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.gzip_members import FIRST_BYTES
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import UNFILTERED
 from c4pipe.wet import damage
 from c4pipe.wet.damage import DAMAGE, MOST, Damage, NoRecordError, QuarantineWriter, quarantine_file
@@ -227,7 +227,7 @@ import io, os, signal, sys
 from pathlib import Path
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.recipes.presets import UNFILTERED
-from c4pipe.filters.lists import Lists
+from c4pipe.lists.lists import Lists
 from c4pipe.clean.work_file import WorkWriter
 
 class Killing(io.BytesIO):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from c4pipe.clean.evaluate import RecipeEvaluator
-from c4pipe.filters.lists import Lists
+from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import C4
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages

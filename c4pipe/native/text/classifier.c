@@ -1,4 +1,4 @@
-/* The words and n-grams of a text, and the sums of their products with the labels: see filters/classifier.py. */
+/* The words and n-grams of a text, and the sums of their products with the labels: see text/classifier.py. */
 
 #include "text.h"
 
@@ -381,7 +381,7 @@ static PyMethodDef classifier_methods[] = {
      "sums(line: bytes): the number of words and n-grams of a line, and the sum of their products with each label."},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot classifier_slots[] = {{Py_tp_doc, "A fastText classifier: see filters/classifier.py."},
+static PyType_Slot classifier_slots[] = {{Py_tp_doc, "A fastText classifier: see text/classifier.py."},
                                          {Py_tp_new, classifier_new},
                                          {Py_tp_dealloc, classifier_dealloc},
                                          {Py_tp_methods, classifier_methods},

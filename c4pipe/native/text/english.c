@@ -1,4 +1,4 @@
-/* English words: filters/english_words.py is the reference, filters/english_tables.py makes the tables. A chunk is the
+/* English words: text/english_words.py is the reference, text/english_tables.py makes the tables. A chunk is the
  * text between white space. A mapping of Python has the tokens of each chunk that is not cut here. */
 
 #include "text.h"
@@ -294,7 +294,7 @@ static PyObject *cut_words(PyObject *Py_UNUSED(unused), PyObject *args)
 PyMethodDef english_functions[] = {
     {"cut_words", cut_words, METH_VARARGS,
      "Returns the words of an English text with nothing between them, and as 64-bit numbers their ends and the numbers of "
-     "the chunks in `runs`. Two tables (see filters/english_tables.py) say which chunks are left to Python: a mapping has "
+     "the chunks in `runs`. Two tables (see text/english_tables.py) say which chunks are left to Python: a mapping has "
      "their tokens, and a dict those of chunks with runs."},
     {0},
 };

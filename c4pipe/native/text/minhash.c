@@ -1,4 +1,4 @@
-/* The minima of MinHash: filters/minhash.py is the reference. */
+/* The minima of MinHash: text/minhash.py is the reference. */
 
 #include "text.h"
 

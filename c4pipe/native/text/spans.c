@@ -1,4 +1,4 @@
-/* Hashes of a text's units and of spans of units: filters/spans.py is the reference. */
+/* Hashes of a text's units and of spans of units: text/spans.py is the reference. */
 
 #include "text.h"
 

@@ -1,4 +1,4 @@
-/* What words and lines consist of, and n-grams of words: filters/page_text.py is the reference. The words of a text come
+/* What words and lines consist of, and n-grams of words: text/page_text.py is the reference. The words of a text come
  * joined, with nothing between them, with the end of each. */
 
 #include "text.h"

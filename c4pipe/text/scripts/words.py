@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from c4pipe.filters.scripts.facts import SCRIPTS
+from c4pipe.text.scripts.facts import SCRIPTS
 
 _OTHER_WORD = re.compile(r"\w+")
 

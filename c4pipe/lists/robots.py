@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from c4pipe.filters.urls import host_of
+from c4pipe.text.urls import host_of
 
 SIZE_CAP = 500 * 1024
 """Bytes of a robots.txt that count (RFC 9309, 2.5, asks for no fewer). A line that is cut at this size does not count.

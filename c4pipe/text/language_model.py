@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from c4pipe.errors import UsageError
-from c4pipe.filters.fasttext import FastTextDetector, read_labels
-from c4pipe.filters.language import Detector, suggested_languages
-from c4pipe.filters.model_path import ModelPath
 from c4pipe.io.words import error_reason
+from c4pipe.text.fasttext import FastTextDetector, read_labels
+from c4pipe.text.languages import Detector, suggested_languages
+from c4pipe.text.model_path import ModelPath
 
 
 class LanguageModel(ModelPath):

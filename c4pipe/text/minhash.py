@@ -19,11 +19,11 @@ import mmh3
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.filters.character_sets import OTHER_PUNCTUATION, characters
-from c4pipe.filters.hashes import U64
-from c4pipe.filters.page_text import JoinedWords, joined_words
-from c4pipe.filters.scripts.words import letter_words
 from c4pipe.native import lower, text_kernel
+from c4pipe.text.character_sets import OTHER_PUNCTUATION, characters
+from c4pipe.text.hashes import U64
+from c4pipe.text.page_text import JoinedWords, joined_words
+from c4pipe.text.scripts.words import letter_words
 
 U16 = npt.NDArray[np.uint16]
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from c4pipe.filters.hashes import U64, span_hashes, unit_hashes
-from c4pipe.filters.spans import cut, remove_spans
+from c4pipe.text.hashes import U64, span_hashes, unit_hashes
+from c4pipe.text.spans import cut, remove_spans
 
 M64 = 2**64 - 1
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import tldextract
 
-from c4pipe.filters.hashes import normalise_url
-from c4pipe.filters.urls import has_listed_domain
+from c4pipe.text.hashes import normalise_url
+from c4pipe.text.urls import has_listed_domain
 from tests.helpers.hostile_urls import hostile_urls
 
 Domains = dict[str, list[str] | bool]

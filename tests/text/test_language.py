@@ -19,20 +19,20 @@ from langdetect.detector_factory import PROFILES_DIRECTORY
 from langdetect.lang_detect_exception import ErrorCode, LangDetectException
 
 from c4pipe.errors import UsageError
-from c4pipe.filters import language
-from c4pipe.filters.language import (
+from c4pipe.filters.language import check_detector
+from c4pipe.filters.listed_words import WholeWords
+from c4pipe.lists.pinned_lists import load_bad_words
+from c4pipe.native import langdetect_kernel
+from c4pipe.text import languages
+from c4pipe.text.languages import (
     CLD3_LANGUAGES,
     LANGDETECT_LANGUAGES,
     UNKNOWN,
     Guess,
     LanguageDetector,
-    check_detector,
     known_languages,
     make_detector,
 )
-from c4pipe.filters.listed_words import WholeWords
-from c4pipe.filters.pinned_lists import load_bad_words
-from c4pipe.native import langdetect_kernel
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.machine import NEEDS, require
@@ -61,7 +61,7 @@ def make_compiled() -> LanguageDetector:
 
 def make_library() -> LanguageDetector:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(language, "langdetect_kernel", None)
+        patch.setattr(languages, "langdetect_kernel", None)
         return LanguageDetector()
 
 
@@ -200,8 +200,8 @@ def test_few_texts_are_prepared_in_python(both: tuple[LanguageDetector, Language
 def test_without_draws_the_library_is_asked(
     both: tuple[LanguageDetector, LanguageDetector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(language, "_DRAWS", 64)
-    monkeypatch.setattr(language, "_compiled_detector", language._compiled_detector.__wrapped__)
+    monkeypatch.setattr(languages, "_DRAWS", 64)
+    monkeypatch.setattr(languages, "_compiled_detector", languages._compiled_detector.__wrapped__)
     few, text = LanguageDetector(), "The ferry crosses the river every hour."
     assert few._compiled
     assert few._compiled.guess(text, True) is NotImplemented

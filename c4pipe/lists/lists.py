@@ -13,25 +13,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.classifier import ClassifierModel
-from c4pipe.filters.hashes import normalise_url, url_key
-from c4pipe.filters.language_model import LanguageModel
-from c4pipe.filters.model_path import ModelPath
 from c4pipe.io.atomic import AtomicFile, make_folder
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import StoragePath, check_regular, read_file
 from c4pipe.io.text import entries, lines_of
 from c4pipe.io.words import error_reason, short, visible
-
-if TYPE_CHECKING:
-    from c4pipe.filters.rule import Rule
-
+from c4pipe.text.classifier import ClassifierModel
+from c4pipe.text.hashes import normalise_url, url_key
+from c4pipe.text.language_model import LanguageModel
+from c4pipe.text.model_path import ModelPath
 
 U64 = npt.NDArray[np.uint64]
 
@@ -274,11 +270,11 @@ class ListFolder:
     languages: Sequence[str] = ()
     links: U64 = field(default_factory=no_keys)
 
-    def needed_by(self, rule: "Rule") -> str:
+    def needed_by(self, rule: str) -> str:
         """Returns the first words of a message: the recipe and the rule that need a list."""
-        return f"recipe {self.recipe} has the rule {rule.name}, which needs a list of yours"
+        return f"recipe {self.recipe} has the rule {rule}, which needs a list of yours"
 
-    def entries(self, rule: "Rule", name: str) -> Iterator[str]:
+    def entries(self, rule: str, name: str) -> Iterator[str]:
         """Yields the entries of a list in the folder `blocked` that a rule needs. Raises as `blocked_entries`."""
         return blocked_entries(self.path, self.needed_by(rule), name)
 

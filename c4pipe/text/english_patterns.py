@@ -8,7 +8,7 @@ import re
 import unicodedata
 from functools import cached_property
 
-from c4pipe.filters.character_sets import (
+from c4pipe.text.character_sets import (
     CAPITAL,
     SENTENCE_ENDS,
     SMALL,

@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe.filters.character_sets import (
+from c4pipe.text.character_sets import (
     OTHER_PUNCTUATION,
     SENTENCE_ENDS,
     TERMINAL_PUNCTUATION,
     character_class,
     characters,
 )
-from c4pipe.filters.english_patterns import plain_word
-from c4pipe.filters.english_tables import special_cases
-from c4pipe.filters.english_words import EnglishWords, english_words
+from c4pipe.text.english_patterns import plain_word
+from c4pipe.text.english_tables import special_cases
+from c4pipe.text.english_words import EnglishWords, english_words
 from tests.helpers.machine import library
 
 RECORDED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("english_words.json").read_text(encoding="utf-8"))

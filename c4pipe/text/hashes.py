@@ -8,8 +8,8 @@ import mmh3
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.filters.spans import cut
 from c4pipe.native import lower, text_kernel
+from c4pipe.text.spans import cut
 
 _SCHEME = {
     "start": re.compile(r"^(?:https?://)?(?:www\.)?"),

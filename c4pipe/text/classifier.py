@@ -24,11 +24,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.filters.fasttext_file import HIERARCHICAL_SOFTMAX, LABEL, SOFTMAX, ModelFile, open_model
-from c4pipe.filters.model_path import CHANGED, ModelPath, once_a_file
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import open_file
 from c4pipe.native import text_kernel
+from c4pipe.text.fasttext_file import HIERARCHICAL_SOFTMAX, LABEL, SOFTMAX, ModelFile, open_model
+from c4pipe.text.model_path import CHANGED, ModelPath, once_a_file
 
 _ROWS = 4096  # that are multiplied together
 _BITS = 30  # of a product

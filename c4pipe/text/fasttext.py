@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.fasttext_file import LABEL, open_model
-from c4pipe.filters.language import LANGUAGE, Guess
+from c4pipe.text.fasttext_file import LABEL, open_model
+from c4pipe.text.languages import LANGUAGE, Guess
 
 
 def read_labels(path: Path) -> tuple[str, ...]:

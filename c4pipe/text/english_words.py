@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache, cached_property
 from itertools import accumulate, chain
 
-from c4pipe.filters import english_patterns as patterns
-from c4pipe.filters.english_tables import character_kinds, known_texts, special_cases
 from c4pipe.native import text_kernel
+from c4pipe.text import english_patterns as patterns
+from c4pipe.text.english_tables import character_kinds, known_texts, special_cases
 
 _MOST_CHUNKS = 400_000  # whose tokens are remembered
 _LONGEST_REMEMBERED = 64  # characters of a chunk

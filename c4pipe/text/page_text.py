@@ -8,8 +8,8 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from c4pipe.filters.character_sets import OTHER_PUNCTUATION, TERMINAL_PUNCTUATION, characters
 from c4pipe.native import text_kernel
+from c4pipe.text.character_sets import OTHER_PUNCTUATION, TERMINAL_PUNCTUATION, characters
 
 _PARAGRAPHS = re.compile(r"\n{2,}")
 
@@ -76,10 +76,10 @@ def joined_words(text: str, tokenizer: str = "") -> JoinedWords:
         tokenizer: the name of a tokenizer (see `word_tokenizers`); "" for spaCy's English tokenizer.
     """
     if not tokenizer:
-        from c4pipe.filters.english_words import english_words  # large patterns, which few recipes need
+        from c4pipe.text.english_words import english_words  # large patterns, which few recipes need
 
         return JoinedWords(*english_words().joined_words(text))
-    from c4pipe.filters.word_tokenizers import word_tokenizer
+    from c4pipe.text.word_tokenizers import word_tokenizer
 
     words = word_tokenizer(tokenizer)(text)
     return JoinedWords("".join(words), memoryview(array("q", accumulate(map(len, words), initial=0))))

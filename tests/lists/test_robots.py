@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.filters.robots import (
+from c4pipe.lists.robots import (
     MOST_SEGMENTS,
     SIZE_CAP,
     RobotsRule,

@@ -65,7 +65,7 @@ def check_tokenizer(name: str, of: str = "") -> None:
 
 
 def _english(_: str) -> _FindTokens:
-    from c4pipe.filters.english_words import english_words
+    from c4pipe.text.english_words import english_words
 
     return english_words().words
 

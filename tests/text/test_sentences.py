@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from c4pipe.filters import page_size
-from c4pipe.filters.page_size import SentenceSplitter
+from c4pipe.text import sentences as splitting
+from c4pipe.text.sentences import SentenceSplitter
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.web_data import by_data
@@ -81,8 +81,8 @@ prose = st.lists(
 
 def library(language: str, as_nltk: bool) -> Callable[[str], list[int]]:
     """Returns what finds where sentences start by the library alone."""
-    name = page_size.punkt_model(language)
-    tokenizer = page_size._punkt(name, True) if as_nltk else punkt.tokenizer_for(name)
+    name = splitting.punkt_model(language)
+    tokenizer = splitting._punkt(name, True) if as_nltk else punkt.tokenizer_for(name)
     return lambda line: [start for start, _ in tokenizer.span_tokenize(line)]
 
 

@@ -10,9 +10,10 @@ import fasttext
 import pytest
 
 from c4pipe.errors import UsageError
-from c4pipe.filters.fasttext import FastTextDetector, read_labels
-from c4pipe.filters.language import check_detector, knows_language, two_letter_code
-from c4pipe.filters.page_size import punkt_model
+from c4pipe.filters.language import check_detector
+from c4pipe.text.fasttext import FastTextDetector, read_labels
+from c4pipe.text.languages import knows_language, two_letter_code
+from c4pipe.text.sentences import punkt_model
 from tests.helpers.crawls import sample_pages
 from tests.helpers.language_models import LABELS, WORDS, lid176, model_bytes
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.filters.character_sets import PUNCTUATION_AND_SYMBOLS, characters
-from c4pipe.filters.ngrams import BATCH_BYTES, ExampleNgrams, SharedNgrams, WordRows, ngram_words
+from c4pipe.text.character_sets import PUNCTUATION_AND_SYMBOLS, characters
+from c4pipe.text.ngrams import BATCH_BYTES, ExampleNgrams, SharedNgrams, WordRows, ngram_words
 
 IGNORED = frozenset(characters(PUNCTUATION_AND_SYMBOLS))
 TEXTS = st.text(st.sampled_from("abAB éÉ\u0301ß.,'—\n\t\x1c\x00\xad  漢😀") | st.characters(), max_size=60)

@@ -10,9 +10,9 @@ import pytest
 from fasttext.FastText import _FastText
 
 from c4pipe.errors import UsageError
-from c4pipe.filters import classifier
-from c4pipe.filters.classifier import ClassifierModel, FastTextClassifier
 from c4pipe.native import text_kernel
+from c4pipe.text import classifier
+from c4pipe.text.classifier import ClassifierModel, FastTextClassifier
 from tests.helpers.classifiers import random_classifier, small_classifier
 from tests.helpers.crawls import sample_pages
 from tests.helpers.language_models import lid176, model_bytes

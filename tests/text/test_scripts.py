@@ -12,16 +12,17 @@ from c4pipe.clean.trace import explain_page
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage, RuleTools
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
-from c4pipe.filters.language import CLD3_LANGUAGES, LANGDETECT_LANGUAGES
 from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
-from c4pipe.filters.lists import ListFolder, Lists
-from c4pipe.filters.page_size import FewSentences, SentenceSplitter
-from c4pipe.filters.scripts.facts import SCRIPTS, Script, script_of, scripts_of
-from c4pipe.filters.scripts.words import letter_words, note_on_words, readable_words
+from c4pipe.filters.page_size import FewSentences
+from c4pipe.lists.lists import ListFolder, Lists
 from c4pipe.recipes.presets import C4, DATATROVE_C4, DOLMA_C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTERED
-from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe import Recipe, page_settings
 from c4pipe.recipes.recipe_file import read_recipe, recipe_toml
 from c4pipe.report.card_limits import limits
+from c4pipe.text.languages import CLD3_LANGUAGES, LANGDETECT_LANGUAGES
+from c4pipe.text.scripts.facts import SCRIPTS, Script, script_of, scripts_of
+from c4pipe.text.scripts.words import letter_words, note_on_words, readable_words
+from c4pipe.text.sentences import SentenceSplitter
 from c4pipe.wet.page import Page
 from tests.helpers.documents import page, section, table_rows
 
@@ -186,7 +187,7 @@ def test_evaluation_examples_without_blanks(text: str, script: str, tmp_path: Pa
     rule = EvaluationOverlap(scripts=(script,))
     lists = Lists(**rule.load_lists(ListFolder(tmp_path, "mine", ["en"])))
     for line, found in ((text[:3] + text[20:] + text[:3], True), (text[:20] + text[22:40], False)):
-        checked = CheckedPage(Page("", "", ""), RuleTools([("cleaned", rule)], lists), [line])
+        checked = CheckedPage(Page("", "", ""), RuleTools(page_settings([("cleaned", rule)]), lists), [line])
         assert rule.drops(rule.value(checked)) == found
 
 

@@ -12,8 +12,8 @@ from functools import cache, cached_property
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.filters.character_sets import PUNCTUATION_AND_SYMBOLS, characters
-from c4pipe.filters.hashes import U64
+from c4pipe.text.character_sets import PUNCTUATION_AND_SYMBOLS, characters
+from c4pipe.text.hashes import U64
 
 I64 = npt.NDArray[np.int64]
 

@@ -10,8 +10,8 @@ from itertools import product
 
 import numpy as np
 
-from c4pipe.filters import english_patterns as patterns
-from c4pipe.filters.character_sets import CAPITAL, SMALL, SYMBOLS, TITLE, UNCASED, code_ranges
+from c4pipe.text import english_patterns as patterns
+from c4pipe.text.character_sets import CAPITAL, SMALL, SYMBOLS, TITLE, UNCASED, code_ranges
 
 _LOWER, _UPPER, _TITLE, _SYMBOL, _MARK, _PREFIX, _QUOTE, _BEFORE_DOT = (1 << bit for bit in range(8))
 _TABLES = ((_LOWER, f"{SMALL} {UNCASED}"), (_UPPER, f"{CAPITAL} {UNCASED}"), (_TITLE, TITLE), (_SYMBOL, SYMBOLS))

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from c4pipe.errors import UsageError
+from c4pipe.filters.checked_page import WORDS
 from c4pipe.filters.fineweb_2 import language_limits
-from c4pipe.filters.page_text import joined_words
-from c4pipe.filters.rule import WORDS
-from c4pipe.filters.word_tokenizers import _cut_bytes, check_tokenizer, word_tokenizer
+from c4pipe.text.page_text import joined_words
+from c4pipe.text.word_tokenizers import _cut_bytes, check_tokenizer, word_tokenizer
 
 RECORDED: list[dict[str, Any]] = json.loads(
     Path(__file__).with_name("words_of_languages.json").read_text(encoding="utf-8")
@@ -39,7 +39,7 @@ def test_words_are_datatroves(row: dict[str, Any]) -> None:
 
 @pytest.mark.languages
 def test_models_leave_no_files(tmp_path: Path) -> None:
-    code = "from c4pipe.filters.word_tokenizers import word_tokenizer as of; import os; "
+    code = "from c4pipe.text.word_tokenizers import word_tokenizer as of; import os; "
     code += "print(of('khmernltk')('ខ្ញុំស្រឡាញ់ភាសា'), of('spacy vi')('Tôi là sinh viên'), flush=True); os._exit(0)"
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
@@ -71,7 +71,7 @@ def test_other_tokenizers_are_not_supported(name: str) -> None:
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("c4pipe.filters.word_tokenizers.find_spec", lambda _: None)
+    monkeypatch.setattr("c4pipe.text.word_tokenizers.find_spec", lambda _: None)
     with pytest.raises(UsageError) as caught:
         check_tokenizer("spacy ja", "jpn_Jpan")
     assert str(caught.value) == (

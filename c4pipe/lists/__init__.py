@@ -1,0 +1,1 @@
+"""The lists and the models that rules need: the user's, pinned ones, robots.txt."""

@@ -1,0 +1,1 @@
+"""What text is made of: languages, sentences, words, scripts, n-grams, hashes, MinHash, URLs. No rule is here."""
