@@ -36,7 +36,7 @@ COMMANDS = {
     "takedown": "write a corpus again without the pages of a list of URLs or hosts",
     "plan": "estimate time and disk space of a build from slices of a few files",
     "explain": "show why a page is kept or dropped: the verdict of every rule",
-    "recipes": "show the rules of a recipe, compare recipes, or show what each rule drops and costs",
+    "recipes": "show the rules of a recipe, compare recipes, or show what each rule drops",
     "tune": "choose the limits of rules by looking: a page with sliders about an annotated folder",
     "lists": "download the bad-words and domain lists, show them, or make that of robots.txt files",
 }

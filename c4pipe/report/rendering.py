@@ -115,22 +115,6 @@ class LanguageTable:
 
 
 @dataclass(frozen=True)
-class HeatMap:
-    """A square table of whole numbers from 0 to 100, whose cells are the darker the larger the number is.
-
-    Attributes:
-        caption: of the table.
-        names: of the rows and of the columns.
-        rows: the numbers; those on the diagonal are not shown.
-    """
-
-    macro: ClassVar = "heat_map"
-    caption: str
-    names: Sequence[str]
-    rows: Sequence[Sequence[int]]
-
-
-@dataclass(frozen=True)
 class TextTable:
     """A table of texts; with `numbers`, all columns but the first have numbers."""
 
@@ -178,7 +162,7 @@ class Examples:
     pages: Sequence[Mapping[str, Any]]
 
 
-Block = Paragraph | Table | LanguageTable | HeatMap | TextTable | Columns | Examples | Lines
+Block = Paragraph | Table | LanguageTable | TextTable | Columns | Examples | Lines
 
 
 @dataclass(frozen=True)

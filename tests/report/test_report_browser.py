@@ -4,12 +4,8 @@ from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from c4pipe.inspect.rule_cost import RuleDrops, RuleTimes, names_of
-from c4pipe.inspect.rule_cost_page import render_cost
-from c4pipe.recipes.presets import find_recipe
 from c4pipe.report import html_page
 from tests.helpers.browser import Tab, browser
 from tests.helpers.reports import attacked, build_samples, check_funnel, data_of, manifest_of
@@ -168,37 +164,6 @@ def test_axe_finds_nothing(tab: Tab, corpus: Path, axe: str, dark: bool) -> None
     )
     assert found[0] == []
     assert found[1] > 20
-
-
-@pytest.fixture(scope="module")
-def cost_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `recipes --cost` writes for a recipe of many rules, each of which drops pages."""
-    recipe = find_recipe("fineweb")
-    rules, line_rules = names_of(recipe, "page rule", "no lines"), names_of(recipe, "line rule")
-    together = np.minimum.outer(np.arange(1, len(rules) + 1), np.arange(1, len(rules) + 1)) * 1_000
-    counts = dict(zip(rules, together.diagonal().tolist(), strict=True))
-    drops = RuleDrops(99_999, rules, together, counts, counts, 10**9, dict.fromkeys(line_rules, 10**8))
-    path = tmp_path_factory.mktemp("cost") / "cost.html"
-    path.write_text(render_cost(recipe, drops, RuleTimes(320, dict.fromkeys([*rules, *line_rules], 1234.5), 1.0)))
-    return path
-
-
-@pytest.mark.consumers
-@pytest.mark.parametrize("width", [320, 1280])
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_the_page_of_rules(tab: Tab, cost_page: Path, axe: str, width: int, dark: bool) -> None:
-    tab.show(width, dark=dark)
-    tab.open(cost_page)
-    assert (tab.requests, tab.errors) == ([cost_page.as_uri()], [])
-    assert tab.tell("document.documentElement.scrollWidth") <= width
-    assert tab.tell("document.querySelectorAll('.heat tbody td').length") == 33 * 33
-    colours = tab.tell(
-        "[...document.querySelector('.heat tbody').rows[32].cells].map(each => getComputedStyle(each).backgroundColor)"
-    )
-    assert len(set(colours)) == 34  # the name, 32 shares, and the rule itself
-    tab.tell(axe + ";undefined")
-    found = tab.tell("axe.run().then(found => found.violations.map(each => [each.id, each.nodes[0].html]))")
-    assert found == []
 
 
 BROKEN = """[...document.querySelectorAll('thead th, td.n, tbody th')].flatMap(cell => {
