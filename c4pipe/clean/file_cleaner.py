@@ -14,7 +14,7 @@ from c4pipe.clean.annotator import annotation_writer
 from c4pipe.clean.dropped_pages import KeepDropped, dropped_writer
 from c4pipe.clean.evaluate import RecipeEvaluator, Verdict
 from c4pipe.clean.examples import SmallestKeys, write_examples
-from c4pipe.clean.progress import NoteWriter, PositionWriter, SlowLimits, SlowWatch, WatchedFile
+from c4pipe.clean.progress import NoteWriter, SlowLimits, SlowWatch
 from c4pipe.clean.work_file import KeptPage, WorkWriter, work_schema
 from c4pipe.errors import C4pipeError
 from c4pipe.filters.checked_page import CheckedPage
@@ -70,9 +70,6 @@ class PageSource(Protocol):
     def first_bytes(self) -> bytes:
         """Returns the first bytes of the file; at the end of `items`."""
 
-    def note(self, position: PositionWriter, pages: int) -> None:
-        """Notes the position in the file, given the number of pages so far."""
-
 
 class CountedStream:
     """A stream that counts the bytes that were read from it, and keeps the first bytes and the digest of the ends."""
@@ -100,7 +97,6 @@ class CrawlSource:
     def __init__(self, stream: ByteStream, name: str, read_pages: PageReader) -> None:
         """Takes the file, gzipped or not, at its start, its name, and what reads its pages."""
         self.name = name
-        self._stream = stream
         self._counted = CountedStream(stream)
         self._read_pages = read_pages
 
@@ -124,10 +120,6 @@ class CrawlSource:
     def first_bytes(self) -> bytes:
         """Returns the first bytes that were read."""
         return self._counted.first
-
-    def note(self, position: PositionWriter, pages: int) -> None:
-        """Notes the position in the file, given the number of pages so far."""
-        position.note(self._stream, self.size, pages)
 
 
 class TextSource:
@@ -176,10 +168,6 @@ class TextSource:
         """Returns nothing: a file of another format has been refused."""
         return b""
 
-    def note(self, position: PositionWriter, pages: int) -> None:
-        """Notes the position in the file, given the number of pages so far."""
-        position.note_share(self.size, self._length, pages)
-
 
 _NO_SPANS = np.empty(0, dtype=np.uint64)
 
@@ -223,7 +211,6 @@ class WetFileCleaner:
         stream: ByteStream,
         source: str,
         target: StoragePath,
-        position: PositionWriter | None = None,
         batch: FileBatch | None = None,
     ) -> None:
         """Writes the work file `target` of a WET file; the file appears when it is complete.
@@ -236,15 +223,12 @@ class WetFileCleaner:
             stream: the WET file, gzipped or not, at its start; or a file of text that is not Parquet.
             source: the name of the WET file, without folders.
             target: the path of the work file.
-            position: notes how far the file is; closed at the end. None for a new `PositionWriter`.
             batch: work file and examples appear with these files; None for at once.
 
         Raises OSError where the WET file can't be read or the work file can't be written, and NoRecordError where it
         has no record; `target` and the files beside it do not exist then.
         """
-        self._clean(
-            CrawlSource(stream, source, self._reader(source)), target, position or PositionWriter(target), batch
-        )
+        self._clean(CrawlSource(stream, source, self._reader(source)), target, batch)
 
     def clean_text(
         self,
@@ -278,7 +262,7 @@ class WetFileCleaner:
             assert part
             items = read_part_pages(stream, name, self._layout, columns, part)
         source = TextSource(items, path, name, size, ends_sha256, part)
-        self._clean(source, target, PositionWriter(target), batch, part)
+        self._clean(source, target, batch, part)
 
     def _reader(self, name: str) -> PageReader:
         """Returns the reader of pages for a file of this name that is read as a stream."""
@@ -295,7 +279,6 @@ class WetFileCleaner:
         self,
         source: PageSource,
         target: StoragePath,
-        position: PositionWriter,
         batch: FileBatch | None,
         part: Part | None = None,
     ) -> None:
@@ -304,13 +287,11 @@ class WetFileCleaner:
         audit = dropped_writer(self._keep_dropped, work_name, "clean", self._evaluator)
         annotations = annotation_writer(self._annotate, work_name, self._evaluator, self._lists.digests)
         examples = SmallestKeys()
-        watched = WatchedFile(source.name, source, NoteWriter(target, source.name).slow)
         with (
-            contextlib.closing(position),
             QuarantineWriter(target, source.name, "row" if self._layout else "offset") as quarantine,
             audit as dropped,
             annotations as annotated,
-            self._watch.over(watched),
+            self._watch.over(source.name, source, NoteWriter(target, source.name).slow),
             FileBatch() if batch is None else contextlib.nullcontext(batch) as finished,
         ):
             writer = WorkWriter(target, work_schema(self._recipe))
@@ -322,7 +303,7 @@ class WetFileCleaner:
                     elif isinstance(item, SkippedRecord):
                         counts[f"records.skipped.{item.kind}"] += 1
                     else:
-                        watched.page = item
+                        self._watch.page = item
                         verdict, page = annotated.clean(item) if annotated else self._evaluator.clean(item)
                         self._add(verdict, page, writer, counts)
                         keep_examples(page, verdict, examples)
@@ -330,9 +311,7 @@ class WetFileCleaner:
                             dropped.add_cleaned(verdict, page)
                         if annotated:
                             annotated.add(verdict)
-                        watched.page = None
-                    if source.size >= position.next:
-                        source.note(position, counts["pages.read"])
+                        self._watch.page = None
                 if part is None:  # all documents of a part may be damaged
                     check_records(source.first_bytes(), counts)
                 quarantine.finish()

@@ -9,7 +9,7 @@ from c4pipe.clean import work_folder
 from c4pipe.clean.annotated_folder import Annotate
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.file_cleaner import WetFileCleaner
-from c4pipe.clean.progress import NoteWriter, PositionWriter
+from c4pipe.clean.progress import NoteWriter
 from c4pipe.errors import C4pipeError
 from c4pipe.io.atomic import FileBatch
 from c4pipe.io.downloads import DownloadError, NetworkOptions
@@ -119,9 +119,5 @@ class CleanWetFile(Step):
             self._cleaner.clean_text(source, None, size, ends, target, part, batch)
 
     def _clean_wet(self, source: str, name: str, target: StoragePath, batch: FileBatch | None) -> None:
-        position = PositionWriter(target)
-        with (
-            contextlib.closing(position),
-            self._sources.open(source, on_fetched=position.fetched) as stream,
-        ):
-            self._cleaner.clean(stream, name, target, position, batch)
+        with self._sources.open(source) as stream:
+            self._cleaner.clean(stream, name, target, batch)

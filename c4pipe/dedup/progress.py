@@ -1,5 +1,7 @@
 """How far `dedup` is: the shards that are written and, on this machine, the pages that each step has handled."""
 
+import contextlib
+import os
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,8 +9,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from c4pipe.dedup.publishers import publisher
-from c4pipe.io.paths import StoragePath
-from c4pipe.runners.events import Gauge, Progress, Status, read_gauge
+from c4pipe.io.paths import StoragePath, read_file
+from c4pipe.runners.events import Progress, Status
 
 _TALLY = ".tally"
 _STEPS = {
@@ -25,22 +27,31 @@ Only some recipes have `bands`, which takes as long as `spans` on real pages. Th
 
 
 class StepTally:
-    """Counts pages for one step in one worker."""
+    """Counts pages for one step in one worker, in a small file of its own. Only people see the count."""
 
     def __init__(self, folder: str, step: str) -> None:
         """Takes the spill folder, empty if there is none, and the name of the step."""
-        path = _folder_of_tallies(folder)
-        self._gauge = Gauge(path and path / f"{step}-{uuid.uuid4().hex}{_TALLY}")
+        tallies = _folder_of_tallies(folder)
+        self._path = tallies and tallies / f"{step}-{uuid.uuid4().hex}{_TALLY}"
+        self._file: int | None = None
         self._pages = 0
 
     def add(self, pages: int) -> None:
-        """Adds a number of pages."""
+        """Adds a number of pages. If the file can't be written, as on a full disk, there is no count."""
         self._pages += pages
-        self._gauge.set(self._pages)
+        if self._path is None:
+            return
+        with contextlib.suppress(OSError):
+            if self._file is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            os.pwrite(self._file, self._pages.to_bytes(8, "little"), 0)
 
     def close(self) -> None:
         """Closes the file of the count, which stays."""
-        self._gauge.close()
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
 
 def _folder_of_tallies(spill: str) -> Path | None:
@@ -53,8 +64,8 @@ def read_tallies(folder: str) -> Counter[str]:
     pages = Counter[str]()
     tallies = _folder_of_tallies(folder)
     for path in tallies.glob(f"*{_TALLY}") if tallies else ():
-        if count := read_gauge(path, 1):
-            pages[path.name.partition("-")[0]] += count[0]
+        with contextlib.suppress(OSError):
+            pages[path.name.partition("-")[0]] += int.from_bytes(read_file(path), "little")
     return pages
 
 

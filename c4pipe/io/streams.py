@@ -5,7 +5,6 @@ The cache is a folder of downloaded files: complete, verified, and shared by all
 
 import contextlib
 import hashlib
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -26,28 +25,14 @@ if TYPE_CHECKING:
     from c4pipe.io.http import Pool
 
 _WEB = "http://", "https://"
-_READ_SIZE = 1 << 20  # bytes of a file
-_FETCH_SIZE = 1 << 18  # bytes of a download: progress is told after each
+_READ_SIZE = 1 << 20  # bytes of a file or download
 _LONGEST = 240  # characters of a cached file's name, with room for ".sha256": file systems allow 255 bytes
 _END_BYTES = 512 * 1024  # of a digest of ends
-
-OnFetched = Callable[[int, int | None], None]
-"""Gets the number of bytes of a file that have arrived, and the size of the whole file if the server says it."""
 
 
 def is_url(path: str) -> bool:
     """Tells whether an input is a URL that c4pipe can read, and not a path."""
     return path.startswith(_WEB) or is_store(path)
-
-
-def stream_length(stream: ByteStream) -> int | None:
-    """Returns the stored size of a file that is being read; None if it is not known (yet)."""
-    if isinstance(stream, DownloadStream):
-        return stream.length
-    try:
-        return os.fstat(stream.fileno()).st_size  # type: ignore[attr-defined]  # of an open file
-    except (AttributeError, OSError):
-        return None
 
 
 class InputOpener:
@@ -71,13 +56,8 @@ class InputOpener:
         return cache if cache is not None and has_locks(cache) else None
 
     @contextlib.contextmanager
-    def open(self, path: str, on_fetched: OnFetched | None = None) -> Iterator[ByteStream]:
-        """Opens a path or URL. Raises DownloadError where a URL can't be read, OSError where a file can't.
-
-        Args:
-            path: the path or URL.
-            on_fetched: gets the progress of a download into the cache each time that bytes arrive.
-        """
+    def open(self, path: str) -> Iterator[ByteStream]:
+        """Opens a path or URL. Raises DownloadError if a URL can't be read, OSError if a file can't."""
         cache = self._cache if is_url(path) else None
         if is_url(path) and cache is None:
             with self._download(path) as stream:
@@ -85,7 +65,7 @@ class InputOpener:
             return
         local = Path(path)
         if cache:
-            local = cached(cache, path, lambda: self._watched(path, on_fetched))
+            local = cached(cache, path, lambda: self._download(path))
         with open_file(local) as file:
             yield file
 
@@ -125,30 +105,12 @@ class InputOpener:
         with self._download(path, first, size) as download:
             return b"".join(iter(lambda: download.read(1 << 20), b""))
 
-    @contextlib.contextmanager
-    def _watched(self, url: str, on_fetched: OnFetched | None) -> Iterator[ByteStream]:
-        with self._download(url) as download:
-            yield _WatchedStream(download, on_fetched) if on_fetched else download
-
     def _download(self, url: str, first: int = 0, size: int | None = None) -> AbstractContextManager[DownloadStream]:
         if is_store(url):
             return contextlib.closing(ObjectDownload(url, self._network, first, size, self._on_wait))
         from c4pipe.io.http import Download  # urllib3 takes a while, and most inputs are files
 
         return contextlib.closing(Download(url, self._pool, self._network, first, size, self._on_wait))
-
-
-class _WatchedStream:
-    """A download that reports its progress."""
-
-    def __init__(self, stream: DownloadStream, on_fetched: OnFetched) -> None:
-        self._stream, self._on_fetched, self._size = stream, on_fetched, 0
-
-    def read(self, size: int) -> bytes:
-        data = self._stream.read(size)
-        self._size += len(data)
-        self._on_fetched(self._size, self._stream.length)
-        return data
 
 
 def cached(folder: Path, url: str, download: Callable[[], AbstractContextManager[ByteStream]]) -> Path:
@@ -185,7 +147,7 @@ def _save(download: Callable[[], AbstractContextManager[ByteStream]], path: Path
     file, line = AtomicFile(path, f"{label}."), AtomicFile(digest, f"{label}.")
     try:
         with download() as stream, file.path.open("xb") as opened:
-            while data := stream.read(_FETCH_SIZE):
+            while data := stream.read(_READ_SIZE):
                 sha256.update(data)
                 opened.write(data)
         line.path.write_text(f"{sha256.hexdigest()}  {path.name}\n")

@@ -1,36 +1,28 @@
-"""The one channel for the progress of a job: from its workers to the run, and from the run to its listeners.
+"""The progress of a job: its begin and end, its share, its id at the runner, and notes, for all who listen.
 
-The run publishes by `Progress`: the begin and end of a job, its share, its id at the runner, and notes. Listeners are a
-bar, lines of JSON, a user's own function and the log; the code that shows progress is not here. A worker may be another
-process or another machine, so it writes small files into a folder that the run can read: numbers that it overwrites
-again and again (`Gauge`), and messages that are read once (`send_message`). Progress looks at the files that a job has
-written, so it works alike on every runner. The clock is read here and in the log alone.
+Listeners are a bar, lines of JSON, a user's own function and the log. Progress looks at the files that a job has
+written, so it works alike on every runner.
 """
 
 import contextlib
 import logging
-import os
-import secrets
 import shutil
-import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from c4pipe.errors import UsageError, hide_secrets
-from c4pipe.io.json_files import read_intact_json, write_checked_json
-from c4pipe.io.paths import StoragePath, read_file
+from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import format_clock, visible
 
 LOG = logging.getLogger("c4pipe")
 
 _STORE_SECONDS = 10.0  # between two looks at an object store, which charges for each look
-_MESSAGE = ".note.tmp"  # the names begin with a dot: what a killed run leaves is removed like its other temporary files
 
 Facts = Mapping[str, Any]
 """Figures about a job, by name, as JSON values."""
@@ -249,64 +241,3 @@ def seconds_left(first: float, share: float, seconds: float) -> float | None:
         seconds: the time since the start.
     """
     return seconds * (1 - share) / (share - first) if share > first else None
-
-
-class Gauge:
-    """Numbers that a worker writes again and again into a small file, where the run reads them (`read_gauge`).
-
-    The numbers are only shown to people: if the file can't be written, as on a full disk, there are no numbers.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        """Takes the path of the file, or None if the run can't read it, or if each write would be a request."""
-        self._path = path
-        self._file: int | None = None
-
-    def set(self, *numbers: int) -> None:
-        """Overwrites the numbers in the file."""
-        if self._path is None:
-            return
-        with contextlib.suppress(OSError):
-            if self._file is None:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                self._path.unlink(missing_ok=True)  # of a killed run, or a link or pipe of somebody else
-                self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-            os.pwrite(self._file, struct.pack(f"<{len(numbers)}Q", *numbers), 0)
-
-    def close(self, remove: bool = False) -> None:
-        """Closes the file, which stays, unless it is to be removed."""
-        if self._file is not None and self._path is not None:
-            os.close(self._file)
-            self._file = None
-            if remove:
-                self._path.unlink(missing_ok=True)
-
-
-def read_gauge(path: StoragePath, count: int) -> tuple[int, ...] | None:
-    """Returns the `count` numbers of a gauge; None if it has not begun, or was removed."""
-    try:
-        return struct.unpack(f"<{count}Q", read_file(path))
-    except (OSError, struct.error):
-        return None
-
-
-def send_message(folder: StoragePath, values: Mapping[str, Any]) -> None:
-    """Leaves a message for the run, as JSON values. It is only shown to people, so no error is raised."""
-    with contextlib.suppress(OSError):
-        write_checked_json(folder / f".{time.time_ns()}-{secrets.token_hex(4)}{_MESSAGE}", values)
-
-
-def take_messages(folder: StoragePath, names: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yields the messages among the names in a folder, the oldest first, and removes each. Skips damaged messages."""
-    for name in sorted(name for name in names if name.endswith(_MESSAGE)):
-        path = folder / name
-        values = read_intact_json(path, dict)
-        path.unlink(missing_ok=True)
-        if values is not None:
-            yield values
-
-
-def remove_messages(folder: StoragePath) -> None:
-    """Removes unread messages: without a callback and a log, nobody reads them."""
-    for path in folder.glob(f".*{_MESSAGE}"):
-        path.unlink(missing_ok=True)

@@ -15,7 +15,6 @@ from c4pipe.dedup.publishers import LocalPublisher
 from c4pipe.errors import UsageError
 from c4pipe.io.streams import cached
 from c4pipe.lists import pinned_lists
-from c4pipe.runners.events import Gauge
 from tests.helpers.crawls import LISTS, SAMPLES
 from tests.helpers.robots import response
 
@@ -142,14 +141,6 @@ def test_no_download_is_written_behind_a_link(name: str, tmp_path: Path) -> None
     with pytest.raises(UsageError, match=f"cache/{name} is a link"):
         cached(tmp_path / "cache", "http://h/f/a.wet", lambda: contextlib.closing(io.BytesIO(b"a page")))
     assert state(tmp_path / "victim") == {str(tmp_path / "victim" / "h"): None, str(tmp_path / "victim/h/f"): None}
-
-
-def test_no_note_is_written_into_a_linked_file(tmp_path: Path) -> None:
-    """Also not where it is a hard link, which no file says of itself."""
-    (tmp_path / "victim").write_text("years of work")
-    (tmp_path / "gauge").hardlink_to(tmp_path / "victim")
-    Gauge(tmp_path / "gauge").set(1)
-    assert (tmp_path / "victim").read_text() == "years of work"
 
 
 def test_finished_files_take_the_place_of_links_and_folders(tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ import pytest
 from c4pipe import read
 from c4pipe.cli import main
 from c4pipe.dedup import removals
+from c4pipe.dedup.progress import StepTally, read_tallies
 from c4pipe.errors import C4pipeError
 from c4pipe.inspect.robots import read_part
 from c4pipe.io.streams import cached
-from c4pipe.runners.events import Gauge, read_gauge
 from tests.helpers.crawls import LISTS, ROOT, SAMPLES
 
 BUILD = f"{SAMPLES[0]} --lists={{0}}/lists --keep-dropped=all --annotate={{0}}/notes --output={{0}}/corpus"
@@ -126,11 +126,10 @@ def test_a_part_of_a_list_of_robots(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
-def test_a_gauge(kind: str, tmp_path: Path) -> None:
-    replace(tmp_path / "gauge", kind)
-    assert read_gauge(tmp_path / "gauge", 1) is None
-    Gauge(tmp_path / "gauge").set(1)
-    assert read_gauge(tmp_path / "gauge", 1) == (None if kind == "folder" else (1,))
+def test_a_tally(kind: str, tmp_path: Path) -> None:
+    replace(tmp_path / "urls-x.tally", kind)
+    StepTally(str(tmp_path), "spans").add(1)
+    assert read_tallies(str(tmp_path)) == {"spans": 1}
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
