@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
@@ -14,7 +13,6 @@ from c4pipe.beam.clean_pages import choose_rules, recipe_display
 from c4pipe.beam.page_schema import Page, bucket_bits
 from c4pipe.beam.stage_reports import (
     KEPT,
-    REPEATING_PAGES,
     SPAN_PAGES,
     CheckTotals,
     PageFlow,
@@ -24,11 +22,10 @@ from c4pipe.beam.stage_reports import (
 from c4pipe.clean import file_cleaner, text_cleaner
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.dedup import shuffle
-from c4pipe.dedup.falling_pages import PageSource, ReadPages, keep_copies
 from c4pipe.dedup.finish import CountRepeats, GroupFinisher, PageFinisher
 from c4pipe.dedup.occurrences import FindRepeats
-from c4pipe.dedup.shuffle import CHANGES, MARKS, REMOVED_SPANS, SPANS, Sent, Shuffle
-from c4pipe.dedup.step import Made, Received, RowStep, moves_survivors, pages_can_fall
+from c4pipe.dedup.shuffle import CHANGES, MARKS, REMOVED_SPANS, SPANS, Sent
+from c4pipe.dedup.step import Made, Received, RowStep, moves_survivors
 from c4pipe.dedup.survivors import choose_survivors
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.checked_page import CheckedPage
@@ -112,22 +109,14 @@ class RemoveRepeatedSpans(PageTransform):
         check_batch(pages, self)
         span, flow, graph = self._rules.recipe.find(RepeatedSpan), PageFlow(pages.pipeline), Graph()
         moves = moves_survivors(span)
-        bits = self._bits if pages_can_fall(self._rules.recipe) else 0
-        send = SendSpans(self._rules, self._bits)
-        send.readers = {SPAN_PAGES.name: 2 if bits else 1}  # the step is outside of the graph
-        sent = flow.map_pages("Send pages", pages, send)
+        sent = flow.map_pages("Send pages", pages, SendSpans(self._rules, self._bits))
         spans = graph.given(sent["spans"], "spans")
-        find = FindRepeats("", files=1, moves_survivors=moves, bits=bits)
+        find = FindRepeats("", files=1, moves_survivors=moves)
         found = graph.add("Find repeated spans", find, spans)
         span_pages = graph.given(sent["span_pages"], "span_pages")
         if span and moves:
             first, changes = choose_survivors(graph, [found["repeated_spans"]], "", span.size)
             marks = [first, *changes]
-            if bits:
-                repeating = graph.add("Pages with repeats", PagesWithRepeats(""), span_pages, first)["repeating_pages"]
-                finisher = partial(PageFinisher, self._rules.recipe, self._rules.lists)
-                source = PageSource("", span.size, bits, finisher, _repeating_pages)
-                marks += keep_copies(graph, [repeating], marks, found["holders"], source)
         else:
             marks = [found["marks"]]
         finished = graph.add("Finish pages", FinishPages(self._rules, self._bits), span_pages, *marks)
@@ -217,37 +206,6 @@ def _table(pages: Sequence[tuple[Page, Any]], keys: Any) -> pa.Table:
     return table.append_column("unit_starts", starts).append_column("span_hashes", hashes)
 
 
-class PagesWithRepeats(RowStep):
-    """The pages and marks of a bucket -> its pages with repeated spans: the steps of `keep_copies` read only these."""
-
-    sends = (REPEATING_PAGES,)
-
-    def run(self, received: Received) -> Iterator[Made]:
-        """Sends pages on."""
-        repeating = received.rows(MARKS)["page"]
-        for table in _tables(received, SPAN_PAGES):
-            pages = table.filter(pa.array(np.isin(table["page_key"].to_numpy(), repeating)))
-            keys = pages["page_key"].to_numpy()
-            blocks = [(received.key, page_schema.to_ipc_bytes(pages))] if len(pages) else []
-            yield Sent(REPEATING_PAGES, shuffle.totals(keys), blocks)
-
-
-def _tables(received: Received, of: Shuffle) -> Iterator[pa.Table]:
-    """Yields the pages that came through a shuffle, and counts them."""
-    for packed in received.streams(of):
-        table = page_schema.from_ipc_bytes(packed)
-        received.count(of, table["page_key"].to_numpy())
-        yield table
-
-
-def _repeating_pages(received: Received) -> ReadPages:
-    """Counts the pages of a bucket that have repeated spans, and returns what reads them once more."""
-    for _ in _tables(received, REPEATING_PAGES):
-        pass
-    streams = received.streams(REPEATING_PAGES)
-    return lambda choose: (pages.filter(pa.array(choose(pages))) for pages in map(page_schema.from_ipc_bytes, streams))
-
-
 class FinishPages(RowStep):
     """The pages, marks and changes of a bucket -> the pages that the stage `final` keeps, without repeated spans."""
 
@@ -268,8 +226,10 @@ class FinishPages(RowStep):
         span = self._rules.recipe.find(RepeatedSpan)
         group = GroupFinisher(self._finisher, span, received.rows(MARKS), received.rows(CHANGES))
         keys: list[Any] = []
-        for table in _tables(received, SPAN_PAGES):
+        for packed in received.streams(SPAN_PAGES):
+            table = page_schema.from_ipc_bytes(packed)
             keys.append(table["page_key"].to_numpy())
+            received.count(SPAN_PAGES, keys[-1])
             finished = group.finish(table, 0)
             yield from ((KEPT, page) for page in page_schema.pages_of(finished))
         _check_keys(keys, received)

@@ -34,10 +34,9 @@ HELD_BYTES = 32 * 1024 * 1024
 CAPTURES = Shuffle("captures", "captures of URLs, to their bucket", URL_ROW)
 CAPTURED_PAGES = Shuffle("captured_pages", "pages, to the bucket of their URL")
 SPAN_PAGES = Shuffle("span_pages", "pages, to the bucket of their key")
-REPEATING_PAGES = Shuffle("repeating_pages", "pages with repeated spans, to the bucket of their key")
 
 SHUFFLES = {
-    **{each.name: each.carries for each in (CAPTURES, CAPTURED_PAGES, SPANS, SPAN_PAGES, REPEATING_PAGES)},
+    **{each.name: each.carries for each in (CAPTURES, CAPTURED_PAGES, SPANS, SPAN_PAGES)},
     **{name: carried for name, carried in shuffle.SHUFFLES.items() if name not in ("spans", "pages")},
 }
 """The shuffles of the transforms, by name. They are checked in this order: if pages are lost, their marks are left

@@ -171,13 +171,9 @@ def capture_view(verdict: "CaptureVerdict") -> "RenderableType":
         shown += [_texts(verdict.unit, map(_unit, verdict.units)), styled("")]
     if verdict.rules:
         shown += [_rules(verdict.rules), styled("")]
-    for keeper, in_corpus, known in dict.fromkeys(
-        (each.kept_by, each.in_corpus, each.known) for each in verdict.losses
-    ):
-        places = _unit_ranges([each for each in verdict.losses if each.kept_by == keeper])
-        copy = "keeps it" if in_corpus else "kept it, and was dropped by a later rule: no copy is in the corpus"
-        says = f"the same {verdict.unit}s are in {keeper}" if known else f"{keeper} {copy}"
-        shown.append(styled(f"{verdict.unit} {places}: {says}"))
+    for loss in {each.kept_by: each for each in verdict.losses}.values():
+        places = _unit_ranges([each for each in verdict.losses if each.kept_by == loss.kept_by])
+        shown.append(styled(f"{verdict.unit} {places}: {_copy_of(loss, verdict.unit)}"))
     if _not_asked(verdict.rules):
         shown.append(styled(_NOT_ASKED, "dim"))
     if verdict.note:
@@ -242,6 +238,15 @@ def _unit(unit: "UnitVerdict") -> tuple[str, str, str]:
     from c4pipe.filters.corpus_rules import RepeatedSpan
 
     return ("kept", "green", unit.text) if unit.kept else (RepeatedSpan.name, "red", unit.text)
+
+
+def _copy_of(loss: "Loss", unit: str) -> str:
+    """Says where the copy of a lost span is, or which rule dropped it with its page."""
+    if loss.known:
+        return f"the same {unit}s are in {loss.kept_by}"
+    if loss.in_corpus:
+        return f"{loss.kept_by} keeps it"
+    return f"the copy of these {unit}s was on {loss.kept_by}, which {loss.dropped_by} dropped"
 
 
 def _unit_ranges(losses: Sequence["Loss"]) -> str:

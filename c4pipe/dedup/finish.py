@@ -1,7 +1,7 @@
 """The final form of pages: repeated spans are removed, and the rules of the stage `final` decide again."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from types import MappingProxyType
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.clean.dropped_pages import DroppedWriter, KeepDropped, dropped_writer
-from c4pipe.clean.evaluate import FinalVerdict, RecipeEvaluator
+from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.examples import EXAMPLES_PER_FILE, PASSED, Example, SmallestKeys, make_example
 from c4pipe.clean.trace import explain_final
 from c4pipe.clean.work_file import page_columns, read_kept, read_stale
@@ -25,7 +25,6 @@ from c4pipe.dedup.shuffle import CHANGES, KNOWN_PAGES, KNOWN_URLS, MARKS, PAGES,
 from c4pipe.dedup.step import DedupPlan, DedupStep, Made, Received, RowStep, rows_of
 from c4pipe.filters.corpus_rules import KNOWN_FACTS, KNOWN_NEAR, KNOWN_URL, NearDuplicate, RepeatedSpan, StaleCapture
 from c4pipe.filters.page_size import FewSentencesLeft
-from c4pipe.filters.rule import PageRule
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import excerpt
 from c4pipe.lists.lists import Lists, find_lists
@@ -38,18 +37,13 @@ from c4pipe.wet.columns import COPIES_COLUMN, EXTRA
 
 
 class PageFinisher:
-    """Finishes pages by one recipe. A worker has a single finisher.
-
-    Attributes:
-        text_rules: the names of the rules of the stage `final` on texts. They can drop a page that lost spans.
-    """
+    """Finishes pages by one recipe. A worker has a single finisher."""
 
     def __init__(self, recipe: Recipe, lists: Lists, judged: bool = False) -> None:
         """Takes the recipe, its lists, and whether `dropped` is also known of the pages that lose spans."""
         self._recipe = recipe
         self._evaluator = RecipeEvaluator(recipe, lists)
         self._span = recipe.find(RepeatedSpan)
-        self.text_rules = {each.name for each in recipe.final if isinstance(each, PageRule) and not each.looks_at_url}
         behind = [each for each in self._evaluator.operations if each.knows_language]
         self._knows_language = any(each.stage != "final" for each in behind)
         self._behind_language = {each.name for each in behind}
@@ -191,37 +185,16 @@ class PageFinisher:
     def _edit_page(self, page: dict[str, Any], spans: Sequence[int], kept: Sequence[int], counts: Counter[str]) -> None:
         """Removes spans from a page, and applies the stage `final` again."""
         assert self._span  # without the rule, no page loses spans
-        page["text"], left, final = self.judge(page, spans, kept)
-        counts[f"units.dropped.{RepeatedSpan.name}"] += len(page["unit_starts"]) - left
-        counts[f"pages.edited.{RepeatedSpan.name}"] += 1
-        page["units_left"], page["dropped"] = left, final.reason
-        if final.guess:
-            page["language"] = final.guess.language
-            page["language_probability"] = round(final.guess.probability, 6)
-
-    def judge(
-        self, page: Mapping[str, Any], spans: Iterable[int], kept: Iterable[int]
-    ) -> tuple[str, int, FinalVerdict]:
-        """Returns the text of a page without spans, how many units are left, and what the stage `final` decides."""
-        assert self._span  # without the rule, no page loses spans
         text, left = remove_spans(page["text"], page["unit_starts"], spans, self._span.size, self._span.unit, kept)
         judged = self._knows_listed_words and page["dropped"] is None
         without_listed_word = (page["language"] or UNKNOWN) if judged else None
-        return text, left, self._evaluator.finish(page["url"], text, left, without_listed_word)
-
-    def verdict(self, page: Mapping[str, Any], repeated: Set[int], kept: Set[int]) -> str | None:
-        """Returns the rule that drops a page which keeps some of its repeated spans; None where it stays.
-
-        Args:
-            page: a row of a work file, with the PAGE_COLUMNS of `clean.work_file`.
-            repeated: the first unit of each repeated span of the page.
-            kept: of these, the spans that the page keeps.
-        """
-        assert self._span
-        if units_of(repeated, self._span.size) <= units_of(kept, self._span.size):
-            dropped: str | None = page["dropped"]
-            return dropped
-        return self.judge(page, repeated - kept, kept)[2].reason
+        final = self._evaluator.finish(page["url"], text, left, without_listed_word)
+        counts[f"units.dropped.{RepeatedSpan.name}"] += len(page["unit_starts"]) - left
+        counts[f"pages.edited.{RepeatedSpan.name}"] += 1
+        page["text"], page["units_left"], page["dropped"] = text, left, final.reason
+        if final.guess:
+            page["language"] = final.guess.language
+            page["language_probability"] = round(final.guess.probability, 6)
 
 
 def finisher_of(plan: DedupPlan) -> PageFinisher:

@@ -4,20 +4,18 @@ The steps hold little logic: pure functions work on the rows and pages.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from functools import partial
 
 import numpy as np
 
 from c4pipe.clean import examples
 from c4pipe.clean.work_file import url_rows
-from c4pipe.dedup.falling_pages import PageSource, keep_copies, newest_pages
-from c4pipe.dedup.finish import CountRepeats, FinishPages, finisher_of
+from c4pipe.dedup.finish import CountRepeats, FinishPages
 from c4pipe.dedup.known import URLS as URLS_OF_INDEX
 from c4pipe.dedup.known import KnownHashes
 from c4pipe.dedup.near_duplicates import CountHosts, find_known_pages, find_near_duplicates
 from c4pipe.dedup.occurrences import FindRepeats, ReadSpans
 from c4pipe.dedup.shuffle import KNOWN_URLS, STALE_CAPTURES, URLS
-from c4pipe.dedup.step import FILES, DedupPlan, DedupStep, Files, Made, Received, pages_can_fall
+from c4pipe.dedup.step import FILES, DedupPlan, DedupStep, Files, Made, Received
 from c4pipe.dedup.survivors import choose_survivors
 from c4pipe.dedup.write import SHARD, Publish, ReadExamples, WriteShard
 from c4pipe.io.paths import storage_path
@@ -66,16 +64,12 @@ def _finish_pages(graph: Graph, files: Output, plan: DedupPlan, shown: Collectio
         stale, known = [*stale, pages["stale_captures"]], [*known, pages["known_pages"]]
     near = find_near_duplicates(graph, files, stale, plan) if plan.near else ()
     spans = graph.add("Read spans", ReadSpans(plan), files, *stale, *near[:1])
-    bits = plan.span_bits if pages_can_fall(plan.rules) else 0
-    find = FindRepeats(plan.spill, plan.group, plan.moves_survivors, bits, plan.known)
+    find = FindRepeats(plan.spill, plan.group, plan.moves_survivors, plan.known)
     found = graph.add("Find repeated spans", find, spans["spans"])
     if plan.span and plan.moves_survivors:
         repeated = [spans["repeated_spans"], found["repeated_spans"]]
         first, changes = choose_survivors(graph, repeated, plan.spill, plan.span.size)
         marks = [first, *changes]
-        if bits:
-            source = PageSource(plan.spill, plan.span.size, bits, partial(finisher_of, plan), newest_pages)
-            marks += keep_copies(graph, [files, *stale, *near[:1]], marks, found["holders"], source)
     else:
         marks = [spans["marks"], found["marks"]]
     return graph.add("Finish pages", FinishPages(plan, shown), files, *stale, *known, *near, *marks)

@@ -15,8 +15,6 @@ from c4pipe.dedup.known import SPANS as SPANS_OF_INDEX
 from c4pipe.dedup.known import Known, KnownHashes
 from c4pipe.dedup.near_pages import NEAR_DUPLICATES
 from c4pipe.dedup.shuffle import (
-    HOLDER,
-    HOLDERS,
     KNOWN_GROUP,
     MARK,
     MARKS,
@@ -24,7 +22,6 @@ from c4pipe.dedup.shuffle import (
     REPEATED_SPANS,
     SPANS,
     STALE_CAPTURES,
-    Sent,
 )
 from c4pipe.dedup.step import DedupStep, Made, Received, RowStep, rows_of
 from c4pipe.io.paths import storage_path
@@ -158,17 +155,14 @@ class ReadSpans(DedupStep):
 class FindRepeats(RowStep):
     """The spans of a bucket -> the occurrences of repeated spans, by the group of their file."""
 
-    sends = (REPEATED_SPANS, MARKS, HOLDERS)
+    sends = (REPEATED_SPANS, MARKS)
 
-    def __init__(
-        self, spill: str, files: int, moves_survivors: bool, bits: int = 0, known: Sequence[Known] = ()
-    ) -> None:
-        """Takes the spill folder, how many files make a group, whether copies of spans can move, the number of hash
-        bits that make a bucket, if later steps ask which groups have a repeated span (0 if they do not), and the
-        indexes of known corpora.
+    def __init__(self, spill: str, files: int, moves_survivors: bool, known: Sequence[Known] = ()) -> None:
+        """Takes the spill folder, how many files make a group, whether copies of spans can move, and the indexes of
+        known corpora.
         """
         super().__init__(spill)
-        self._files, self._moves_survivors, self._bits, self._corpora = files, moves_survivors, bits, known
+        self._files, self._moves_survivors, self._corpora = files, moves_survivors, known
 
     def setup(self) -> None:
         super().setup()
@@ -187,8 +181,6 @@ class FindRepeats(RowStep):
         if self._moves_survivors:
             repeated = repeated_in_bucket(first, repeats, self._files)
             yield REPEATED_SPANS.to_groups(repeated, repeated["file"] // self._files)
-            if self._bits:
-                yield self._holders(first[np.isin(first["hash"], repeats["hash"])], repeats)
         else:
             for group, rows in shuffle.by_number(repeats, repeats["file"] // self._files):
                 yield MARKS.to_group(marks_of(rows, survives=0), group)
@@ -200,10 +192,3 @@ class FindRepeats(RowStep):
                 yield REPEATED_SPANS.to_group(runs_of(repeated_in_known(rows)), group)
             else:
                 yield MARKS.to_group(marks_of(rows, survives=0), group)
-
-    def _holders(self, first: Rows, repeats: Rows) -> Sent:
-        """Sends the groups of all occurrences of repeated spans to the bucket of the span: this one."""
-        spans = np.concatenate([first, repeats])
-        holders = np.empty(len(spans), HOLDER)
-        holders["hash"], holders["group"] = spans["hash"], spans["file"] // np.uint32(self._files)
-        return HOLDERS.to_buckets(holders[np.argsort(holders["hash"], kind="stable")], self._bits)

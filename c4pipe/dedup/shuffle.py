@@ -47,11 +47,7 @@ KNOWN_GROUP = 2**32 - 1
 """The `other_group` of spans that a known corpus has: all their occurrences go."""
 
 MARK = np.dtype([*_OCCURRENCE, ("count", "<u4"), ("survives", "<u4")])
-"""A run of `count` repeated spans of a page. `survives` is 1 where the page keeps them, 0 where other pages do, and
-IN_KNOWN where a known corpus has them.
-"""
-
-IN_KNOWN = 2
+"""A run of `count` repeated spans of a page. `survives` is 1 if the page keeps them, else 0."""
 
 REQUEST = np.dtype([("group", "<u4"), *_OCCURRENCE, ("from_group", "<u4"), ("from_page", "<u8"), ("from_unit", "<u4")])
 """Two occurrences of a span, each with its group of files: the survivor could move from one to the other. The row goes
@@ -66,20 +62,6 @@ PAGE = np.dtype(_OCCURRENCE[:1])
 
 REMOVED = np.dtype([("hash", "<u8"), ("domain", "<u8"), ("page", "<u8"), ("file", "<u4"), ("unit", "<u4")])
 """An occurrence of a repeated span: its hash, the hash of the page's host, and where it is."""
-
-HOLDER = np.dtype([("hash", "<u8"), ("group", "<u4")])
-"""A group that has occurrences of a repeated span."""
-
-FREE = np.dtype([("hash", "<u8"), *_OCCURRENCE, ("group", "<u4")])
-"""A span whose page falls, with the occurrence that survives there, and the page's group."""
-
-BID = np.dtype([*FREE.descr, ("cost", "<u4"), ("bids", "<u4")])
-"""A page that could keep a free span, with the first occurrence there. The smallest cost wins, then the smallest page.
-The page makes `bids` bids.
-"""
-
-TAKEN = np.dtype([*HOLDER.descr, ("page", "<u8"), ("in_corpus", "<u4")])
-"""A span that a page keeps beside the copy of another page, so that it stays; and whether the page is in the corpus."""
 
 
 class Sent(NamedTuple):
@@ -135,13 +117,6 @@ CONFLICTS = Shuffle("conflicts", "marks of pages on which copies of spans may co
 REQUESTS = Shuffle("requests", "copies of spans that should move, to their new page", REQUEST)
 LEAVING = Shuffle("leaving", "copies of spans that should move, to the group of their page", OCCURRENCE)
 CHANGES = Shuffle("changes", "copies of spans that come or go, to the group of their page", OCCURRENCE)
-HOLDERS = Shuffle("holders", "groups that have a repeated span, to the bucket of the span", HOLDER)
-FREE_SPANS = Shuffle("free_spans", "spans whose page falls, to their bucket", FREE)
-OFFERS = Shuffle("offers", "spans whose page falls, to the groups that have them", HOLDER)
-BIDS = Shuffle("bids", "pages that could keep a span, to the bucket of the span", BID)
-GIVEN = Shuffle("given", "spans that other pages keep now, to the group of the page", BID)
-TAKEN_SPANS = Shuffle("taken_spans", "spans that a page keeps so that it stays, to their bucket", TAKEN)
-RELEASES = Shuffle("releases", "spans that a page keeps so that it stays, to the groups that have them", TAKEN)
 REMOVED_SPANS = Shuffle("removed_spans", "spans that were removed from pages, to be counted", REMOVED)
 PAGES = Shuffle("pages", "pages, to their shard")
 
@@ -161,13 +136,6 @@ SHUFFLES = {
         REQUESTS,
         LEAVING,
         CHANGES,
-        HOLDERS,
-        FREE_SPANS,
-        OFFERS,
-        BIDS,
-        GIVEN,
-        TAKEN_SPANS,
-        RELEASES,
         REMOVED_SPANS,
         PAGES,
     )

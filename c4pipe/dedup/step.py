@@ -15,7 +15,6 @@ from c4pipe.dedup.known import Known
 from c4pipe.dedup.progress import StepTally
 from c4pipe.dedup.shuffle import Sent, Shuffle
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan
-from c4pipe.filters.rule import PageRule
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
 from c4pipe.runners.control_totals import REPORT, Report, Totals
@@ -27,13 +26,6 @@ from c4pipe.text.duplicates import Rows
 def moves_survivors(span: RepeatedSpan | None) -> bool:
     """Tells whether copies of spans can move: spans of one unit never overlap, so their first copy always stays."""
     return span is not None and span.size > 1 and span.keep == "one"
-
-
-def pages_can_fall(recipe: Recipe) -> bool:
-    """Tells whether a page can fall, which keeps copies of spans: the stage `final` judges texts, and copies move."""
-    return moves_survivors(recipe.find(RepeatedSpan)) and any(
-        isinstance(rule, PageRule) and not rule.looks_at_url for rule in recipe.final
-    )
 
 
 @dataclass(frozen=True)

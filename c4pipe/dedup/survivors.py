@@ -31,7 +31,6 @@ from c4pipe.dedup.shuffle import (
     CANDIDATE_PAGES,
     CHANGES,
     CONFLICTS,
-    IN_KNOWN,
     KNOWN_GROUP,
     LEAVING,
     MARKS,
@@ -76,7 +75,7 @@ class Occurrences:
         units = self.rows["unit"].astype(np.intp)
         new_page = np.r_[True, self.rows["page"][1:] != self.rows["page"][:-1]][: len(rows)]
         starts = np.flatnonzero(new_page)
-        self._pages, self._least, self._starts = self.rows["page"][starts], units[starts], starts
+        self._pages, self._least = self.rows["page"][starts], units[starts]
         ends = np.r_[starts[1:], len(rows)][: len(starts)] - 1
         lengths = units[ends] - self._least + 6 * size
         self._bases = np.cumsum(lengths) - lengths + 3 * size
@@ -96,14 +95,6 @@ class Occurrences:
         offset = occurrences["unit"].astype(np.intp) - self._least[page]
         inside = (self._pages[page] == occurrences["page"]) & (offset >= 0) & (offset <= self._lengths[page])
         return np.where(inside, self._row[np.where(inside, self._bases[page] + offset, 0)], -1)
-
-    def of_page(self, page: int) -> tuple[set[int], set[int], set[int]]:
-        """Returns the first units of all occurrences in a page, of its survivors, and of spans of known corpora."""
-        number = int(np.searchsorted(self._pages, np.uint64(page)))
-        here = slice(*np.r_[self._starts, len(self.rows)][number : number + 2].tolist())
-        units = self.rows["unit"][here]
-        known = units[self.rows["survives"][here] == IN_KNOWN]
-        return set(units.tolist()), set(units[self.survives[here]].tolist()), set(known.tolist())
 
     def change(self, occurrences: Rows) -> None:
         """Flips occurrences: survivors become others, and others become survivors. An occurrence can flip twice."""
@@ -300,8 +291,7 @@ class FirstSurvivors:
 
     def marks(self) -> Rows:
         """Returns the MARK rows of all occurrences."""
-        known = self._home["group"] == KNOWN_GROUP
-        return marks_of(self.occurrences.rows, np.where(known, IN_KNOWN, self.occurrences.survives))
+        return marks_of(self.occurrences.rows, self.occurrences.survives)
 
     def proposals(self) -> Rows:
         """Returns the smallest duplicate left of each span, as a REQUEST to its survivor. Known corpora do not change.

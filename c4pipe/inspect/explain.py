@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.clean.dropped_pages import DROPPED_FOLDER
-from c4pipe.clean.evaluate import RecipeEvaluator, RuleVerdict
+from c4pipe.clean.evaluate import FinalVerdict, RecipeEvaluator, RuleVerdict
 from c4pipe.clean.trace import explain_final
 from c4pipe.clean.work_file import row_groups
 from c4pipe.clean.work_folder import WORK_FOLDER, find_work_files, read_headers
+from c4pipe.corpus.manifest import TAKEDOWN
 from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.corpus.reader import UNREADABLE, Shard, parquet_tables, read_tables
 from c4pipe.dedup import removals
@@ -63,9 +64,10 @@ class Loss:
     Attributes:
         first: the number of its first sentence or line, from 1.
         last: the number of its last sentence or line.
-        kept_by: the URL of the page that keeps the span; or the folder of a known corpus that has it.
-        in_corpus: whether that page is in the corpus. If it is not, no page of the corpus keeps the span.
+        kept_by: the URL of the page that has the copy of the span; or the folder of a known corpus that has it.
+        in_corpus: whether that page is in the corpus. If it is not, the copy went with its page.
         known: whether a known corpus has the span.
+        dropped_by: the rule that dropped the page with the copy; None for a page of the corpus and for a known corpus.
     """
 
     first: int
@@ -73,6 +75,7 @@ class Loss:
     kept_by: str
     in_corpus: bool
     known: bool = False
+    dropped_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -412,33 +415,18 @@ class _WorkExplainer:
         self, page: dict[str, Any], timestamp: str, source: str, before: tuple[RuleVerdict, ...]
     ) -> CaptureVerdict:
         """Returns the verdict on the newest capture of a URL, whose text loses repeated spans as in deduplication."""
-        starts, span = page["unit_starts"], self._recipe.find(RepeatedSpan)
+        span = self._recipe.find(RepeatedSpan)
         size, unit = (span.size, span.unit) if span else (1, "sentence")
-        units = cut(page["text"], starts)
+        units, rules = cut(page["text"], page["unit_starts"]), list(before)
         repeats, kept = self._find_repeats(page, span)
-        keepers = {url for _, urls in repeats for url in urls}
-        there = {url for url in keepers - self._known.keys() if _find_page(self._corpus, url)[0]}
-        losses = tuple(
-            Loss(
-                first=first + 1,
-                last=first + size,
-                kept_by=min(urls, key=lambda url: url not in there),
-                in_corpus=not there.isdisjoint(urls),
-                known=not self._known.keys().isdisjoint(urls),
-            )
-            for first, urls in repeats
-        )
+        losses = tuple(self._losses(repeats, size))
         removed = units_of((first for first, _ in repeats), size) - units_of(kept, size)
-        text, units_left, rules = page["text"], len(units), list(before)
-        if losses:
-            lost = [first for first, _ in repeats]
-            text, units_left = remove_spans(text, starts, lost, size, unit, kept)
         if span:
             fact = f"it loses {len(removed):,} of {number_of(len(units), unit)}"
             if kept:
                 fact += f", and keeps the copy of {number_of(len(kept), 'repeated span')}"
             rules.append(RuleVerdict("corpus", RepeatedSpan.name, None, fact))
-        reason, guess, final = explain_final(self._evaluator, page["url"], text, units_left)
+        reason, guess, final = self._explain_final(page, span, repeats, kept)
         language = guess.language if losses and guess else page["language"]
         shards, row = ((), None) if reason else self._find_in_shards(language, page)
         return CaptureVerdict(
@@ -454,10 +442,36 @@ class _WorkExplainer:
             rules=(*rules, *final),
         )
 
-    def _find_repeats(
-        self, page: dict[str, Any], span: RepeatedSpan | None
-    ) -> tuple[list[tuple[int, list[str]]], list[int]]:
-        """Returns the spans that a page loses, each with the URLs of the pages that keep it; and its kept spans."""
+    def _explain_final(
+        self,
+        page: Mapping[str, Any],
+        span: RepeatedSpan | None,
+        repeats: Sequence[tuple[int, str]],
+        kept: Sequence[int],
+    ) -> FinalVerdict:
+        """Explains what the last rules decide about a page without the spans that it loses."""
+        text, units_left = page["text"], len(page["unit_starts"])
+        if span and repeats:
+            lost = [first for first, _ in repeats]
+            text, units_left = remove_spans(text, page["unit_starts"], lost, span.size, span.unit, kept)
+        return explain_final(self._evaluator, page["url"], text, units_left)
+
+    def _losses(self, repeats: Sequence[tuple[int, str]], size: int) -> Iterator[Loss]:
+        """Yields the spans that a page loses, given the first unit of each and where its copy is."""
+        pages = {url for _, url in repeats} - self._known.keys()
+        dropped = {url: self._dropped_by(url) for url in pages if not _find_page(self._corpus, url)[0]}
+        for first, url in repeats:
+            in_corpus = url in pages and url not in dropped
+            yield Loss(first + 1, first + size, url, in_corpus, url in self._known, dropped.get(url))
+
+    def _dropped_by(self, url: str) -> str:
+        """Returns the rule that dropped the newest page of a URL after it lost spans; `takedown` if no rule did."""
+        newest, _ = self._files.captures({url_key(normalise_url(url, self._recipe.page_keys[0]))})
+        page, span = self._files.page(newest[0]), self._recipe.find(RepeatedSpan)
+        return self._explain_final(page, span, *self._find_repeats(page, span)).reason or TAKEDOWN
+
+    def _find_repeats(self, page: dict[str, Any], span: RepeatedSpan | None) -> tuple[list[tuple[int, str]], list[int]]:
+        """Returns the spans that a page loses, each with the URL of the page that has its copy; and its kept spans."""
         hashes, near = page["span_hashes"], self._recipe.find(NearDuplicate)
         if not span or span.size == 1 or span.keep == "first":
             lost, _ = self._files.repeats(page["page_key"], hashes, np.empty(0, removals.MOVED), near)

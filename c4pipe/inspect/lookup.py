@@ -3,7 +3,6 @@
 The files are read as deduplication reads them, one at a time, but only the rows that matter to the URL are kept.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -193,7 +192,7 @@ class WorkFiles:
 
     def repeats(
         self, page_key: int, span_hashes: Sequence[int], moved: Rows, near: NearDuplicate | None
-    ) -> tuple[list[tuple[int, list[str]]], list[int]]:
+    ) -> tuple[list[tuple[int, str]], list[int]]:
         """Returns the repeated spans of a page.
 
         Args:
@@ -203,8 +202,8 @@ class WorkFiles:
             near: the rule on pages that are nearly the same; None without it.
 
         Returns:
-            The spans that the page loses, in order: the number of the first unit of each, from 0, and the URLs of the
-            pages that have its copies, or the folder of a known corpus that has it. And the first units of the repeated
+            The spans that the page loses, in order: the number of the first unit of each, from 0, and the URL of the
+            page that has its copy, or the folder of a known corpus that has it. And the first units of the repeated
             spans that this page keeps.
         """
         if not span_hashes:
@@ -217,19 +216,16 @@ class WorkFiles:
         known = self.in_known(SPANS, span_hashes)
         first, repeats = find_repeats(rows[~np.isin(rows["hash"], np.array([*known], np.uint64))])
         first = first[np.isin(first["hash"], repeats["hash"])]
-        survivors: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        for each in (*moved, *first[~np.isin(first["hash"], moved["hash"])]):
-            survivors[int(each["hash"])].append((int(each["page"]), int(each["unit"])))
-        lost: list[tuple[int, list[str]]] = []
+        survivors = {int(each["hash"]): (int(each["page"]), int(each["unit"])) for each in (*first, *moved)}
+        lost: list[tuple[int, str]] = []
         kept: list[int] = []
         for unit, span in enumerate(span_hashes):
-            copies = survivors.get(span, [])
             if span in known:
-                lost.append((unit, [known[span]]))
-            elif (page_key, unit) in copies:
+                lost.append((unit, known[span]))
+            elif survivors.get(span) == (page_key, unit):
                 kept.append(unit)
-            elif copies:
-                lost.append((unit, [urls[page] for page, _ in copies]))
+            elif span in survivors:
+                lost.append((unit, urls[survivors[span][0]]))
         return lost, kept
 
     def _spans(self, hashes: U64) -> tuple[Rows, dict[int, str]]:

@@ -1,33 +1,25 @@
 """The copies of repeated spans in a corpus, counted by brute force from work files and shards alone."""
 
 import json
-import subprocess
-import sys
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import pytest
 
-from c4pipe.clean.work_folder import find_work_files, read_headers
 from c4pipe.cli.main import main
-from c4pipe.dedup.finish import PageFinisher
-from c4pipe.io.paths import storage_path
-from c4pipe.lists.lists import find_lists
-from tests.helpers.falling_pages import Made, components, fewest, handed_on
-from tests.helpers.web_data import REAL, by_data
+from c4pipe.text.hashes import normalise_url, url_key
+from tests.helpers import survivor_oracle
+from tests.helpers.web_data import by_data
 
-MAKE_CRAWL = REAL.parent / "tools" / "make_crawl.py"
-
+SIZE = 3
 Span = tuple[str, ...]
 
 
-def build(web_data: Path, output: Path, *options: str, inputs: Sequence[Path] = ()) -> dict[str, int]:
-    """Builds a corpus of all pages, or of other inputs with the same lists; gives its counts."""
-    paths = [str(each) for each in inputs or [web_data / name for name in ("wet", "pages", "broken")]]
+def build(web_data: Path, output: Path, *options: str) -> dict[str, int]:
+    """Builds a corpus of all pages; gives its counts."""
+    paths = [str(web_data / name) for name in ("wet", "pages", "broken")]
     languages = ["--languages", "en,de,fr,ro,es", "--lists", str(web_data / "lists")]
     options = (*languages, "--quiet", "--workers", "1", *options)
     assert main(["build", *paths, "--output", str(output), *options]) in (0, 3)  # 3: two files have no record
@@ -53,8 +45,8 @@ def repeated_spans(corpus: Path) -> dict[Span, list[str]]:
     for row in newest_pages(corpus):
         ends = [*row["unit_starts"], len(row["text"])]
         units = [" ".join(row["text"][start:end].lower().split()) for start, end in pairwise(ends)]
-        for first in range(len(units) - 2):
-            urls[tuple(units[first : first + 3])].append(row["url"])
+        for first in range(len(units) - SIZE + 1):
+            urls[tuple(units[first : first + SIZE])].append(row["url"])
     return {span: found for span, found in urls.items() if len(found) > 1}
 
 
@@ -62,13 +54,15 @@ def unspaced(text: str) -> str:
     return "".join(text.lower().split())
 
 
+def texts_of(corpus: Path) -> dict[str, str]:
+    """The texts of a corpus, by URL."""
+    tables = [pq.read_table(path, columns=["url", "text"]) for path in corpus.glob("*/c4-*.parquet")]
+    return {row["url"]: row["text"] for table in tables for row in table.to_pylist()}
+
+
 def copies(corpus: Path, spans: dict[Span, list[str]]) -> Counter[Span]:
     """How often each span is in the texts of the corpus."""
-    texts = {
-        row["url"]: unspaced(row["text"])
-        for path in corpus.glob("*/c4-*.parquet")
-        for row in pq.read_table(path, columns=["url", "text"]).to_pylist()
-    }
+    texts = {url: unspaced(text) for url, text in texts_of(corpus).items()}
     found: Counter[Span] = Counter()
     for span, urls in spans.items():
         text = unspaced("".join(span))
@@ -76,14 +70,21 @@ def copies(corpus: Path, spans: dict[Span, list[str]]) -> Counter[Span]:
     return found
 
 
-def test_real_pages_have_one_copy_of_each_repeated_span(web_data: Path, tmp_path: Path) -> None:
+def test_only_dropped_pages_take_copies_of_real_pages_with_them(web_data: Path, tmp_path: Path) -> None:
+    """Survivors, and the copies that stay or go with their page: as the oracle has them, on all pages at once."""
     counts = build(web_data, tmp_path / "corpus")
     spans = repeated_spans(tmp_path / "corpus")
     found = copies(tmp_path / "corpus", spans)
     assert len(spans) == counts["spans.repeated"] > by_data(web_data, shipped=400, real=4000)
-    assert [span for span in spans if not found[span]] == []
-    assert counts["spans.kept"] == len(spans), "pages that a later rule drops hand their copies on"
-    assert counts["spans.doubled"] == 0
+    pages = {row["page_key"]: row["span_hashes"] for row in newest_pages(tmp_path / "corpus")}
+    places = survivor_oracle.repeated_places(pages, 1)
+    survivors = survivor_oracle.choose(places, SIZE)
+    assert counts["spans.doubled"] == len(survivor_oracle.doubled(places, survivors, SIZE)) == 0
+    kept = {url_key(normalise_url(url)) for url in texts_of(tmp_path / "corpus")}
+    gone = {span for (span,), (page, _) in survivors.items() if page not in kept}
+    assert counts["spans.kept"] == len(survivors) - len(gone)
+    lost = {span for span in spans if not found[span]}
+    assert len(lost) == len(gone) == by_data(web_data, shipped=0, real=25)
     # Sentences that removal joins can be a copy, or the end of one sentence and the whole of others look like one.
     more = [span for span in spans if found[span] > 1]
     assert len(more) <= counts["spans.joined"] + 3
@@ -113,47 +114,3 @@ def test_copies_that_moved(web_data: Path, tmp_path: Path) -> None:
                 places[span].append((page["page_key"], unit))
     for row in rows:
         assert (row["page"], row["unit"]) in sorted(set(places[row["hash"]]))[1:]
-
-
-def handed_on_again(corpus: Path) -> Made:
-    """What the steps make of the pages of a corpus, as rows of its work files."""
-    work = storage_path(corpus / "_work")
-    header = next(read_headers(find_work_files([work])))
-    rows = {row["page_key"]: row for row in newest_pages(corpus)}
-    return handed_on(rows, PageFinisher(header.recipe, find_lists([work], header.lists), judged=True))
-
-
-def with_second_copies(made: Made) -> list[tuple[dict[Any, Any], int]]:
-    """The pages that share spans of which second copies are left, and how many."""
-    numbers = {span: len(found) for span, found in made.copies(made.places).items()}
-    assert min(numbers.values()) == 1
-    left = [(some, sum(numbers[span] - 1 for span in some)) for some in components(made.places)]
-    return [each for each in left if each[1]]
-
-
-def test_second_copies_on_real_pages_can_not_be_avoided(web_data: Path, tmp_path: Path) -> None:
-    """With another choice of copies, more spans would be lost or doubled: by brute force, where the pages are few."""
-    counts = build(web_data, tmp_path / "corpus", "--recipe", "c4-2019")
-    made = handed_on_again(tmp_path / "corpus")
-    left = with_second_copies(made)
-    assert sum(number for _, number in left) == counts["spans.doubled"] == by_data(web_data, shipped=1, real=3)
-    tried = [(fewest(some, made.pages, made.finisher), number) for some, number in left]
-    assert [least for least, _ in tried].count(None) == by_data(web_data, shipped=1, real=0)
-    assert all(least == (0, number) for least, number in tried if least)
-
-
-@pytest.mark.slow
-def test_second_copies_on_a_made_crawl(tmp_path: Path) -> None:
-    """Copies of pages in a crawl in which a fifth of the pages repeat others. Of few pages, none could be avoided."""
-    if not MAKE_CRAWL.is_file():
-        pytest.skip(f"the program that makes crawls is not there: {MAKE_CRAWL}")
-    size = ["--files", "2", "--pages", "2500", "--span-duplicates", "0.2"]
-    subprocess.run([sys.executable, MAKE_CRAWL, tmp_path / "crawl", *size], check=True)
-    counts = build(REAL, tmp_path / "corpus", "--recipe", "c4-2019", inputs=[tmp_path / "crawl"])
-    made = handed_on_again(tmp_path / "corpus")
-    left = with_second_copies(made)
-    assert sum(number for _, number in left) == counts["spans.doubled"] < counts["spans.repeated"] / 500
-    tried = [(fewest(some, made.pages, made.finisher), number) for some, number in left]
-    small = [(least, number) for least, number in tried if least]
-    assert small
-    assert all(least == (0, number) for least, number in small)

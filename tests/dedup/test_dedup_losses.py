@@ -19,10 +19,8 @@ from c4pipe.jobs import dedup
 from c4pipe.text.duplicates import Rows
 from c4pipe.text.hashes import normalise_url
 from tests.helpers.dedup_oracle import (
-    FALLING_RECIPE,
     Crawl,
     conflicting_captures,
-    falling_captures,
     oracle,
     random_crawl,
     read,
@@ -91,9 +89,9 @@ def spoil(
 def crawl() -> Crawl:
     """A crawl for which every shuffle has something to carry, beyond what a file settles by itself."""
     made = {
-        name: [*captures, *conflicting, *falling]
-        for (name, captures), conflicting, falling in zip(
-            random_crawl(5, captures=20).items(), conflicting_captures(3), falling_captures(), strict=True
+        name: [*captures, *conflicting]
+        for (name, captures), conflicting in zip(
+            random_crawl(5, captures=20).items(), conflicting_captures(3), strict=True
         )
     }
     counts = oracle(made)[1]
@@ -134,10 +132,10 @@ def test_damage_is_named(
 ) -> None:
     if shuffle == "pages" and damage is alter:
         damage = alter_pages
-    work = write_work(tmp_path / "work", crawl, FALLING_RECIPE)
+    work = write_work(tmp_path / "work", crawl)
     known = [tmp_path / "known"] if shuffle == "known_urls" else []
     for folder in known:
-        run([write_work(tmp_path / "known-work", random_crawl(5), FALLING_RECIPE)], folder, index=True)
+        run([write_work(tmp_path / "known-work", random_crawl(5))], folder, index=True)
     spoiled = spoil(monkeypatch, shuffle, damage, skip)
     if skip == 0:  # and in groups of two, for the first of two
         monkeypatch.setattr(dedup, "group_size", lambda *counts: 2)

@@ -9,8 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import event, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import event, example, given
 
 from c4pipe.corpus.opened import open_corpus
 from c4pipe.dedup.known import INDEX
@@ -25,7 +24,6 @@ from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
-from tests.dedup.test_falling_pages import all_pages
 from tests.helpers.dedup_oracle import (
     FIRST_RECIPE,
     LINE_RECIPE,
@@ -43,10 +41,8 @@ from tests.helpers.dedup_oracle import (
     runs,
     write_work,
 )
-from tests.helpers.falling_pages import CHANCE, FEW, SIZE, Pages, handed_on, made_rows
 from tests.helpers.known_oracle import known_spans, own_counts
 from tests.helpers.s3 import store_of
-from tests.helpers.survivor_oracle import units_at
 from tests.helpers.web_data import by_data
 from tests.helpers.wet import wet_bytes
 
@@ -99,21 +95,6 @@ def test_no_line_of_a_known_corpus(tmp_path: Path) -> None:
     assert len(others) > 20
     assert not lines & others
     assert manifest["counts"]["spans.known"] > 5
-
-
-@settings(deadline=None, max_examples=100)
-@given(all_pages, st.integers(1, 4), st.sampled_from([FEW, CHANCE]), st.randoms(use_true_random=False))
-def test_no_page_takes_a_known_span_so_that_it_stays(pages: Pages, files: int, recipe: Recipe, chance: Any) -> None:
-    rows, finisher = made_rows(pages, recipe)
-    hashes = sorted({each for row in rows.values() for each in row["span_hashes"]})
-    known = set(chance.sample(hashes, len(hashes) // 3))
-    made = handed_on(rows, finisher, files, known=known)
-    assert not [place for span in known for place in made.places.get(span, ()) if place in made.survivors]
-    needed = {unit for place in made.survivors for unit in units_at(place, SIZE)}
-    for span in known:
-        for place in made.places.get(span, ()):
-            assert made.gone.intersection(units_at(place, SIZE)) or needed.issuperset(units_at(place, SIZE))
-    event(f"pages fell: {len(made.stay) < len(pages)}")
 
 
 def test_the_manifest_names_the_indexes_and_a_repeated_command_does_nothing(tmp_path: Path) -> None:

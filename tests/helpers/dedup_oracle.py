@@ -352,22 +352,6 @@ def conflicting_captures(files: int) -> list[list[Capture]]:
     return [made[number::files] for number in range(files)]
 
 
-FALLING_RECIPE = RECIPE.change("few_sentences_left", min_sentences=5)
-"""A recipe that drops pages which keep the copy of a span, but no other sentences."""
-
-
-def falling_captures() -> list[list[Capture]]:
-    """For each of three files, a capture: the copy of a span can stay only if a page also takes that of another."""
-    texts = ("abcdefghijklm", "nopabc", "nopghi")  # the first page keeps abc and ghi, and falls without neither
-    urls = sorted(
-        (f"https://falls{number}.example/" for number in range(3)), key=lambda url: url_key(normalise_url(url))
-    )
-    return [
-        [Capture(url, TIMES[0], tuple((f"Sentence {letter} is here.",) for letter in text))]
-        for url, text in zip(urls, texts, strict=True)
-    ]
-
-
 def joining_crawl() -> dict[str, list[Capture]]:
     """A crawl in which removal puts sentences together that are a repeated span, twice."""
     shapes = ([[0, 0, 0, 0], [0]], [[0, 0, 3], [0], [0], [0, 0, 0]], [[4], [0, 0, 0, 0, 0], [0, 3]])

@@ -30,7 +30,7 @@ from c4pipe.lists import lists
 from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import C4
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.text.hashes import normalise_url
+from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.wet.damage import RECORD_CAP
 from c4pipe.wet.page import Page
 from tests.helpers.console import printed
@@ -38,6 +38,7 @@ from tests.helpers.corpora import write_edited
 from tests.helpers.pages import pages_of
 from tests.helpers.web import serve
 from tests.helpers.web_data import by_data
+from tests.helpers.wet_writer import write_wet
 
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL = ROOT / "samples" / "crawl"
@@ -311,6 +312,40 @@ def test_repeats_within_a_page(built: Path) -> None:
     assert [unit.kept for unit in page.units] == [*[True] * 3, *[False] * 3]
     assert [(loss.first, loss.last, loss.kept_by) for loss in page.losses] == [(n, n + 2, url) for n in (2, 3, 4)]
     assert f"sentence 2-6: {url} keeps it" in printed(capture_view(page))
+
+
+SENTENCES = (
+    "The old ferry crosses the river every hour from early spring until late autumn.",
+    "The captain has worked on the water since he left school many years ago.",
+    "Its passengers are mostly children on their way to school and farmers with cheese.",
+    "The shop beside the mill sells fresh bread on Monday and on Friday morning.",
+    "Nobody in the village knows who built the small stone bridge behind it.",
+    "Every summer the council paints the railings of the bridge in bright green.",
+)
+
+
+def test_a_copy_that_went_with_its_page(tmp_path: Path) -> None:
+    """The middle page keeps the copy of its last three sentences, and is dropped without the first three."""
+    urls = sorted((f"https://{each}.example/" for each in "abc"), key=lambda url: url_key(normalise_url(url)))
+    own = (
+        [*SENTENCES[:3], "We waited for the boat with our bicycles.", "The weather on that day was calm and warm."],
+        SENTENCES,
+        [*SENTENCES[3:], "My sister took a photograph of the shop.", "We bought two loaves and walked home again."],
+    )
+    pages = [Page(url, "2019-04-18T10:12:43Z", "\n".join(lines)) for url, lines in zip(urls, own, strict=True)]
+    write_wet(tmp_path / "a.warc.wet.gz", pages)
+    (tmp_path / "own.toml").write_text('base = "c4"\n[few_sentences_left]\nmin_sentences = 4\n')
+    options = ["--recipe", str(tmp_path / "own.toml"), "--output", str(tmp_path / "corpus"), "--workers", "1"]
+    assert main.main(["build", str(tmp_path / "a.warc.wet.gz"), *LISTS, *options, "--quiet"]) == 0
+    made = manifest.read_manifest(tmp_path / "corpus")
+    assert made is not None
+    assert (made["counts"]["spans.repeated"], made["counts"]["spans.kept"]) == (2, 1)
+    first, middle, last = (CorpusExplainer(tmp_path / "corpus").explain(url)[0] for url in urls)
+    assert [each.reason for each in (first, middle, last)] == [None, "few_sentences_left", "few_sentences_left"]
+    assert [(each.kept_by, each.in_corpus, each.dropped_by) for each in middle.losses] == [(urls[0], True, None)]
+    assert [(each.first, each.last, each.dropped_by) for each in last.losses] == [(1, 3, "few_sentences_left")]
+    says = f"sentence 1-3: the copy of these sentences was on {urls[1]}, which few_sentences_left dropped"
+    assert says in " ".join(printed(capture_view(last)).split())
 
 
 def test_captures_and_a_page_that_job_1_dropped(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
