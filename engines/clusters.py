@@ -23,7 +23,7 @@ from tests.helpers.slurm_cluster import missing_programs, slurm_cluster
 HOST = "127.0.0.1"
 BOOT = Path(sys.executable).parent / "c4pipe-boot"
 PROCESS = ["--environment_type=PROCESS", f"--environment_config={json.dumps({'command': str(BOOT)})}"]
-SUBMITTED = "--runner=PortableRunner"
+SUBMITTED = ["--runner=PortableRunner", "--"]
 
 _PACKAGES = [
     "lang",
@@ -93,7 +93,7 @@ def ray(folder: Path) -> Iterator[list[str]]:
 @contextmanager
 def prism(engines: Engines, folder: Path) -> Iterator[list[str]]:
     """Beam's own portable engine."""
-    yield ["--runner=PrismRunner", f"--prism_location={engines.prism}", "--environment_type=LOOPBACK"]
+    yield ["--runner=PrismRunner", "--", f"--prism_location={engines.prism}", "--environment_type=LOOPBACK"]
 
 
 @contextmanager
@@ -164,14 +164,14 @@ def _spark_environment(home: Path) -> Iterator[None]:
 def beam_spark_local(engines: Engines, folder: Path) -> Iterator[list[str]]:
     """Spark in one process, `local[2]`, with workers that are threads of the client."""
     with _spark_job_server(engines, folder, "local[2]") as endpoint:
-        yield [SUBMITTED, f"--job_endpoint={endpoint}", "--environment_type=LOOPBACK"]
+        yield [*SUBMITTED, f"--job_endpoint={endpoint}", "--environment_type=LOOPBACK"]
 
 
 @contextmanager
 def beam_spark_cluster(engines: Engines, folder: Path) -> Iterator[list[str]]:
     """A standalone cluster of a master and two workers, which start Beam's workers by a command."""
     with spark_master(engines.spark, folder) as master, _spark_job_server(engines, folder, master) as endpoint:
-        yield [SUBMITTED, f"--job_endpoint={endpoint}", *PROCESS]
+        yield [*SUBMITTED, f"--job_endpoint={endpoint}", *PROCESS]
 
 
 @contextmanager
@@ -180,7 +180,7 @@ def beam_spark_submit(engines: Engines, folder: Path) -> Iterator[list[str]]:
     with spark_master(engines.spark, folder) as master, _spark_job_server(engines, folder, "local[1]") as endpoint:
         submit = [str(engines.spark / "bin" / "spark-submit"), "--master", master, "--class"]
         submit += ["org.apache.beam.runners.spark.SparkPipelineRunner", "--conf", f"spark.driver.host={HOST}"]
-        yield [" ".join(submit), SUBMITTED, f"--job_endpoint={endpoint}", *PROCESS]
+        yield [" ".join(submit), *SUBMITTED, f"--job_endpoint={endpoint}", *PROCESS]
 
 
 @contextmanager
@@ -249,7 +249,7 @@ def flink_cluster(engines: Engines, folder: Path) -> Iterator[list[str]]:
         command = [*java, "org.apache.beam.runners.flink.FlinkJobServerDriver", f"--flink-master={HOST}:{rest}"]
         command += [f"--flink-conf-dir={folder}"]
         endpoint = stack.enter_context(_job_server(command, folder))
-        yield [SUBMITTED, f"--job_endpoint={endpoint}", "--parallelism=2", *PROCESS]
+        yield [*SUBMITTED, f"--job_endpoint={endpoint}", "--parallelism=2", *PROCESS]
 
 
 @contextmanager

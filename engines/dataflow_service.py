@@ -85,7 +85,7 @@ def served(run: Callable[[dict[str, Any]], bool] | None) -> Iterator[tuple[Servi
         threading.Thread(target=service.serve_forever, daemon=True).start()
         # "localhost" tells Beam to use HTTP; nobody asks for credentials with --no_auth.
         replaced = [f"--dataflow_endpoint=http://localhost:{service.server_port}", "--no_auth"]
-        options = ["--runner=DataflowRunner", "--project=my-project", "--region=us-east1"]
+        options = ["--runner=DataflowRunner", "--", "--project=my-project", "--region=us-east1"]
         options += [f"--temp_location=gs://{BUCKET}/tmp", "--sdk_location=container", f"--sdk_container_image={IMAGE}"]
         yield service, [*options, *replaced]
         service.shutdown()

@@ -9,7 +9,6 @@ from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
 from c4pipe.runners.machine_limits import allowed_workers
 from c4pipe.runners.runner_options import RunnerOptions
-from c4pipe.runners.table import find_runner
 
 if TYPE_CHECKING:
     from c4pipe.io.paths import StoragePath
@@ -74,7 +73,7 @@ def start_workers(workers: int | None, runner: str | None, inputs: Sequence[str]
     Does nothing where the command starts no worker: with another runner, for one worker, or for one file.
     """
     is_one_file = len(inputs) == 1 and Path(inputs[0]).is_file()
-    if find_runner(runner).is_local and not is_one_file and (workers or allowed_workers().most) > 1:
+    if runner is None and not is_one_file and (workers or allowed_workers().most) > 1:
         from c4pipe.runners.worker_pool import start_server
 
         start_server("c4pipe.jobs.worker_imports")

@@ -4,16 +4,20 @@ import contextlib
 import logging
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
+from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions, StandardOptions
+from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
+from apache_beam.runners.runner import PipelineRunner, create_runner
 
-from c4pipe.errors import C4pipeError, JobWritten
-from c4pipe.runners.beam_options import find_beam_runner
+from c4pipe.errors import C4pipeError, JobWritten, UsageError
+from c4pipe.io.words import suggestion
 from c4pipe.runners.events import LOG, Progress
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.runners.table import runner_names
 
 
 class Groups(NamedTuple):
@@ -116,6 +120,112 @@ class StepFn(beam.DoFn):
         self._step.teardown()
 
 
+_IN_MEMORY = ("DirectRunner", "FnApiRunner")  # both are Beam's FnApiRunner, in this process
+_WITH_JOB_SERVER = ("FlinkRunner", "PortableRunner", "PrismRunner", "SparkRunner")
+_NOT_FOR_JOBS = {
+    "InteractiveRunner": "is for notebooks",
+    "TestDirectRunner": "is for Beam's own tests",
+    "TestDataflowRunner": "is for Beam's own tests",
+    "KafkaStreamsRunner": "is not in any release of Beam",
+}
+_ALIASES = {"SwitchingDirectRunner": "DirectRunner"}
+
+
+@dataclass(frozen=True)
+class BeamRunner:
+    """A runner of Beam.
+
+    Attributes:
+        name: its name as Beam writes it, such as `DirectRunner`, or the path of a class.
+    """
+
+    name: str
+
+    @property
+    def runs(self) -> str:
+        """The runner that Beam is told.
+
+        For `DirectRunner` it is `FnApiRunner`: Beam's `DirectRunner` first tries to download Prism, by a request
+        without a time limit, and then runs a pipeline of Python on `FnApiRunner` anyway (2.77).
+        """
+        return "FnApiRunner" if self.name in _IN_MEMORY else self.name
+
+    def __str__(self) -> str:
+        if self.name not in _IN_MEMORY:
+            return self.name
+        return f"{self.name} (in memory)" if self.name == self.runs else f"{self.name} ({self.runs}, in memory)"
+
+
+def find_beam_runner(options: RunnerOptions) -> BeamRunner:
+    """Returns the runner of Beam that the options name. Starts nothing.
+
+    Raises UsageError, with similar names, if there is no such runner; if its class can't be imported; if `options.beam`
+    has an option that is unknown or makes Beam lose data; and if an option is missing.
+    """
+    runner = BeamRunner(_find_name(options.runner or ""))
+    _check_options(runner.name, options.beam)
+    values = PipelineOptions([f"--runner={runner.runs}", *options.beam])
+    if errors := PipelineOptionsValidator(values, create_runner(runner.runs)).validate():
+        raise UsageError(f"--runner {runner.name}: {' '.join(each.strip() for each in errors)}")
+    return runner
+
+
+def _find_name(given: str) -> str:
+    """Returns the name of a runner as Beam writes it, or the path of a class that is not Beam's own."""
+    paths = {path.rpartition(".")[2]: path for path in StandardOptions.ALL_KNOWN_RUNNERS}
+    known = (*runner_names(), *sorted({*paths} - {*_NOT_FOR_JOBS, *_ALIASES}))
+    there_are = f"; there are {', '.join(known)}"
+    if "." in given:
+        cls = _import_class(given, given)
+        if cls.__name__ not in paths or not cls.__module__.startswith("apache_beam."):
+            return given
+        name: str = cls.__name__
+    else:
+        names = {each: name for name in paths for each in (name.lower(), name.lower().removesuffix("runner"))}
+        if given.lower() not in names:
+            raise UsageError(f"--runner {given}: there is no such runner{suggestion(given, known) or there_are}")
+        name = names[given.lower()]
+    if name in _NOT_FOR_JOBS:
+        raise UsageError(f"--runner {given}: {name} {_NOT_FOR_JOBS[name]}{there_are}")
+    _import_class(given, paths[name])
+    return _ALIASES.get(name, name)
+
+
+def _import_class(given: str, path: str) -> type[PipelineRunner]:
+    try:
+        runner = create_runner(path)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise UsageError(f"--runner {given} can't be imported: {error}") from None
+    if not isinstance(runner, PipelineRunner):
+        raise UsageError(f"--runner {given} is not a runner of Beam")
+    return type(runner)
+
+
+def _check_options(runner: str, given: Sequence[str]) -> None:
+    """Raises UsageError for an option that Beam does not know, and for several workers on FnApiRunner.
+
+    There, a timed flush of the workers' data races the writer (2.77).
+    """
+    parsers: list[Any] = []  # Beam's parser, with the options of all runners
+    PipelineOptions([]).get_all_options(add_extra_args_fn=parsers.append)
+    parsers[0].error = _refuse_value
+    values, unknown = parsers[0].parse_known_args(given)
+    if unknown:
+        names = [f"--{name}" for name in vars(values)]
+        raise UsageError(f"Beam has no option {unknown[0]}{suggestion(unknown[0].partition('=')[0], names)}")
+    for name, safe in (("direct_running_mode", "in_memory"), ("direct_num_workers", 1)):
+        value = getattr(values, name)
+        if runner in _IN_MEMORY and value != safe:
+            raise UsageError(
+                f"--{name} {value}: Beam's FnApiRunner loses data between several workers (2.77); "
+                "leave the option out for one worker, or leave --runner out for all cores of this machine"
+            )
+
+
+def _refuse_value(message: str) -> NoReturn:
+    raise UsageError(f"Beam can't use its options: {message}")
+
+
 DOWNLOAD_SECONDS = 60.0
 """How long Beam's client waits for a server that does not answer."""
 
@@ -136,7 +246,7 @@ def run_on_beam(graph: Callable[[Flow], None], options: RunnerOptions, progress:
     pipeline = beam.Pipeline(options=beam_options)
     graph(BeamFlow(pipeline))
     with _logs(not options.hides_messages):
-        with _limited_downloads(runner.has_job_server):
+        with _limited_downloads(runner.name in _WITH_JOB_SERVER):
             result = pipeline.run()
         if job := _job_id(result):
             progress.runs_as(job)

@@ -50,4 +50,4 @@ def _refuse(given: Sequence[str]) -> tuple[str, ...]:
     raise UsageError(f"{given[0]} is an option of another runner than this machine: name it with --runner")
 
 
-LOCAL = Runner(title="this machine", run=run_here, read_options=_refuse, options="", is_local=True)
+LOCAL = Runner(title="this machine", run=run_here, read_options=_refuse, options="")

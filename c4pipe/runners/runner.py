@@ -28,7 +28,7 @@ def spill_folder(options: RunnerOptions, near: StoragePath) -> Iterator[str]:
     It is inside the folder `near`, whose owner removes it; that of a run that was stopped is removed first. If `near`
     is in an object store, it is a temporary folder for the runner of this machine.
     """
-    if options.shares_files:
+    if find_runner(options.runner).shares_files:
         remove_tree(near / "_spill")
         yield f"file://{near.absolute() / '_spill'}" if isinstance(near, Path) else str(near / "_spill")
     elif not options.is_local:

@@ -6,19 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
-from c4pipe.runners.table import Runner, find_runner, runner_in_table
 
 if TYPE_CHECKING:
     from c4pipe.runners.events import ProgressEvent
-
-_LOCAL_NAMES = ("local", "localrunner")  # not runners
-_OF_RUNNERS = {
-    "spark_master": "--spark-master {} is only for --runner spark",
-    "spark_conf": "{} is a setting of Spark: it is only for --runner spark",
-    "beam": "{} is an option of a Beam runner, not of {title}: name one with --runner",
-    "runner_options": "{} is no option of {title}",
-}
-"""The options that only some runners have, each with the sentence for another runner."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +26,13 @@ class WorkerOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _NamedRunner:
+class RunnerOptions(WorkerOptions):
+    """The runner of a job and its options. Making the record imports no runner; `check_runner` looks the runner up.
+
+    `runner` is None for the processes of this machine, a name of the table of runners, such as `spark`, or a runner of
+    Apache Beam, such as `FlinkRunner`, all in any case; or the path of a class of Beam, as `package.module.MyRunner`.
+    """
+
     runner: Annotated[
         str | None,
         Option(
@@ -63,38 +59,9 @@ class _NamedRunner:
     ] = ()
     runner_options: Annotated[Sequence[str], Option("options for any other runner", in_python=True)] = ()
 
-
-@dataclass(frozen=True, kw_only=True)
-class RunnerOptions(WorkerOptions, _NamedRunner):
-    """The runner of a job and its options. Making the record imports no runner; `check_runner` looks the runner up.
-
-    `runner` is None for the processes of this machine, a name of the table of runners, such as `spark`, or a runner of
-    Apache Beam, such as `FlinkRunner`, all in any case; or the path of a class of Beam, as `package.module.MyRunner`.
-
-    Raises UsageError for an option that this runner does not have, if it is in c4pipe's own table.
-    """
-
     def __post_init__(self) -> None:
-        if self.runner is not None and self.runner.lower() in _LOCAL_NAMES:
-            raise UsageError(f"there is no runner {self.runner}: leave out --runner to run on this machine")
         if self.workers is not None and self.workers < 1:
             raise UsageError(f"--workers {self.workers}: give 1 or more")
-        if (runner := runner_in_table(self.runner)) is not None:  # to find any other runner, files are read
-            self.check_fields(runner)
-
-    def check_fields(self, runner: Runner) -> None:
-        """Raises UsageError for an option that this runner does not have."""
-        if self.workers is not None and not runner.is_local:
-            raise UsageError(
-                f"--workers {self.workers} is only for this machine, and --runner is {self.runner}: "
-                "leave one of them out"
-            )
-        if any(option.partition("=")[0] == "--runner" for option in self.beam):
-            raise UsageError("--runner is among the options for Beam: name the runner with runner=")
-        for field, sentence in _OF_RUNNERS.items():
-            given = self.spark_settings if field == "spark_conf" else getattr(self, field)
-            if given and field not in (runner.options, *runner.fields):
-                raise UsageError(sentence.format(given if isinstance(given, str) else given[0], title=runner.title))
 
     @property
     def spark_settings(self) -> tuple[str, ...]:
@@ -114,13 +81,8 @@ class RunnerOptions(WorkerOptions, _NamedRunner):
 
     @property
     def is_local(self) -> bool:
-        """Whether all processes of the job are on this machine."""
-        return find_runner(self.runner).is_local
-
-    @property
-    def shares_files(self) -> bool:
-        """Whether bytes between two steps wait in files that all workers see."""
-        return find_runner(self.runner).shares_files
+        """Whether the job runs in processes of this machine."""
+        return self.runner is None
 
 
 @dataclass(frozen=True, kw_only=True)

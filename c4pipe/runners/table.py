@@ -20,12 +20,21 @@ GROUP = "c4pipe.runners"
 """The group of entry points that add runners."""
 
 _LOCAL = "c4pipe.runners.local_runner:LOCAL"
+_NO_NAMES = ("local", "localrunner")
 _NAMED = {
     "ray": "c4pipe.runners.ray_options:RAY",
     "spark": "c4pipe.runners.spark_options:SPARK",
     "slurm": "c4pipe.runners.slurm:SLURM",
 }
 _OTHERS = "c4pipe.runners.beam_options:BEAM"  # Beam has names of its own, and takes the paths of classes
+
+_SENTENCES = {
+    "spark_master": "--spark-master {given} is only for --runner spark",
+    "spark_settings": "{given} is a setting of Spark: it is only for --runner spark",
+    "beam": "{given} is an option of a Beam runner, not of {title}: name one with --runner",
+    "runner_options": "{given} is no option of {title}",
+}
+"""The options that only some runners have, each with the sentence for another runner."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +52,6 @@ class Runner:
         module: the module that must be installed.
         package: the package of this module, by its name in sentences.
         install: what pip installs to get the module.
-        is_local: whether all processes are on this machine. Then `--workers` is the number of processes, and bytes
-            between two steps can wait in files of this machine.
         shares_files: whether bytes between two steps wait in files of the work folder, which all workers see.
     """
 
@@ -57,12 +64,21 @@ class Runner:
     module: str = ""
     package: str = ""
     install: str = ""
-    is_local: bool = False
     shares_files: bool = False
 
     def check_options(self, options: "RunnerOptions") -> None:
         """Raises UsageError if the runner is not installed or can't use the options. Starts nothing."""
-        options.check_fields(self)
+        if options.workers is not None and not options.is_local:
+            raise UsageError(
+                f"--workers {options.workers} is only for this machine, and --runner is {options.runner}: "
+                "leave one of them out"
+            )
+        if any(option.partition("=")[0] == "--runner" for option in options.beam):
+            raise UsageError("--runner is among the options for Beam: name the runner with runner=")
+        for field, sentence in _SENTENCES.items():
+            given = getattr(options, field)
+            if given and field not in (self.options, *self.fields):
+                raise UsageError(sentence.format(given=given if isinstance(given, str) else given[0], title=self.title))
         if self.module and find_spec(self.module) is None:
             raise UsageError(
                 f"--runner {options.runner} needs {self.package}, which is not installed: pip install {self.install}"
@@ -74,11 +90,15 @@ def find_runner(name: str | None) -> Runner:
     """Returns the runner that `--runner` names, in any case; None is this machine. Imports no engine.
 
     A name that is not in the table is a runner of Beam: Beam's check says whether there is such a runner.
-    Raises UsageError if the entry point of a runner can't be imported.
+    Raises UsageError for a name of this machine, and if the entry point of a runner can't be imported.
     """
-    if known := runner_in_table(name):
-        return known
-    lower = str(name).lower()
+    if name is None:
+        return _load(_LOCAL)
+    lower = name.lower()
+    if lower in _NAMED:
+        return _load(_NAMED[lower])
+    if lower in _NO_NAMES:
+        raise UsageError(f"there is no runner {name}: leave out --runner to run on this machine")
     for entry in _entry_points():
         if entry.name.lower() == lower:
             try:
@@ -89,12 +109,6 @@ def find_runner(name: str | None) -> Runner:
                 raise UsageError(f"--runner {name}: {entry.value} is not a Runner of c4pipe.runners.table")
             return runner
     return _load(_OTHERS)
-
-
-def runner_in_table(name: str | None) -> Runner | None:
-    """Returns the runner that `--runner` names if it is c4pipe's own, and None for any other. Reads no file."""
-    path = _LOCAL if name is None else _NAMED.get(name.lower())
-    return _load(path) if path else None
 
 
 def runner_names() -> tuple[str, ...]:

@@ -108,12 +108,14 @@ def test_train_vocabulary(by_command: Path, tmp_path: Path) -> None:
         ({"workers": 0}, "--workers 0"),
         ({"files": "0-100"}, "--files 0-100"),
         ({"lists": "nowhere"}, "nowhere"),
-        ({"runner": "Sprak"}, "--runner Sprak: there is no such runner; similar: spark"),
+        ({"runner": "Sprak"}, "--runner Sprak: there is no such runner; did you mean 'spark'"),
         ({"runner": "LocalRunner"}, "leave out --runner"),
         ({"runner": "DirectRunner", "workers": 2}, "--workers 2 is only for this machine"),
         ({"runner": "DirectRunner", "beam": ["--direct_running_mode=multi_threading"]}, "loses data"),
-        ({"runner": "DirectRunner", "beam": ["--parallelism=2"]}, "DirectRunner does not use it"),
-        ({"runner": "FlinkRunner", "beam": ["--paralelism=2"]}, "has no option --paralelism=2; similar: --parallelism"),
+        (
+            {"runner": "FlinkRunner", "beam": ["--paralelism=2"]},
+            "Beam has no option --paralelism=2; did you mean",
+        ),
         ({"beam": ["--runner=FlinkRunner"]}, "with runner="),
         ({"beam": ["--parallelism=2"]}, "--parallelism=2 is an option of a Beam runner, not of this machine"),
         (

@@ -69,7 +69,7 @@ def test_other_jobs_and_other_runners_refuse_what_is_for_slurm() -> None:
     with pytest.raises(UsageError, match="--wait is only for --runner slurm"):
         CleanOptions("a.wet", work="work", wait=True)
     with pytest.raises(UsageError, match="--workers 2 is only for this machine"):
-        BuildOptions("a.wet", output="out", runner="Slurm", workers=2)
+        check_runner(BuildOptions("a.wet", output="out", runner="Slurm", workers=2))
 
 
 def test_a_slurm_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,7 +128,7 @@ def _corpus(folder: Path) -> dict[str, bytes]:
         ({"runner": "missing"}, "^--runner missing needs Nowhere, which is not installed: pip install nowhere$"),
         ({"runner": "gone"}, "^--runner gone can't be imported from nowhere:X: No module named 'nowhere'$"),
         ({"runner": "odd"}, "^--runner odd: .*:ROOT is not a Runner of c4pipe.runners.table$"),
-        ({"runner": "onw"}, "^--runner onw: there is no such runner; similar: Own"),
+        ({"runner": "onw"}, "^--runner onw: there is no such runner; did you mean 'Own'"),
     ],
 )
 def test_a_mistake_with_a_runner_is_one_sentence(options: dict[str, Any], says: str) -> None:
