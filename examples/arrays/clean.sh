@@ -4,7 +4,7 @@
 #     clean.sh LIST FILES_PER_TASK WORK [OPTIONS OF c4pipe clean]
 #
 # LIST has one path or URL of a WET file on each line. The task with index 3 writes the work folder WORK/00003.
-# docs/arrays.md shows how to submit it.
+# docs/batch_systems.md shows how to submit it.
 #
 #SBATCH --job-name=clean
 #SBATCH --output=%x-%A_%a.log

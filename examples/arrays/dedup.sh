@@ -3,7 +3,7 @@
 #
 #     dedup.sh LIST FILES_PER_TASK WORK --output CORPUS [MORE OPTIONS OF c4pipe dedup]
 #
-# LIST, FILES_PER_TASK and WORK are those of clean.sh. docs/arrays.md shows how to submit it.
+# LIST, FILES_PER_TASK and WORK are those of clean.sh. docs/batch_systems.md shows how to submit it.
 #
 #SBATCH --job-name=dedup
 #SBATCH --output=%x-%j.log

@@ -14,7 +14,7 @@ from c4pipe.cli.main import COMMANDS, load_command, make_parser
 from tests.cli.test_progress_terminal import on_terminal
 from tests.helpers.crawls import ROOT
 
-QUICK_START = (ROOT / "docs" / "quick-start.md").read_text("utf-8")
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
 
 
 def help_of(command: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -41,8 +41,8 @@ def test_the_exit_statuses(command: list[str], capsys: pytest.CaptureFixture[str
         assert f" {status} {ending.meaning}" in shown
 
 
-def test_the_quick_start_has_the_same_statuses() -> None:
-    table = QUICK_START.partition("| status | meaning |")[2]
+def test_the_tutorial_has_the_same_statuses() -> None:
+    table = TUTORIAL.partition("| status | meaning |")[2]
     assert [int(status) for status in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)] == list(ENDINGS)
 
 

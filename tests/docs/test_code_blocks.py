@@ -21,15 +21,13 @@ GENERATED = {"docs/options.md"}
 RUN_BY = {
     "ARCHITECTURE.md": "tests/docs/test_code_blocks.py",
     "README.md": "tests/docs/test_readme.py",
-    "docs/quick-start.md": "tests/docs/test_readme.py",
-    "docs/consumers.md": "tests/docs/test_consumers_page.py",
+    "docs/formats.md": "tests/docs/test_readme.py",
     "docs/beam.md": "tests/beam/test_beam_page.py",
     "docs/import.md": "tests/jobs/test_import.py",
     "docs/own_rules.md": "tests/recipes/test_own_rules.py",
     "docs/near_duplicates.md": "tests/dedup/test_near_copies.py",
     "docs/objectives.md": "tests/objectives/test_packing.py",
-    "docs/python-api.md": "tests/api/test_python_api_page.py",
-    "docs/tasks.md": "tests/objectives/test_tasks_page.py",
+    "docs/api.md": "tests/api/test_python_api_page.py",
     "docs/training.md": "tests/read/test_read_adapters.py",
     "docs/choose_limits.md": "tests/docs/test_code_blocks.py",
     "docs/token_files.md": "tests/docs/test_code_blocks.py",
@@ -81,7 +79,7 @@ def blocks(name: str) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_block_is_run_or_listed(name: str) -> None:
     assert set(re.findall(r"^ *```(\w*)$", page(name), re.MULTILINE)) <= FENCES
-    if name not in {"README.md", "docs/quick-start.md", "docs/tutorial.md", *AFTER_TUTORIAL}:
+    if name not in {"README.md", "docs/tutorial.md", *AFTER_TUTORIAL}:
         assert commands(name) == []
     if blocks(name):
         assert Path(name).name in (ROOT / RUN_BY[name]).read_text()
@@ -193,6 +191,7 @@ def test_outputs_are_shown_behind_their_commands() -> None:
 def test_the_commands_for_a_users_own_files(tmp_path: Path) -> None:
     (tmp_path / "crawl").symlink_to(ROOT / "samples" / "crawl")
     shutil.copytree(ROOT / "samples" / "lists", tmp_path / ".cache" / "c4pipe" / "lists")  # as after `lists fetch`
-    (command,) = {re.sub(r"\s+", " ", each) for name in ("README.md", "docs/quick-start.md") for each in commands(name)}
+    (command,) = commands("README.md")
+    assert re.sub(r"\s+", " ", command) in {re.sub(r"\s+", " ", each) for each in indented_commands(TUTORIAL)}
     assert "pages kept" in run(tmp_path, command)
     assert (tmp_path / "corpus" / "manifest.json").exists()

@@ -1,4 +1,4 @@
-"""The README and the quick start: short, and what they show is what happens."""
+"""The README, the tutorial and the page of formats: what they show is what happens."""
 
 import os
 import re
@@ -14,10 +14,11 @@ from c4pipe.recipes.presets import RECIPES, find_recipe
 from tests.helpers.documents import ROOT, code_blocks, first_quotes, page, section
 
 README = page("README.md")
-QUICK_START = page("docs/quick-start.md")
+TUTORIAL = page("docs/tutorial.md")
+FORMATS = page("docs/formats.md")
 RECIPES_PAGE = page("docs/recipes.md")
 
-SNIPPETS = dict(re.findall(r"<!-- reads: (\w+) -->\n```python\n(.*?)```", QUICK_START, re.DOTALL))
+SNIPPETS = dict(re.findall(r"<!-- reads: (\w+) -->\n```python\n(.*?)```", FORMATS, re.DOTALL))
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def funnel(text: str) -> list[str]:
 def test_the_funnel_of_the_demo_is_what_is_printed(built: tuple[Path, str]) -> None:
     _, printed = built
     lines = [line.rstrip() for line in printed.splitlines()]
-    short, whole = funnel(README), funnel(QUICK_START)
+    short, whole = funnel(README), funnel(TUTORIAL)
     assert short == lines[: len(short)]
     assert short[-1].startswith("pages kept")
     assert whole == lines[: len(whole)]

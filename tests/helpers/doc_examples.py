@@ -3,13 +3,16 @@
 import re
 from pathlib import Path
 
+from tests.helpers.documents import section
+
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _RESULT = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
 
 
-def python_blocks(page: Path) -> list[str]:
-    """Returns the Python code blocks of a Markdown page."""
-    return _BLOCK.findall(page.read_text(encoding="utf-8"))
+def python_blocks(page: Path, heading: str = "") -> list[str]:
+    """Returns the Python code blocks of a Markdown page, or of one of its sections."""
+    text = page.read_text(encoding="utf-8")
+    return _BLOCK.findall(section(text, heading) if heading else text)
 
 
 def expected_lines(block: str) -> list[str]:

@@ -23,7 +23,11 @@ from tests.helpers.corpora import urls
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")  # 3 workers on 2 cores
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "training.md").read_text()
+PAGE = (
+    (Path(__file__).resolve().parents[2] / "docs" / "training.md")
+    .read_text()
+    .partition("\n## Programs that read a corpus\n")[0]
+)
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 NEEDS = {
     "torch": pytest.mark.torch,

@@ -195,7 +195,7 @@ def test_the_files_that_are_uploaded_are_a_whole_corpus(corpus_in: Callable[[str
     """The command of the page takes the files that the Hub's library takes with its `--exclude`."""
     import huggingface_hub.utils as hub
 
-    page = (SAMPLES.parent / "docs" / "consumers.md").read_text()
+    page = (SAMPLES.parent / "docs" / "training.md").read_text()
     (exclude,) = re.findall(r'^    hf upload .* --type dataset --exclude "(.*)"$', page, re.MULTILINE)
     folder, uploaded = corpus_in("parquet"), tmp_path / "uploaded"
     files = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
@@ -221,9 +221,9 @@ def test_the_code_that_is_shown_works(formats: str, corpus_in: Callable[[str], P
     assert len(pages) == pages_of(manifest_of(folder))["en"]["train"]
 
 
-def test_the_code_for_tensorflow_is_that_of_the_quick_start(corpus_in: Callable[[str], Path]) -> None:
+def test_the_code_for_tensorflow_is_that_of_the_page_of_formats(corpus_in: Callable[[str], Path]) -> None:
     """And tests/docs/ runs it there."""
-    text = (SAMPLES.parent / "docs" / "quick-start.md").read_text()
+    text = (SAMPLES.parent / "docs" / "formats.md").read_text()
     (code,) = re.findall(r"<!-- reads: tfrecord -->\n```python\n(.*?)```", text, re.DOTALL)
     assert shown(corpus_in("tfrecord")) == [code.replace("corpus/", "")]
 
