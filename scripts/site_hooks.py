@@ -70,13 +70,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def with_docstrings(markdown: str) -> str:
     """Puts below each table of names the docstrings of these names."""
-    parts = re.split(r"(?=^## )", markdown, flags=re.MULTILINE)
+    parts = re.split(r"(?=^##+ )", markdown, flags=re.MULTILINE)
     return "\n".join("\n".join([part, *(f"::: {name}\n" for name in names_of(part))]) for part in parts)
 
 
 def names_of(markdown: str) -> list[str]:
-    """The names in the first column of a page's tables."""
-    return re.findall(r"^\| `([\w.]+)` \|", markdown, re.MULTILINE)
+    """The names of the package in the first column of a page's tables."""
+    return re.findall(r"^\| `(c4pipe\.[\w.]+)` \|", markdown, re.MULTILINE)
 
 
 def content_of(path: str) -> str:

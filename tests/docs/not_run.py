@@ -45,7 +45,7 @@ NOT_RUN = (
     (
         "docs/tutorial.md",
         "c4pipe build crawl/ *",
-        "README.md has it, too, and tests/docs/test_code_blocks.py runs that",
+        "README.md has it, too: tests/docs/test_code_blocks.py runs it",
     ),
     ("docs/training.md", "litgpt pretrain *", "it trains a model; the block above it makes the data"),
     ("docs/training.md", "hf upload *", NETWORK + "; tests/report/test_card.py loads the files that it takes"),

@@ -280,13 +280,8 @@ def test_the_page_shows_code_that_works(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    code = "\n".join(
-        re.findall(
-            r"```python\n(.*?)```",
-            (ROOT / "docs" / "objectives.md").read_text().partition("\n## Supervised tasks\n")[0],
-            re.DOTALL,
-        )
-    )
+    page = (ROOT / "docs" / "objectives.md").read_text().partition("\n## Supervised tasks\n")[0]
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
     (tmp_path / "corpus-vocab").mkdir()
     (tmp_path / "corpus-vocab" / "spm.model").write_bytes(model_file.read_bytes())
     (tmp_path / "corpus").symlink_to(small_corpus)

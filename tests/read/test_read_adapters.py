@@ -23,12 +23,8 @@ from tests.helpers.corpora import urls
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")  # 3 workers on 2 cores
 
-PAGE = (
-    (Path(__file__).resolve().parents[2] / "docs" / "training.md")
-    .read_text()
-    .partition("\n## Programs that read a corpus\n")[0]
-)
-EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "training.md").read_text()
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.partition("\n## Programs that read a corpus\n")[0], re.DOTALL)
 NEEDS = {
     "torch": pytest.mark.torch,
     "tensorflow": pytest.mark.tensorflow,
