@@ -24,9 +24,10 @@ from c4pipe.beam.stage_reports import (
 )
 from c4pipe.clean import work_file
 from c4pipe.corpus import manifest
+from c4pipe.corpus.formats.table import parse_formats
 from c4pipe.corpus.layout import Layout
 from c4pipe.corpus.manifest import MANIFEST
-from c4pipe.corpus.writer import parse_formats, shard_files
+from c4pipe.corpus.writer import shard_files
 from c4pipe.dedup import publish, publishers, write
 from c4pipe.dedup.step import Made, Received, RowStep
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
@@ -96,7 +97,7 @@ class WriteCorpus(PageTransform):
         self._folder = storage_path(os.fspath(path)).absolute()
         self._formats = parse_formats(formats if isinstance(formats, str) else ",".join(formats))
         self._shards = shards
-        dedup.check_output(self._folder, self._formats, shards)
+        dedup.check_corpus_options(self._folder, shards)
         named = recipe is not None
         if lists and not named:
             raise UsageError(f"{min(lists)}= belongs to a recipe: give recipe=, too, or leave it out")
@@ -254,7 +255,7 @@ def begin_corpus(report: Report, rules: ListedRecipe, options: CorpusOptions) ->
             "keep: drop these pages before, or give languages=[...]"
         )
     layout = Layout.plan(languages, text_bytes, options.shards, len(options.formats))
-    dedup.check_shards(layout, text_bytes)
+    dedup.check_shard_sizes(layout, text_bytes)
     inputs = sorted((file["name"], file["bytes"], file["ends_sha256"]) for file in report.get("inputs", ()))
     missing = sorted(report.get("missing", ()), key=lambda file: str(file["name"]))
     if missing and not inputs:

@@ -7,8 +7,9 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, TypeVar, cast
 
+from c4pipe.corpus.formats.table import FORMAT_NAMES, find_format
 from c4pipe.corpus.layout import MAX_SHARDS, Layout
-from c4pipe.corpus.writer import FORMATS, shard_files
+from c4pipe.corpus.writer import shard_files
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.json_files import Digest, FileName, check_sum, choice, parse_json, shown, text, unchanged, whole
 from c4pipe.io.paths import read_file
@@ -31,7 +32,7 @@ _PART = re.compile("-part([0-9]{3})-")
 OTHER_NAMES = "other names"
 """What stands for the month of input files that Common Crawl did not name."""
 
-_EXTENSIONS = "|".join(re.escape(each.extension) for each in FORMATS.values())
+_EXTENSIONS = "|".join(re.escape(find_format(name).extension) for name in FORMAT_NAMES)
 
 _shard_path = text(
     rf"{LANGUAGE}/c4-(?:train|validation)-(?:part[0-9]{{3}}-)?[0-9]{{5}}-of-[0-9]{{5,6}}\.(?:{_EXTENSIONS})",
@@ -122,7 +123,7 @@ class Manifest(_Digests):
     recipe: Annotated[dict[str, Any], check_recipe]
     fingerprint: Annotated[str, text("[0-9a-f]{1,64}", "hexadecimal digits")]
     inputs: Sequence[Input]
-    formats: Sequence[Annotated[str, choice(*FORMATS)]]
+    formats: Sequence[Annotated[str, choice(*FORMAT_NAMES)]]
     train_shards: Mapping[LanguageCode, Annotated[int, whole(1, MAX_SHARDS)]]
     missing: Sequence[Missing]
     counts: Mapping[str, int]

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from c4pipe.corpus import manifest as manifest_file
+from c4pipe.corpus.formats.table import FORMAT_NAMES, format_of
 from c4pipe.corpus.layout import SPLITS, Layout, ShardId
 from c4pipe.corpus.manifest import Manifest
-from c4pipe.corpus.reader import Shard, check_rows, check_size, format_of
-from c4pipe.corpus.writer import FORMATS
+from c4pipe.corpus.reader import Shard, check_rows, check_size
 from c4pipe.errors import UsageError
 from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.paths import StoragePath, file_sizes, read_file
@@ -58,8 +58,8 @@ class Corpus:
 
     @property
     def formats(self) -> tuple[str, ...]:
-        """The formats of its shards, keys of `FORMATS`; each holds the same documents."""
-        return tuple(name for name in FORMATS if name in self.manifest["formats"])
+        """The formats of its shards, of FORMAT_NAMES; each holds the same documents."""
+        return tuple(name for name in FORMAT_NAMES if name in self.manifest["formats"])
 
     @property
     def counts(self) -> Mapping[str, int]:

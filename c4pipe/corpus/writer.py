@@ -1,74 +1,52 @@
-"""Writes the shards of a corpus in Parquet, TFRecord and JSON Lines, with the same rows in each.
+"""Writes the shards of a corpus, with the same rows in each format.
 
 The bytes of a shard depend on its rows and their order, and on the versions of pyarrow, zlib and zstandard. They depend
 neither on the time nor on how the rows are divided among the calls of `write`.
 """
 
 import contextlib
-import gzip
 import hashlib
-import json
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from c4pipe.corpus import tfrecord
+from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA, STRINGS, ShardFormat, shard_schema
+from c4pipe.corpus.formats.table import find_format
 from c4pipe.corpus.layout import Layout, ShardId
-from c4pipe.errors import UsageError
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
-from c4pipe.io.parquet_footer import parquet_writer, sign_footer
 from c4pipe.io.paths import StoragePath
-from c4pipe.io.words import suggestion
-from c4pipe.wet.columns import extra_fields
-
-STRINGS = ("url", "text", "timestamp", "language")
-PROBABILITY = "language_probability"
-_FIELDS: "list[pa.Field[Any]]" = [pa.field(name, pa.string(), nullable=False) for name in STRINGS]
-SCHEMA = pa.schema([*_FIELDS, pa.field(PROBABILITY, pa.float64(), nullable=False)])
-"""The columns of each corpus."""
 
 ROW_GROUP_BYTES = 16_000_000  # of rows that wait for a full group: a writer needs this memory
-_ROWS_AT_ONCE = 512  # rows turned into Python objects at a time, about 1 MB of text
 
 
-def shard_schema(columns: Sequence[str]) -> pa.Schema:
-    """Returns the columns of a corpus whose pages carry further columns, as `Recipe.columns` names them."""
-    return pa.schema([*SCHEMA, *extra_fields(columns)]) if columns else SCHEMA
-
-
-class TableWriter(ABC):
+class TableWriter:
     """Writes one file of one format. Rows wait in memory until they fill a group."""
 
     # The end of a group depends only on the rows. So Parquet's row groups, and the pieces that zlib gets, do not
     # depend on the calls of write(): zlib does not promise the same output for the same input in other pieces.
 
-    def __init__(self, path: Path, schema: pa.Schema = SCHEMA) -> None:
-        """Takes the path of the file, and its columns: a result of `shard_schema`."""
+    def __init__(self, shard_format: ShardFormat, path: Path, schema: pa.Schema = CORPUS_SCHEMA) -> None:
+        """Takes the format, the path of the file, and its columns: a result of `shard_schema`."""
         self._schema = schema
-        self._more = schema.names[len(SCHEMA) :]
         self._waiting: list[pa.Table] = []
         self._waiting_bytes = 0
-        self._resources = contextlib.ExitStack()  # close() closes these, last opened first
-
-    @abstractmethod
-    def _write_group(self, group: pa.Table) -> None:
-        """Writes rows to the file. Each column has one chunk."""
+        self._file = contextlib.ExitStack()
+        self._write_group = self._file.enter_context(shard_format.write(path, schema))
 
     def write(self, table: pa.Table) -> None:
         """Appends rows. Raises ValueError unless names, order and types are those of the schema, and no column of
-        SCHEMA has nulls.
+        CORPUS_SCHEMA has nulls.
         """
         if table.schema.types != self._schema.types:
             raise ValueError(f"A shard's columns are\n{self._schema}\nand not\n{table.schema}")
         table = table.cast(self._schema)  # copies nothing; ValueError for other names and for nulls
         lengths = [pc.binary_length(table[name]).to_numpy() for name in STRINGS]
-        lengths += [_value_bytes(table[name]) for name in self._more]
+        lengths += [_value_bytes(table[name]) for name in self._schema.names[len(CORPUS_SCHEMA) :]]
         # in plain encoding a string takes 4 bytes more than its UTF-8, and the float takes 8
         ends = np.cumsum(np.sum(lengths, axis=0, dtype=np.int64) + (4 * len(STRINGS) + 8))
         while table.num_rows:
@@ -88,13 +66,13 @@ class TableWriter(ABC):
 
     def close(self) -> None:
         """Writes the last group and finishes the file. A second call does nothing."""
-        with self._resources:
+        with self._file:
             self._flush()
 
     def abandon(self) -> None:
         """Closes a file that will be removed. Raises nothing, because another error is being raised already."""
         with contextlib.suppress(Exception):
-            self._resources.close()
+            self._file.close()
 
 
 def _value_bytes(column: pa.ChunkedArray) -> Any:
@@ -108,113 +86,6 @@ def _value_bytes(column: pa.ChunkedArray) -> Any:
     return 4 + np.bincount(pc.list_parent_indices(values).to_numpy(), texts, len(column)).astype(np.int64)
 
 
-class ParquetFileWriter(TableWriter):
-    """Parquet with zstd and one row group for each group. It has no dictionaries: texts and URLs do not repeat."""
-
-    def __init__(self, path: Path, schema: pa.Schema = SCHEMA) -> None:
-        super().__init__(path, schema)
-        writer = parquet_writer(path, schema, compression_level=3, use_dictionary=False)
-        self._writer = self._resources.enter_context(writer)
-        self._path, self._is_signed = path, False
-
-    def _write_group(self, group: pa.Table) -> None:
-        self._writer.write_table(group, row_group_size=group.num_rows)
-
-    def close(self) -> None:
-        """Writes the last group and finishes the file. A second call does nothing."""
-        super().close()
-        if not self._is_signed:
-            self._is_signed = True
-            sign_footer(self._path)
-
-
-class _CompressedFileWriter(TableWriter):
-    """A compressed file with one record for each row. Its header holds neither a time nor a name."""
-
-    def __init__(self, path: Path, schema: pa.Schema = SCHEMA) -> None:
-        super().__init__(path, schema)
-        self._stream = self._resources.enter_context(self._compressed(self._resources.enter_context(path.open("wb"))))
-
-    def _compressed(self, file: BinaryIO) -> Any:
-        return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
-
-    @abstractmethod
-    def _records(self, rows: pa.Table) -> Iterator[bytes]:
-        """Yields the record of each row, as the uncompressed file has it."""
-
-    def _write_group(self, group: pa.Table) -> None:
-        for start in range(0, group.num_rows, _ROWS_AT_ONCE):
-            self._stream.write(b"".join(self._records(group.slice(start, _ROWS_AT_ONCE))))
-
-
-class TFRecordFileWriter(_CompressedFileWriter):
-    """Gzipped TFRecord of tf.train.Example: strings are bytes features, floats have 32 bits. A null is no feature."""
-
-    def _records(self, rows: pa.Table) -> Iterator[bytes]:
-        # Arrow holds strings as UTF-8: cast to binary, they are not decoded and encoded again
-        strings = [rows[name].cast(pa.binary()).to_pylist() for name in STRINGS]
-        more = rows.select(self._more).to_pylist() if self._more else [{}] * rows.num_rows
-        for *values, probability, others in zip(*strings, rows[PROBABILITY].to_pylist(), more, strict=True):
-            yield tfrecord.encode(dict(zip(STRINGS, values, strict=True)), PROBABILITY, probability, others)
-
-
-class JSONFileWriter(_CompressedFileWriter):
-    """Gzipped JSON Lines: the keys of the published C4, those of the language, then further columns. NaN raises
-    ValueError.
-    """
-
-    def _records(self, rows: pa.Table) -> Iterator[bytes]:
-        encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-        for row in rows.select(["text", "timestamp", "url", "language", PROBABILITY, *self._more]).to_pylist():
-            yield encode(row).encode() + b"\n"
-
-
-class ZstandardJSONFileWriter(JSONFileWriter):
-    """The JSON Lines of `JSONFileWriter` in one frame of Zstandard, with a checksum."""
-
-    def _compressed(self, file: BinaryIO) -> Any:
-        import zstandard  # takes a while, and few corpora have this format
-
-        return zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(file, closefd=False)
-
-
-@dataclass(frozen=True)
-class ShardFormat:
-    """A file format.
-
-    Attributes:
-        name: its name for users.
-        extension: the end of its files' names, without the first dot.
-        writer: opens a file with some columns to be written.
-    """
-
-    name: str
-    extension: str
-    writer: Callable[..., TableWriter]
-
-
-FORMATS: dict[str, ShardFormat] = {
-    "parquet": ShardFormat("parquet", "parquet", ParquetFileWriter),
-    "tfrecord": ShardFormat("tfrecord", "tfrecord.gz", TFRecordFileWriter),
-    "json": ShardFormat("json", "json.gz", JSONFileWriter),
-    "json.zst": ShardFormat("json.zst", "json.zst", ZstandardJSONFileWriter),
-}
-
-
-def parse_formats(text: str) -> tuple[str, ...]:
-    """Returns the formats of a comma-separated list, each once, in the order of FORMATS.
-
-    Raises UsageError for others.
-    """
-    names = [name.strip() for name in text.split(",")]
-    if unknown := [name for name in names if name not in FORMATS]:
-        raise UsageError(
-            f"unknown shard format {unknown[0]!r} in --format {text}: give one or more of {', '.join(FORMATS)}"
-            + suggestion(unknown[0], FORMATS)
-        )
-    return tuple(name for name in FORMATS if name in names)
-
-
 def shard_name(shard: ShardId, extension: str) -> str:
     """Returns the path of a shard in its corpus: en/c4-train-00000-of-00016.parquet; of a part that was added,
     en/c4-train-part002-00000-of-00004.parquet.
@@ -225,7 +96,7 @@ def shard_name(shard: ShardId, extension: str) -> str:
 
 def shard_files(layout: Layout, formats: Sequence[str], part: int = 1) -> list[str]:
     """Returns the paths of all shards of a part in their corpus."""
-    extensions = [FORMATS[name].extension for name in formats]
+    extensions = [find_format(name).extension for name in formats]
     return [shard_name(shard, extension) for shard in layout.shards(part) for extension in extensions]
 
 
@@ -267,14 +138,14 @@ class ShardWriter:
         formats: Sequence[str],
         columns: Sequence[str] = (),
     ) -> None:
-        """Takes the folder of the corpus, the identity of the shard, the formats (keys of FORMATS, or KeyError), and
+        """Takes the folder of the corpus, the identity of the shard, the formats (of FORMAT_NAMES, or KeyError), and
         the further columns, as `Recipe.columns`.
         """
         self._schema = shard_schema(columns)
         self.files: list[ShardFile] = []
         self._folder = folder
-        chosen = [FORMATS[name] for name in formats]
-        self._formats = {shard_name(shard, f.extension): f for f in chosen}
+        chosen = [find_format(name) for name in formats]
+        self._formats = {shard_name(shard, each.extension): each for each in chosen}
         self._open: list[tuple[str, AtomicFile, TableWriter]] = []  # name in the corpus
         self._rows = 0
 
@@ -285,7 +156,7 @@ class ShardWriter:
                 make_folder(final.parent)
                 file = AtomicFile(final)
                 undo.callback(file.discard)
-                writer = shard_format.writer(file.path, self._schema)
+                writer = TableWriter(shard_format, file.path, self._schema)
                 undo.callback(writer.abandon)
                 self._open.append((name, file, writer))
             self._undo = undo.pop_all()

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from c4pipe.clean import examples
 from c4pipe.clean.work_folder import find_work_files
+from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA
 from c4pipe.corpus.layout import Layout, ShardId
-from c4pipe.corpus.writer import SCHEMA, ShardWriter
+from c4pipe.corpus.writer import ShardWriter
 from c4pipe.dedup import near_duplicates, shuffle
 from c4pipe.dedup.publishers import publisher
 from c4pipe.dedup.removals import with_texts
@@ -31,7 +32,7 @@ from c4pipe.wet.columns import EXTRA, flat
 SHARD = "shard"
 """The name of the output that carries the name of each shard."""
 
-_BATCH_SCHEMA = SCHEMA.insert(0, pa.field("page_key", pa.uint64(), nullable=False))
+_BATCH_SCHEMA = CORPUS_SCHEMA.insert(0, pa.field("page_key", pa.uint64(), nullable=False))
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 _ROWS_AT_ONCE = 256  # of a batch that are uncompressed at a time
 _PART_BYTES = 2 * 1024 * 1024  # of compressed pages that a shard uncompresses at a time
@@ -195,7 +196,7 @@ def write_shard(
             for pages in in_order(batches):
                 totals = control_totals.received("pages", shuffle.totals(pages["page_key"].to_numpy()))
                 report = control_totals.add_reports([report, totals])
-                rows = flat(pages, SCHEMA.names)
+                rows = flat(pages, CORPUS_SCHEMA.names)
                 waiting.append(profile.submit(profiler.add, rows))
                 if len(waiting) > _WAITING:
                     waiting.popleft().result()

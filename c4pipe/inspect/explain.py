@@ -16,9 +16,10 @@ from c4pipe.clean.evaluate import FinalVerdict, RecipeEvaluator, RuleVerdict
 from c4pipe.clean.trace import explain_final
 from c4pipe.clean.work_file import row_groups
 from c4pipe.clean.work_folder import WORK_FOLDER, find_work_files, read_headers
+from c4pipe.corpus.formats.parquet import parquet_tables
 from c4pipe.corpus.manifest import TAKEDOWN
 from c4pipe.corpus.opened import Corpus, open_corpus
-from c4pipe.corpus.reader import UNREADABLE, Shard, parquet_tables, read_tables
+from c4pipe.corpus.reader import UNREADABLE, Shard, read_tables
 from c4pipe.dedup import removals
 from c4pipe.dedup.known import URLS, Known, KnownHashes, find_known, indexes_of
 from c4pipe.errors import C4pipeError, UsageError

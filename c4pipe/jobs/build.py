@@ -9,7 +9,7 @@ from c4pipe.dedup.known import find_known
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.paths import list_names
 from c4pipe.jobs.clean import CleanPlan, check_annotate_folder, clean, plan_clean
-from c4pipe.jobs.dedup import check_output, corpus_identity, dedup, known_identity, note_files, plan_dedup
+from c4pipe.jobs.dedup import check_corpus_options, corpus_identity, dedup, known_identity, note_files, plan_dedup
 from c4pipe.jobs.options import BuildOptions, ImportOptions
 from c4pipe.runners.events import Progress
 from c4pipe.runners.local_flow import Workers
@@ -34,7 +34,7 @@ def plan_build(options: BuildOptions | ImportOptions, progress: Progress | None 
 
     Changes nothing. Raises UsageError for an option that can't be met, and if the folders hold something else.
     """
-    check_output(options.folder, options.formats, options.shards)
+    check_corpus_options(options.folder, options.shards)
     check_annotate_folder(options, options.folder)
     plan = plan_clean(options, progress)
     inputs = list(dict.fromkeys((file.name, file.size, None) for file in plan.files))

@@ -16,7 +16,7 @@ from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.funnel import empty_warning
 from c4pipe.corpus.layout import FOLDER_FILES, MAX_SHARD_BYTES, MAX_SHARDS, Layout
 from c4pipe.corpus.manifest import Manifest
-from c4pipe.corpus.writer import FORMATS, shard_files
+from c4pipe.corpus.writer import shard_files
 from c4pipe.dedup import publish
 from c4pipe.dedup.graph import dedup_work_files
 from c4pipe.dedup.known import Known, find_known
@@ -30,7 +30,6 @@ from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.words import suggestion
 from c4pipe.jobs.clean import note_unaudited
 from c4pipe.jobs.index import write_index
 from c4pipe.jobs.logs import LOG, count_values, key_values, log_cost
@@ -154,7 +153,7 @@ def plan_dedup(
     """
     check_runner(options)
     dropped = options.dropped
-    check_output(options.folder, options.formats, options.shards)
+    check_corpus_options(options.folder, options.shards)
     if not options.work_folders:
         raise UsageError("there is no work folder: give at least one, which c4pipe clean wrote")
     files = find_work_files(options.work_folders)
@@ -170,7 +169,7 @@ def plan_dedup(
     find_lists(options.work_folders, headers[0].lists)
     text_bytes = control_totals.add_reports(header.text_bytes for header in headers)
     layout = Layout.plan(recipe.languages, text_bytes, options.shards, len(options.formats))
-    check_shards(layout, text_bytes)
+    check_shard_sizes(layout, text_bytes)
     missing = work_folder.missing_files(options.work_folders)
     known = tuple(each for each in missing if inputs is None or each["name"] in inputs)
     corpora = find_known(options.known_corpora, recipe)
@@ -218,14 +217,8 @@ def known_identity(known: Sequence[Known]) -> dict[str, Any]:
     return {"known": [each.digest for each in known]} if known else {}
 
 
-def check_output(output: StoragePath, formats: Sequence[str], shards: int | None) -> None:
+def check_corpus_options(output: StoragePath, shards: int | None) -> None:
     """Raises UsageError if an option for the corpus can't be met."""
-    unknown = [name for name in formats if name not in FORMATS]
-    if unknown or not formats:
-        raise UsageError(
-            f"unknown shard format {','.join(unknown)!r}: c4pipe writes {', '.join(FORMATS)}"
-            + suggestion("".join(unknown[:1]), FORMATS)
-        )
     if shards is not None and not 1 <= shards <= MAX_SHARDS:
         raise UsageError(f"--shards {shards}: give 1 to {MAX_SHARDS:,}")
     if output.exists() and not output.is_dir():
@@ -242,7 +235,7 @@ def note_files(options: DedupOptions | BuildOptions | ImportOptions, progress: P
         )
 
 
-def check_shards(layout: Layout, text_bytes: Mapping[str, int]) -> None:
+def check_shard_sizes(layout: Layout, text_bytes: Mapping[str, int]) -> None:
     """Raises UsageError if the shards of a language would be too large for the memory of a worker."""
     for language, count in zip(layout.languages, layout.train_shards, strict=True):
         size = text_bytes.get(language, 0)

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from c4pipe.corpus.formats.table import FORMAT_NAMES, parse_formats
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, PathArgument, as_strings, comma_separated, shared_fields
 from c4pipe.io.words import suggestion
@@ -42,13 +43,6 @@ def recipe_names() -> Iterable[str]:
     from c4pipe.recipes.presets import RECIPES
 
     return RECIPES
-
-
-def format_names() -> Iterable[str]:
-    """Returns the names of the formats of shards, for a shell."""
-    from c4pipe.corpus.writer import FORMATS
-
-    return FORMATS
 
 
 def recipe_option(otherwise: str = "") -> Option:
@@ -243,14 +237,12 @@ class FormatOptions:
 
     format: Annotated[
         str | Sequence[str],
-        Option("parquet, tfrecord, json, json.zst, or several of these", "F,...", names=format_names),
+        Option(f"{', '.join(FORMAT_NAMES)}, or several of these", "F,...", names=lambda: FORMAT_NAMES),
     ] = "parquet"
 
     @property
     def formats(self) -> tuple[str, ...]:
         """The names of the formats. Raises UsageError for a name that is none."""
-        from c4pipe.corpus.writer import parse_formats
-
         return parse_formats(self.format if isinstance(self.format, str) else ",".join(self.format))
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
 from c4pipe.clean.work_folder import find_work_files, read_headers_of, work_path
-from c4pipe.corpus.writer import FORMATS
+from c4pipe.corpus.formats.table import find_format
 from c4pipe.dedup.known import INDEX
 from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import StoragePath, file_sizes
@@ -245,7 +245,7 @@ def _clean_slice(
 
 
 def _bytes_of(name: str, shards: Sequence[Mapping[str, Any]]) -> int:
-    return sum(shard["bytes"] for shard in shards if shard["path"].endswith(FORMATS[name].extension))
+    return sum(shard["bytes"] for shard in shards if shard["path"].endswith(find_format(name).extension))
 
 
 _TRIES = 4  # few, because a person waits for the answer

@@ -15,10 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.corpus import manifest as manifest_file
+from c4pipe.corpus.formats.shard_format import open_binary, shard_schema
+from c4pipe.corpus.formats.table import find_format
 from c4pipe.corpus.manifest import GROWN, MANIFEST, REPLACEMENTS, Manifest, part_folder
 from c4pipe.corpus.opened import Corpus, open_corpus
-from c4pipe.corpus.reader import Shard, open_binary, read_tables
-from c4pipe.corpus.writer import ShardWriter, shard_schema
+from c4pipe.corpus.reader import Shard, read_tables
+from c4pipe.corpus.writer import ShardWriter
 from c4pipe.dedup import publish
 from c4pipe.dedup.publishers import publisher
 from c4pipe.dedup.removals import MOVED_SPANS
@@ -57,7 +59,6 @@ Lists = Sequence[Path]
 
 COUNT = f"pages.dropped.{manifest_file.TAKEDOWN}"
 _CUT = 99  # characters of the shortest URL that is shortened in a report
-_EXACT = ("parquet", "json", "json.zst", "tfrecord")  # the formats, with the exact floats first
 
 
 @dataclass(frozen=True)
@@ -271,7 +272,7 @@ class _WriteShard(ScanStep[tuple[Shard, ...], dict[str, Any]]):
 
     def scan(self, item: tuple[Shard, ...]) -> bytes:
         """Returns the files of the shard, its profile, and how many pages and bytes of text it lost."""
-        shard = min(item, key=lambda each: _EXACT.index(each.format))
+        shard = min(item, key=lambda each: not find_format(each.format).is_exact)
         profiler, kept, pages, size = Profiler(shard.language, shard.id.split), list[pa.Table](), 0, 0
         for table in read_tables(shard, shard_schema(shard.columns).names):
             taken = pa.array([self.listed.has(url) for url in table["url"].to_pylist()], pa.bool_())

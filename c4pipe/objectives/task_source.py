@@ -14,7 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from c4pipe.corpus.reader import UNREADABLE, open_binary, parquet_file, parquet_rows
+from c4pipe.corpus.formats.parquet import parquet_file, parquet_rows
+from c4pipe.corpus.formats.shard_format import open_binary
+from c4pipe.corpus.reader import UNREADABLE
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.parquet_footer import check_columns
 from c4pipe.io.streams import EndsDigest, InputPath, input_path

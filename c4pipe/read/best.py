@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.corpus.reader import Documents
+from c4pipe.corpus.formats.shard_format import Documents
 from c4pipe.errors import UsageError
 from c4pipe.read.chosen import Best, check_column, column_of
 from c4pipe.read.indexed import RandomAccess

@@ -9,7 +9,8 @@ from itertools import compress
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.corpus.reader import Documents, Shard, read_shard, read_tables
+from c4pipe.corpus.formats.shard_format import Documents
+from c4pipe.corpus.reader import Shard, read_shard, read_tables
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import Number
 from c4pipe.io.words import suggestion

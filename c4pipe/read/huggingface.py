@@ -5,8 +5,7 @@ from typing import Any
 
 import datasets
 
-from c4pipe.corpus.reader import Document
-from c4pipe.corpus.writer import shard_schema
+from c4pipe.corpus.formats.shard_format import Document, shard_schema
 from c4pipe.errors import UsageError
 from c4pipe.read.best import BestFirst
 from c4pipe.read.mixture import AnyReader, Mixture

@@ -10,8 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from c4pipe.corpus.reader import UNREADABLE, Document, check_shard, parquet_file, unreadable
-from c4pipe.corpus.writer import shard_schema
+from c4pipe.corpus.formats.parquet import parquet_file
+from c4pipe.corpus.formats.shard_format import Document, shard_schema
+from c4pipe.corpus.reader import UNREADABLE, check_shard, unreadable
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.arguments import checks_arguments
 from c4pipe.read.source import Source, find

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.corpus.reader import Document
+from c4pipe.corpus.formats.shard_format import Document
 from c4pipe.errors import UsageError
 from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.words import short_repr

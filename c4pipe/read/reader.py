@@ -11,7 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from c4pipe.corpus.reader import Document, Documents
+from c4pipe.corpus.formats.shard_format import Document, Documents
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.json_files import check_of
 from c4pipe.io.options import Option, shared_fields, takes_options

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypedDict, cast
 
 from c4pipe.corpus import manifest
+from c4pipe.corpus.formats.shard_format import Documents, open_binary
 from c4pipe.corpus.layout import SPLITS, ShardId
 from c4pipe.corpus.manifest import LanguageCode
 from c4pipe.corpus.opened import open_corpus, open_language
-from c4pipe.corpus.reader import TEXT_FORMAT, Documents, Shard, open_binary, read_shard
+from c4pipe.corpus.reader import TEXT_FORMAT, Shard, read_shard
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import Versioned, check_sum, from_json, parse_json, shown, unchanged
 from c4pipe.io.paths import read_file

@@ -8,13 +8,15 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from c4pipe.corpus.writer import SCHEMA
+from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA
 from c4pipe.read.mixture import AnyReader, Mixture
 
 _AT_ONCE = 256
 """The number of documents that pass from Python to TensorFlow together: one by one is ten times slower."""
 
-_TYPES = {field.name: (tf.string, object) if field.type == pa.string() else (tf.float64, float) for field in SCHEMA}
+_TYPES = {
+    field.name: (tf.string, object) if field.type == pa.string() else (tf.float64, float) for field in CORPUS_SCHEMA
+}
 
 
 def dataset(documents: AnyReader) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
-from c4pipe.corpus.reader import Document
+from c4pipe.corpus.formats.shard_format import Document
 from c4pipe.errors import UsageError
 from c4pipe.io.words import short_repr
 from c4pipe.read.mixture import AnyReader, Mixture

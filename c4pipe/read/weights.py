@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.corpus.reader import Documents, Shard
+from c4pipe.corpus.formats.shard_format import Documents
+from c4pipe.corpus.reader import Shard
 from c4pipe.errors import UsageError
 from c4pipe.io.words import short
 from c4pipe.read.chosen import column_of, read_turns

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from c4pipe.corpus.formats.shard_format import PROBABILITY, shard_schema
+from c4pipe.corpus.formats.table import find_format
 from c4pipe.corpus.funnel import empty_reasons, empty_warning, funnel_rows, language_funnels, percent
 from c4pipe.corpus.manifest import OTHER_NAMES, ListedShard, Manifest, sum_inputs
-from c4pipe.corpus.writer import FORMATS, PROBABILITY, shard_schema
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.card_limits import limits
 from c4pipe.report.data import OptOuts
@@ -22,9 +23,6 @@ from c4pipe.text.languages import OLD_CODES, UNKNOWN, drops_by_language, two_let
 from c4pipe.wet.extraction import describe_extraction
 
 NAME = "README.md"
-
-_LOADED = ("parquet", "json", "json.zst")
-"""The formats that `datasets` loads, the better one first."""
 
 _SPLITS = ("train", "validation")
 _NONE: Mapping[str, int] = MappingProxyType({})
@@ -67,14 +65,13 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
     """
     recipe, counts, inputs = Recipe.from_json(manifest["recipe"]), manifest["counts"], sum_inputs(manifest)
     fields = _FIELDS | (_TEXT_FIELDS if recipe.input_format == "text" else _ORIGIN)
-    best_format = next(name for name in (*_LOADED, *manifest["formats"]) if name in manifest["formats"])
-    extension = FORMATS[best_format].extension
-    stored = _stored(manifest["shards"], extension)
+    best = min(map(find_format, manifest["formats"]), key=lambda each: not each.hub_timestamp)
+    stored = _stored(manifest["shards"], best.extension)
     columns = {each.name: _feature(str(each.type)) for each in shard_schema(recipe.columns)}
     for (language, split), size in stored.items():
         size["table_bytes"] = table_bytes.get(f"{language}/{split}", 0)
-    if extension != FORMATS["parquet"].extension:  # `datasets` reads the timestamps of JSON Lines as times
-        columns["timestamp"] = "dtype: timestamp[s]"
+    if best.hub_timestamp not in ("", "string"):
+        columns["timestamp"] = _feature(best.hub_timestamp)
         for size in stored.values():
             size["table_bytes"] -= size["pages"] * (_STRING_TIME - _TIME)
     pages = {place: size["pages"] for place, size in stored.items() if size["pages"]}
@@ -86,7 +83,7 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
         language_codes=_hub_codes(languages),
         all_from_common_crawl=OTHER_NAMES not in inputs.months,
         size_category=_size_category(counts.get("pages.kept", 0)),
-        configurations=list(_configurations(stored, extension)) if best_format in _LOADED else [],
+        configurations=list(_configurations(stored, best.extension)) if best.hub_timestamp else [],
         columns=columns if table_bytes else {},
         pages=counts.get("pages.kept", 0),
         bytes=counts.get("bytes.kept", 0),
@@ -104,8 +101,8 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
             (each.name, str(each.type), fields.get(each.name, "as the source has it"))
             for each in shard_schema(recipe.columns)
         ],
-        format=best_format,
-        example=_example(pages, extension),
+        format=best.name,
+        example=_example(pages, best.extension),
         versions=manifest["versions"],
         opt_outs=opt_outs,
         warning=empty_warning(recipe, counts),

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from c4pipe.corpus.writer import PROBABILITY
+from c4pipe.corpus.formats.shard_format import PROBABILITY
 from c4pipe.io.json_files import check_sum, text, whole
 from c4pipe.io.words import URL_SIZE, excerpt, short
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from c4pipe.clean import examples
 from c4pipe.clean.work_folder import WORK_FOLDER, is_work_file, read_headers_of
+from c4pipe.corpus.formats.shard_format import shard_schema
 from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
-from c4pipe.corpus.writer import shard_schema
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import write_json
 from c4pipe.io.paths import StoragePath, list_names, storage_path

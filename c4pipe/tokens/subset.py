@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from c4pipe.corpus.formats.shard_format import Document
 from c4pipe.corpus.opened import Corpus, open_language
-from c4pipe.corpus.reader import Document, read_shard
+from c4pipe.corpus.reader import read_shard
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import write_json
 from c4pipe.io.paths import StoragePath

@@ -17,18 +17,11 @@ import mmh3
 import numpy as np
 
 from c4pipe.corpus import manifest
+from c4pipe.corpus.formats.parquet import parquet_file, parquet_tables
+from c4pipe.corpus.formats.shard_format import open_binary
+from c4pipe.corpus.formats.table import format_of
 from c4pipe.corpus.opened import open_language
-from c4pipe.corpus.reader import (
-    UNREADABLE,
-    Shard,
-    format_of,
-    open_binary,
-    other_rows,
-    parquet_file,
-    parquet_tables,
-    tables_of,
-    unreadable,
-)
+from c4pipe.corpus.reader import UNREADABLE, Shard, other_rows, tables_of, unreadable
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.parquet_footer import is_text, texts_of
 from c4pipe.io.paths import RemotePath, StoragePath, file_size, list_names

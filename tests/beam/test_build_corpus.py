@@ -10,8 +10,8 @@ import pytest
 import c4pipe
 from c4pipe.beam import BuildCorpus, CleanPages, KeepNewest, ReadPages, RemoveRepeatedSpans, WriteCorpus
 from c4pipe.beam.stage_reports import metric_name
+from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA
 from c4pipe.corpus.reader import read_tables
-from c4pipe.corpus.writer import SCHEMA
 from c4pipe.text.languages import LANGUAGES
 from tests.helpers.bad_inputs import GOOD, write_bad
 from tests.helpers.beam_pipelines import collect, run
@@ -98,7 +98,7 @@ def test_pages_without_a_corpus(tmp_path: Path) -> None:
 
 def documents_of(shard: Any) -> list[tuple[Any, ...]]:
     names = ["url", "timestamp", "text", "language", "language_probability"]
-    rows = [row for table in read_tables(shard, SCHEMA.names) for row in table.to_pylist()]
+    rows = [row for table in read_tables(shard, CORPUS_SCHEMA.names) for row in table.to_pylist()]
     return [tuple(row[name] for name in names) for row in rows]
 
 

@@ -13,10 +13,11 @@ import pytest
 from c4pipe.cli import main
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus import reader
+from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA
+from c4pipe.corpus.formats.table import FORMAT_NAMES, find_format
 from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.opened import Corpus, open_corpus, open_language
 from c4pipe.corpus.reader import Shard, read_shard, read_tables
-from c4pipe.corpus.writer import FORMATS, SCHEMA
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.corpus_rules import Validation
 from c4pipe.io import versions
@@ -49,11 +50,11 @@ def test_a_corpus_says_what_its_manifest_says(small_corpus: Path) -> None:
     assert corpus.pages == manifest["counts"]["pages.kept"] > 50
 
 
-@pytest.mark.parametrize("file_format", [None, *FORMATS])
+@pytest.mark.parametrize("file_format", [None, *FORMAT_NAMES])
 @pytest.mark.parametrize("split", [None, "train", "validation"])
 def test_shards_are_those_of_the_manifest(small_corpus: Path, split: str | None, file_format: str | None) -> None:
     corpus = open_corpus(small_corpus)
-    extension = FORMATS[file_format or "parquet"].extension
+    extension = find_format(file_format or "parquet").extension
     entries = [each for each in corpus.manifest["shards"] if each["path"].endswith(f".{extension}")]
     wanted = [each for each in entries if f"/c4-{split or ''}" in each["path"]]
     shards = corpus.shards(split, file_format)
@@ -103,7 +104,7 @@ def test_the_folder_of_a_language_is_no_whole_corpus(
             assert capsys.readouterr().err == said
 
 
-@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize("file_format", FORMAT_NAMES)
 def test_a_page_is_in_the_shards_that_it_belongs_to(small_corpus: Path, file_format: str) -> None:
     corpus = open_corpus(small_corpus)
     scheme, by_md5 = corpus.recipe.page_keys
@@ -114,7 +115,7 @@ def test_a_page_is_in_the_shards_that_it_belongs_to(small_corpus: Path, file_for
             key = page_key(url, normalised, by_md5)
             shards = corpus.shards_of_page(document["language"], is_validation(normalised, one_in), key)
             assert shard in shards
-            assert [each.format for each in shards] == list(FORMATS)
+            assert [each.format for each in shards] == list(FORMAT_NAMES)
 
 
 # What can be wrong
@@ -206,15 +207,17 @@ def rows_of(corpus: Corpus, shard: Shard) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 2048])
-@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize("file_format", FORMAT_NAMES)
 def test_tables_have_the_rows_of_the_shard(
     small_corpus: Path, file_format: str, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader, "TABLE_ROWS", at_once)
     corpus = open_corpus(small_corpus)
     for shard in corpus.shards(file_format=file_format):
-        tables = list(reader.read_tables(shard, SCHEMA.names))
-        assert all(table.schema.names == SCHEMA.names and table.schema.types == SCHEMA.types for table in tables)
+        tables = list(reader.read_tables(shard, CORPUS_SCHEMA.names))
+        assert all(
+            table.schema.names == CORPUS_SCHEMA.names and table.schema.types == CORPUS_SCHEMA.types for table in tables
+        )
         rows = pa.concat_tables(tables).to_pylist() if tables else []
         expected = rows_of(corpus, shard)
         if file_format == "tfrecord":  # 32 bits
@@ -225,7 +228,7 @@ def test_tables_have_the_rows_of_the_shard(
         assert texts == [{"text": row["text"], "url": row["url"]} for row in expected]
 
 
-@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize("file_format", FORMAT_NAMES)
 def test_damage_is_named(copied: Path, file_format: str) -> None:
     (shard, *_) = sorted(open_corpus(copied).shards("train", file_format), key=lambda shard: -shard.rows)
     file = Path(str(shard.file))

@@ -19,13 +19,16 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from c4pipe.corpus import tfrecord, writer
+from c4pipe.corpus import writer
+from c4pipe.corpus.formats import tfrecord
+from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA, PROBABILITY
+from c4pipe.corpus.formats.table import FORMAT_NAMES, find_format, parse_formats
 from c4pipe.corpus.layout import ShardId
-from c4pipe.corpus.writer import FORMATS, SCHEMA, ShardFile, ShardWriter, parse_formats, shard_name
+from c4pipe.corpus.writer import ShardFile, ShardWriter, TableWriter, shard_name
 from c4pipe.errors import UsageError
 
 Row = dict[str, Any]
-ALL = tuple(FORMATS)
+ALL = tuple(FORMAT_NAMES)
 READABLE = [pytest.param(name, marks=pytest.mark.tensorflow) if name == "tfrecord" else name for name in ALL]
 MEGABYTE = 1_000_000
 
@@ -41,7 +44,7 @@ def row(text: str = "A page.", url: str = "http://example.com/") -> Row:
 
 
 def table(rows: list[Row]) -> pa.Table:
-    return pa.Table.from_pylist(rows, schema=SCHEMA)
+    return pa.Table.from_pylist(rows, schema=CORPUS_SCHEMA)
 
 
 UNICODE = [
@@ -92,7 +95,7 @@ def read_json(path: Path) -> list[Row]:
 
 def read_parquet(path: Path) -> list[Row]:
     read = pq.read_table(path)  # type: ignore[no-untyped-call,unused-ignore]
-    assert read.schema == SCHEMA
+    assert read.schema == CORPUS_SCHEMA
     rows: list[Row] = read.to_pylist()
     return rows
 
@@ -106,8 +109,8 @@ def read_tfrecord(path: Path) -> list[Row]:
     rows = []
     for record in tf.data.TFRecordDataset(str(path), compression_type="GZIP"):
         example = tf.io.parse_single_example(record, features)
-        assert len(tf.train.Example.FromString(record.numpy()).features.feature) == len(SCHEMA)
-        values = {name: example[name].numpy() for name in SCHEMA.names}
+        assert len(tf.train.Example.FromString(record.numpy()).features.feature) == len(CORPUS_SCHEMA)
+        values = {name: example[name].numpy() for name in CORPUS_SCHEMA.names}
         rows.append({name: v.decode() if isinstance(v, bytes) else float(v) for name, v in values.items()})
     return rows
 
@@ -179,7 +182,7 @@ def test_examples_are_protobufs_own_at_every_length_of_a_length(length: int) -> 
     for key, value in strings.items():
         example.features.feature[key].bytes_list.value.append(value)
     example.features.feature["language_probability"].float_list.value.append(0.25)
-    ours = tfrecord._example(strings, writer.PROBABILITY, 0.25)
+    ours = tfrecord._example({**strings, PROBABILITY: 0.25})
     assert tf.train.Example.FromString(ours) == example
     assert len(ours) == example.ByteSize()
 
@@ -225,7 +228,7 @@ def test_bytes_do_not_depend_on_the_cuts_between_writes(tmp_path: Path) -> None:
         "chunks": [pa.concat_tables([whole.slice(0, 11), whole.slice(11, 400), whole.slice(411)])],
         "nullable fields, metadata": [
             pa.Table.from_pylist(
-                rows, schema=pa.schema([field.with_nullable(True) for field in SCHEMA], metadata={"a": "b"})
+                rows, schema=pa.schema([field.with_nullable(True) for field in CORPUS_SCHEMA], metadata={"a": "b"})
             )
         ],
     }
@@ -258,7 +261,7 @@ def test_small_rows_fill_groups_to_the_same_bound(tmp_path: Path) -> None:
     strings = pa.array([str(i) for i in range(count)], pa.string())
     short = pa.array([""], pa.string()).take(pa.array([0] * count))
     columns: list[pa.Array[Any]] = [strings, short, short, short, pa.array([0.5] * count, pa.float64())]
-    path = write(tmp_path, [pa.Table.from_arrays(columns, schema=SCHEMA)], ("parquet",))["parquet"]
+    path = write(tmp_path, [pa.Table.from_arrays(columns, schema=CORPUS_SCHEMA)], ("parquet",))["parquet"]
     metadata = pq.read_metadata(path)
     sizes = [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
     assert len(sizes) == 4
@@ -344,9 +347,7 @@ def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.
     if place == "open":
         monkeypatch.setattr(Path, "open", fail_the_second_time(Path.open))
     elif place == "close":
-        monkeypatch.setattr(
-            writer._CompressedFileWriter, "close", fail_the_second_time(writer._CompressedFileWriter.close)
-        )
+        monkeypatch.setattr(TableWriter, "close", fail_the_second_time(TableWriter.close))
     elif place == "fsync":
         monkeypatch.setattr(os, "fsync", fail_the_second_time(os.fsync))
     else:
@@ -362,7 +363,7 @@ def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_writer_can_be_closed_twice(tmp_path: Path, name: str) -> None:
-    writer = FORMATS[name].writer(tmp_path / "file")
+    writer = TableWriter(find_format(name), tmp_path / "file")
     writer.write(table(TWO))
     writer.close()
     content = (tmp_path / "file").read_bytes()

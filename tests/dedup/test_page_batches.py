@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.clean import work_file
-from c4pipe.corpus import writer
+from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA
 from c4pipe.corpus.layout import Layout
 from c4pipe.dedup import write
 from c4pipe.dedup.finish import PageFinisher, unclaimed
@@ -22,7 +22,7 @@ from tests.helpers.dedup_oracle import judging_language_once
 
 Row = dict[str, Any]
 SCHEMA = pa.schema([work_file.SCHEMA.field(name) for name in work_file.PAGE_COLUMNS])
-CARRIED = ["page_key", *writer.SCHEMA.names]
+CARRIED = ["page_key", *CORPUS_SCHEMA.names]
 M64 = 2**64 - 1
 MADE_UP = judging_language_once(C4)
 
@@ -326,7 +326,7 @@ def test_unclaimed(removals: dict[int, list[int]], seen: list[list[int]], number
 def merged(*batches: pa.Table) -> list[Row]:
     """Returns the pages of batches as a shard receives them."""
     parts = list(write.in_order([write.encode(batch) for batch in batches]))
-    schema = pa.schema([pa.field("page_key", pa.uint64(), nullable=False), *writer.SCHEMA])
+    schema = pa.schema([pa.field("page_key", pa.uint64(), nullable=False), *CORPUS_SCHEMA])
     assert all(part.schema == schema for part in parts)
     return [row for part in parts for row in part.to_pylist()]
 

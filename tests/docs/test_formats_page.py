@@ -14,7 +14,7 @@ from c4pipe.clean.work_file import SCHEMA as WORK_SCHEMA
 from c4pipe.clean.work_file import VERSION as WORK_VERSION
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
-from c4pipe.corpus.writer import SCHEMA as SHARD_SCHEMA
+from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA
 from c4pipe.filters.rules import RULES
 from c4pipe.wet.damage import DAMAGE
 from tests.helpers.documents import ROOT, first_quotes, page, quoted, section, table_rows
@@ -58,7 +58,7 @@ def test_each_field_of_the_manifest_is_described(corpus: Path) -> None:
 
 def test_each_column_is_described() -> None:
     work, _, rest = PAGE.partition("\n## The corpus\n")
-    for text, schema in ((work, WORK_SCHEMA), (rest.partition("\n## manifest.json\n")[0], SHARD_SCHEMA)):
+    for text, schema in ((work, WORK_SCHEMA), (rest.partition("\n## manifest.json\n")[0], CORPUS_SCHEMA)):
         types = {quoted(cells[0])[0]: cells[1] for cells in table_rows(text) if len(cells) == 3 and quoted(cells[0])}
         columns = {f.name: re.sub(r"list<\w+: (\w+)>", r"list of \1", str(f.type)) for f in schema}
         assert types == columns

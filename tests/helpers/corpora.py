@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from c4pipe.corpus.writer import FORMATS
+from c4pipe.corpus.formats.table import find_format
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -15,7 +15,7 @@ def only_format(corpus: Path, name: str, folder: Path) -> Path:
     """Copies a corpus as it is when it is built with one format."""
 
     def change(manifest: dict[str, Any]) -> None:
-        extension = FORMATS[name].extension
+        extension = find_format(name).extension
         manifest["formats"] = [name]
         manifest["shards"] = [each for each in manifest["shards"] if each["path"].endswith(f".{extension}")]
         for shard in manifest["shards"]:

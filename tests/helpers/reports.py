@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
-from c4pipe.corpus.writer import PROBABILITY
+from c4pipe.corpus.formats.shard_format import PROBABILITY
 from c4pipe.report.data import read_report_data
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"

@@ -21,9 +21,10 @@ from c4pipe.clean import work_folder
 from c4pipe.cli import main
 from c4pipe.cli.diff import counts_table, example_lines, heads, pages_table
 from c4pipe.corpus import manifest
+from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA
 from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.opened import open_corpus
-from c4pipe.corpus.writer import SCHEMA, ShardWriter
+from c4pipe.corpus.writer import ShardWriter
 from c4pipe.errors import C4pipeError
 from c4pipe.inspect.diff import KINDS, Diff, compare, first_difference
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
@@ -62,7 +63,7 @@ def write_corpus(folder: Path, pages: Pages, layout: Layout, counts: Mapping[str
                     and (url_key(url) % 5 == 0) == (split == "validation")
                     and key * number >> 64 == index
                 ]
-                table = pa.Table.from_pylist([{**row, "language_probability": 1.0} for row in rows], SCHEMA)
+                table = pa.Table.from_pylist([{**row, "language_probability": 1.0} for row in rows], CORPUS_SCHEMA)
                 with ShardWriter(folder, ShardId(language, split, index, number), layout.formats) as writer:
                     writer.write(table)
                 shards += [file.to_json() for file in writer.files]

@@ -17,7 +17,7 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
-from c4pipe.corpus.writer import SCHEMA
+from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA
 from c4pipe.dedup import publish
 from c4pipe.dedup.publishers import STAGING, publisher
 from c4pipe.dedup.removals import MOVED_SPANS
@@ -48,7 +48,7 @@ PAGE = pa.table(
         "text": ["A page."],
         "timestamp": ["2019-04-18T10:12:43Z"],
         "language": ["en"],
-        "language_probability": pa.array([1.0], SCHEMA.field("language_probability").type),
+        "language_probability": pa.array([1.0], CORPUS_SCHEMA.field("language_probability").type),
     }
 )
 with io.BytesIO() as file:

@@ -17,7 +17,7 @@ import c4pipe
 from c4pipe import read
 from c4pipe.cli.console import MISSING
 from c4pipe.cli.main import main
-from c4pipe.corpus.reader import _of_json
+from c4pipe.corpus.formats.json_lines import JSON
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.evaluation_overlap import read_examples
 from c4pipe.io import text as text_reader
@@ -261,7 +261,7 @@ def test_a_number_of_many_digits_and_half_a_surrogate_pair(tmp_path: Path) -> No
     assert [document["text"] for document in read.documents(tmp_path / "out")] == ["A \ufffd b."]
     shard = {"url": "u", "text": "?", "timestamp": "t", "language": "en", "language_probability": 1.0}
     (tmp_path / "b.json.gz").write_bytes(gzip.compress(json.dumps(shard).replace("?", r"A \ud835 b.").encode() + b"\n"))
-    assert [each["text"] for each in _of_json(tmp_path / "b.json.gz", 0, ())] == ["A \ufffd b."]
+    assert [each["text"] for each in JSON.read(tmp_path / "b.json.gz", 0, ())] == ["A \ufffd b."]
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.jsonl.gz"])

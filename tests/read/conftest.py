@@ -7,14 +7,14 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from c4pipe.corpus.writer import FORMATS
+from c4pipe.corpus.formats.table import FORMAT_NAMES
 from tests.helpers.corpora import only_format
 
 
 @pytest.fixture(scope="session")
 def corpora(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The same corpus in each format alone."""
-    return {name: only_format(small_corpus, name, tmp_path_factory.mktemp(name)) for name in FORMATS}
+    return {name: only_format(small_corpus, name, tmp_path_factory.mktemp(name)) for name in FORMAT_NAMES}
 
 
 @pytest.fixture

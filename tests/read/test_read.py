@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe import read
-from c4pipe.corpus.writer import FORMATS
+from c4pipe.corpus.formats.table import FORMAT_NAMES
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.read.order import Order, after, permutation
 from c4pipe.read.reader import Reader
@@ -107,7 +107,7 @@ def test_a_part_is_divided_as_the_whole_is(order: Order, sizes: list[int], count
 
 
 @settings(max_examples=20)
-@given(order=orders, name=st.sampled_from(list(FORMATS)))
+@given(order=orders, name=st.sampled_from(list(FORMAT_NAMES)))
 def test_each_document_is_read_once_an_epoch(
     corpora: dict[str, Path], rows: list[dict[str, Any]], order: Order, name: str
 ) -> None:
@@ -127,7 +127,7 @@ def test_each_document_is_read_once_an_epoch(
 @given(
     order=orders,
     part=st.integers(0, 2),
-    name=st.sampled_from(list(FORMATS)),
+    name=st.sampled_from(list(FORMAT_NAMES)),
     stops=st.lists(st.integers(0, 20), max_size=5),
 )
 def test_a_reader_goes_on_where_another_stopped(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from c4pipe import read
-from c4pipe.corpus.writer import FORMATS
+from c4pipe.corpus.formats.table import FORMAT_NAMES
 from c4pipe.errors import C4pipeError, UsageError
 from tests.helpers.corpora import change_rows, edit_manifest, largest_shard, read_manifest
 
@@ -64,7 +64,7 @@ def test_a_shard_that_is_missing_or_cut_is_named(corpus: Path) -> None:
     assert list(read.documents(corpus, languages=["de"]))
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", FORMAT_NAMES)
 def test_a_shard_of_other_bytes_is_named(corpora: dict[str, Path], tmp_path: Path, name: str) -> None:
     corpus = Path(shutil.copytree(corpora[name], tmp_path / "corpus"))
     shard = largest_shard(corpus)
@@ -93,7 +93,7 @@ def test_an_error_is_not_the_end(corpora: dict[str, Path], corpus: Path, seed: i
     assert found + list(documents) == expected
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", FORMAT_NAMES)
 @pytest.mark.parametrize("more", [-1, 1])
 def test_other_rows_than_the_manifest_says(corpora: dict[str, Path], tmp_path: Path, name: str, more: int) -> None:
     corpus = Path(shutil.copytree(corpora[name], tmp_path / "corpus"))

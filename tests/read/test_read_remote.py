@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from c4pipe import read
-from c4pipe.corpus.writer import FORMATS
+from c4pipe.corpus.formats.table import FORMAT_NAMES
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io import streams
 from c4pipe.io.downloads import NetworkOptions
@@ -21,7 +21,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("patient")
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", FORMAT_NAMES)
 def test_a_corpus_of_a_web_server(corpora: dict[str, Path], rows: list[dict[str, Any]], name: str) -> None:
     expected = list(read.documents(corpora[name], seed=4, shard_index=1, num_shards=3))
     files = contents(corpora[name])

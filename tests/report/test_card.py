@@ -17,9 +17,10 @@ import pytest
 from c4pipe.clean import work_folder
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
+from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA
+from c4pipe.corpus.formats.table import find_format
 from c4pipe.corpus.funnel import language_funnels
 from c4pipe.corpus.opened import open_corpus
-from c4pipe.corpus.writer import FORMATS, SCHEMA
 from c4pipe.dedup import publishers
 from c4pipe.recipes.presets import C4, RECIPES
 from c4pipe.recipes.recipe import Recipe
@@ -86,7 +87,7 @@ def corpus_in(work: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
 
 def pages_of(made: dict[str, Any]) -> dict[str, Counter[str]]:
     """Pages by language and split, of the first format; splits without a page are left out."""
-    ending = f".{FORMATS[made['formats'][0]].extension}"
+    ending = f".{find_format(made['formats'][0]).extension}"
     found: dict[str, Counter[str]] = {}
     for shard in made["shards"]:
         language, split = re.fullmatch(r"([^/]+)/c4-(\w+)-.*", shard["path"]).groups()  # type: ignore[union-attr]
@@ -149,7 +150,7 @@ def test_datasets_loads_every_configuration(formats: str, corpus_in: Callable[[s
         assert {split: len(urls) for split, (_, urls) in loaded[language].items()} == pages[language]
     for split, (features, urls) in loaded["default"].items():
         assert urls == [url for each in LANGUAGES if split in pages[each] for url in loaded[each][split][1]]
-        types = {field.name: str(field.type).replace("double", "float64") for field in SCHEMA}
+        types = {field.name: str(field.type).replace("double", "float64") for field in CORPUS_SCHEMA}
         assert features == (types if formats != "json" else {**types, "timestamp": "timestamp[s]"})
     text = (folder / NAME).read_text()
     assert ("`datasets` reads the field `timestamp` of JSON Lines as a time" in text) == (formats == "json")
@@ -244,7 +245,7 @@ def test_the_head_is_read_by_the_hub(corpus_in: Callable[[str], Path]) -> None:
     ]
     infos = {each["config_name"]: each for each in head.pop("dataset_info")}
     assert list(infos) == list(configs)
-    assert [each["name"] for each in infos["en"]["features"]] == SCHEMA.names
+    assert [each["name"] for each in infos["en"]["features"]] == CORPUS_SCHEMA.names
     assert head == {
         "pretty_name": "C4 by recipe some: de, en, fr, ro",
         "language": list(LANGUAGES),
@@ -354,7 +355,7 @@ def test_the_numbers_are_the_manifests(corpus_in: Callable[[str], Path]) -> None
     sizes = sum(each["bytes"] for each in made["shards"] if each["path"].endswith(".parquet"))
     assert sum(int(row[7].replace(",", "")) for row in stored) == sizes
     assert crawled == [["other names", "3"]]
-    assert [row[0].strip("`") for row in fields] == SCHEMA.names
+    assert [row[0].strip("`") for row in fields] == CORPUS_SCHEMA.names
     assert text.startswith("---\n")
     assert f"{made['counts']['pages.kept']} web pages with {made['counts']['bytes.kept']:,} bytes of text" in text
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe.corpus.writer import PROBABILITY, SCHEMA
+from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA, PROBABILITY
 from c4pipe.report import html_page, profile
 from c4pipe.report.profile import COUNTS, Profile, Profiler
 from tests.helpers.reports import (
@@ -26,7 +26,7 @@ URLS = st.builds(
 )
 ROWS = st.builds(
     lambda url, text, month, probability: dict(
-        zip(SCHEMA.names, (url, text, f"2019-{month:02}-01T00:00:00Z", "en", probability), strict=True)
+        zip(CORPUS_SCHEMA.names, (url, text, f"2019-{month:02}-01T00:00:00Z", "en", probability), strict=True)
     ),
     URLS,
     st.text(st.sampled_from("aé\n𝄞 "), max_size=40),
@@ -38,7 +38,7 @@ ROWS = st.builds(
 def profiled(rows: list[Row], at_once: int = 3) -> Profile:
     profiler = Profiler("en", "train")
     for first in range(0, len(rows), at_once):
-        profiler.add(pa.Table.from_pylist(rows[first : first + at_once], SCHEMA))
+        profiler.add(pa.Table.from_pylist(rows[first : first + at_once], CORPUS_SCHEMA))
     return profiler.result()
 
 
@@ -112,7 +112,11 @@ def test_profiles_add_up_in_any_order(shards: list[list[Row]], chance: random.Ra
 
 def test_domains_that_are_cut_off_are_told_as_at_least(corpus: Path) -> None:
     rows = [
-        dict(zip(SCHEMA.names, (f"https://s{n % 300}.example/{n}", "A b c.", "2019-01-01", "en", 1.0), strict=True))
+        dict(
+            zip(
+                CORPUS_SCHEMA.names, (f"https://s{n % 300}.example/{n}", "A b c.", "2019-01-01", "en", 1.0), strict=True
+            )
+        )
         for n in range(500)
     ]
     counted = profile.add_profiles([profiled(rows, 100)] * 2)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from c4pipe.cli import main
-from c4pipe.corpus.writer import FORMATS
+from c4pipe.corpus.formats.table import FORMAT_NAMES
 from c4pipe.report.data import REPORT_DATA
 from tests.helpers.corpora import largest_shard, only_format
 
@@ -28,7 +28,7 @@ def rounded(values: Any) -> Any:
     return round(values, 5) if isinstance(values, float) else values
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", FORMAT_NAMES)
 def test_every_format_gives_the_profile_that_build_wrote(small_corpus: Path, tmp_path: Path, name: str) -> None:
     corpus = only_format(small_corpus, name, tmp_path / "corpus")
     assert report(corpus, "--quiet") == 0

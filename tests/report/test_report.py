@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from c4pipe.clean import examples
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
-from c4pipe.corpus.writer import PROBABILITY
+from c4pipe.corpus.formats.shard_format import PROBABILITY
 from c4pipe.filters.rules import RULES
 from c4pipe.io.words import JOINERS, SIZE, URL_SIZE, visible
 from c4pipe.recipes.presets import RECIPES

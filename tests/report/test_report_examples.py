@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from c4pipe.clean import examples
 from c4pipe.clean.work_file import PAGE_COLUMNS
 from c4pipe.clean.work_file import SCHEMA as WORK_SCHEMA
-from c4pipe.corpus.writer import PROBABILITY
+from c4pipe.corpus.formats.shard_format import PROBABILITY
 from c4pipe.dedup.finish import PageFinisher
 from c4pipe.io.words import SIZE, excerpt
 from c4pipe.lists.lists import Lists

@@ -1,4 +1,4 @@
-"""The TFRecord format: records of tf.train.Example with the columns of a corpus, to bytes and back.
+"""TFRecord: gzipped records of tf.train.Example. Strings are bytes features, floats have 32 bits, a null is no feature.
 
 Each record is its length (8 bytes, little-endian), a checksum of these, its bytes, and a checksum of these. An Example
 is a protobuf message; every field of it that occurs here has wire type 2 (a length, then that many bytes).
@@ -6,31 +6,45 @@ is a protobuf message; every field of it that occurs here has wire type 2 (a len
 
 import math
 import struct
-from collections.abc import Collection, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from itertools import islice
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import google_crc32c
+import pyarrow as pa
 
-_NONE: Mapping[str, Any] = MappingProxyType({})
+from c4pipe.corpus.formats.shard_format import (
+    CORPUS_SCHEMA,
+    PROBABILITY,
+    STRINGS,
+    Documents,
+    ShardFormat,
+    WriteRows,
+    document,
+    open_gzip,
+    shard_schema,
+    write_records,
+)
+from c4pipe.io.streams import InputPath
+from c4pipe.wet.columns import parse_columns
 
 
-def encode(strings: Mapping[str, bytes], float_name: str, value: float, more: Mapping[str, Any] = _NONE) -> bytes:
+def encode_example(values: Mapping[str, Any]) -> bytes:
     """Returns a record.
 
     Args:
-        strings: its strings as UTF-8, by name.
-        float_name: the name of a 32-bit float.
-        value: the value of it.
-        more: further values by name: strings, whole numbers, truth values, floats, lists of strings; None is left out.
+        values: its values by name: strings, or their UTF-8; whole numbers, truth values, floats, lists of strings; None
+            is left out.
     """
-    data = _example(strings, float_name, value, more)
+    data = _example(values)
     length = struct.pack("<Q", len(data))
     return b"".join((length, _masked_crc(length), data, _masked_crc(data)))
 
 
-def records(data: BinaryIO) -> Iterator[bytes]:
-    """Yields the bytes of each record. Raises ValueError or struct.error where one is damaged."""
+def split_records(data: BinaryIO) -> Iterator[bytes]:
+    """Yields the bytes of each record. Raises ValueError or struct.error if one is damaged."""
     while head := data.read(12):
         length, checksum = struct.unpack("<Q4s", head)
         _check_crc(head[:8], checksum)
@@ -39,7 +53,7 @@ def records(data: BinaryIO) -> Iterator[bytes]:
         yield record[:length]
 
 
-def decode(record: bytes, lists: Collection[str] = ()) -> dict[str, Any]:
+def decode_example(record: bytes, lists: Collection[str] = ()) -> dict[str, Any]:
     """Returns the values of a record's bytes by name: strings, whole numbers, floats; a list for each of `lists`."""
     values: dict[str, Any] = {}
     ((_, features),) = _fields(record)
@@ -72,19 +86,19 @@ def _check_crc(data: bytes, checksum: bytes) -> None:
         raise ValueError("a record is damaged: its CRC-32C differs")
 
 
-def _example(strings: Mapping[str, bytes], float_name: str, value: float, more: Mapping[str, Any] = _NONE) -> bytes:
+def _example(values: Mapping[str, Any]) -> bytes:
     """Returns a tf.train.Example with its map sorted by key (protobuf itself promises no order)."""
-    # field numbers: features 1, feature 1 (map: key 1, value 2); bytes_list 1, float_list 2, int64_list 3, each with
-    # value 1 (numbers packed)
-    features = {name: _delimited(1, _delimited(1, string)) for name, string in strings.items()}
-    features[float_name] = _feature(value)
-    features.update((name, _feature(each)) for name, each in more.items() if each is not None)
-    pairs = (_delimited(1, name.encode()) + _delimited(2, features[name]) for name in sorted(features))
+    # field numbers: features 1, feature 1 (map: key 1, value 2)
+    features = ((name, _feature(value)) for name, value in sorted(values.items()) if value is not None)
+    pairs = (_delimited(1, name.encode()) + _delimited(2, feature) for name, feature in features)
     return _delimited(1, b"".join(_delimited(1, pair) for pair in pairs))
 
 
 def _feature(value: Any) -> bytes:
     """Returns a feature. A float that 32 bits can't hold becomes infinite."""
+    # field numbers: bytes_list 1, float_list 2, int64_list 3, each with value 1 (numbers packed)
+    if isinstance(value, bytes):
+        return _delimited(1, _delimited(1, value))
     if isinstance(value, float):
         try:
             packed = struct.pack("<f", value)
@@ -123,3 +137,34 @@ def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
         length |= message[at] << shift
         yield number, message[at + 1 : at + 1 + length]
         at += 1 + length
+
+
+def _encode_rows(rows: pa.Table) -> Iterator[bytes]:
+    # Arrow holds strings as UTF-8: cast to binary, they are not decoded and encoded again
+    strings = [rows[name].cast(pa.binary()).to_pylist() for name in STRINGS]
+    further = rows.schema.names[len(CORPUS_SCHEMA) :]
+    more = rows.select(further).to_pylist() if further else [{}] * rows.num_rows
+    for *values, probability, others in zip(*strings, rows[PROBABILITY].to_pylist(), more, strict=True):
+        yield encode_example({**dict(zip(STRINGS, values, strict=True)), PROBABILITY: probability, **others})
+
+
+def _write_tfrecord(path: Path, _: pa.Schema) -> AbstractContextManager[WriteRows]:
+    return write_records(path, _encode_rows)
+
+
+def _read_tfrecord(file: InputPath, first: int, columns: Sequence[str]) -> Documents:
+    further, names = parse_columns(columns), shard_schema(columns).names
+    lists = {each.name for each in further if each.type == "strings"}
+    nothing = dict.fromkeys((each.name for each in further), None)
+    with open_gzip(file) as content:
+        for record in islice(split_records(content), first, None):
+            values = nothing | decode_example(record, lists)
+            for each in further:
+                if each.type == "bool" and values[each.name] is not None:
+                    values[each.name] = bool(values[each.name])
+            yield document(values, names)
+
+
+TFRECORD = ShardFormat(
+    name="tfrecord", extension="tfrecord.gz", write=_write_tfrecord, read=_read_tfrecord, is_exact=False
+)
