@@ -22,7 +22,7 @@ from c4pipe.objectives import objective, prefetch
 from c4pipe.objectives.batches import Batches
 from c4pipe.objectives.objective import Objective, for_decoder
 from c4pipe.objectives.packing import Packer, batch_of, examples_of
-from c4pipe.objectives.rows import Features, Rng, Rows, framed
+from c4pipe.objectives.rows import Features, Rng, TokenRows, framed
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.objectives.ul2 import ul2
 
@@ -67,7 +67,7 @@ def objectives(tokenizer: Tokenizer) -> list[Objective]:
     ]
 
 
-def corrupted(pieces: list[Rows], chosen: Objective) -> list[Features]:
+def corrupted(pieces: list[TokenRows], chosen: Objective) -> list[Features]:
     """Makes examples of pieces of text."""
     return [chosen.make(some, Rng(1)) for some in pieces]
 
@@ -118,7 +118,7 @@ def measure(given: str, vocabulary: Path, seconds: float) -> None:
     tokenizer = Tokenizer(vocabulary / "spm.model")
     texts = [document["text"] for document in read.documents(given)]
 
-    def tokenised() -> list[Rows]:
+    def tokenised() -> list[TokenRows]:
         return [tokenizer.encode(texts[start : start + AT_ONCE]) for start in range(0, len(texts), AT_ONCE)]
 
     rows, seconds = best(tokenised)

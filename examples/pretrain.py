@@ -38,7 +38,7 @@ from models.layers import Size
 from c4pipe import C4pipeError, read
 from c4pipe.objectives import prefetch
 from c4pipe.objectives.batches import Batches, ExampleBatches
-from c4pipe.objectives.task_mixture import MixedBatches, MixtureOptions, Part, Unsupervised
+from c4pipe.objectives.task_mixture import MixedBatches, MixtureOptions, MixturePart, Unsupervised
 from c4pipe.objectives.tokenizer import Tokenizer
 
 MODELS = {"albert": albert, "bert": bert, "decoder": decoder, "electra": electra, "t5": t5}
@@ -86,7 +86,7 @@ def batches_of(options: argparse.Namespace, tokenizer: Tokenizer, size: Size, ro
     """Returns the batches of this host: of the corpus, or of the corpus and the tasks of a mixture."""
     made = MODELS[options.model].objective_of(tokenizer, size)
     if options.mixture:
-        parts: list[Part] = [Unsupervised("corpus", options.corpus, made), *evaluate.parts_in(options.mixture)]
+        parts: list[MixturePart] = [Unsupervised("corpus", options.corpus, made), *evaluate.parts_in(options.mixture)]
         lengths = {"inputs": size.length, "targets": size.length}
         more: MixtureOptions = {
             "limit": options.limit,

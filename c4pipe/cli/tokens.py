@@ -70,7 +70,7 @@ def _count(options: TokensOptions, vocabulary: str) -> None:
     best = subset.open_best(train, options.best_first) if train and options.best_first is not None else None
     check_runner(options)
     tokenizer = open_tokenizer(vocabulary, options.end_of_document, options.begin_of_document)
-    counts = count.count(corpus, tokenizer, options, make_progress(options))
+    counts = count.count_tokens(corpus, tokenizer, options, make_progress(options))
     written = subset.write_subset(train, tokenizer, counts, size, best) if train and size else None
     if options.quiet:
         return

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from c4pipe.io.paths import StoragePath
     from c4pipe.vocab.quality import Figures
-    from c4pipe.vocab.sources import Source
+    from c4pipe.vocab.sources import TrainingText
 
 FIGURES, PICTURE = "quality.json", "quality.svg"
 """The files that it writes."""
@@ -76,20 +76,20 @@ def run(options: VocabReportOptions) -> None:
 
 def measure(
     options: Shown,
-    sources: Sequence["Source"],
+    sources: Sequence["TrainingText"],
     models: Sequence["StoragePath"],
     output: "StoragePath | None",
 ) -> None:
     """Measures models on the held-out pages of sources, prints a table, and writes the files if a folder is given."""
     from c4pipe.io.atomic import make_folder, write_text
     from c4pipe.vocab.quality import Vocabulary, held_out, quality_picture
-    from c4pipe.vocab.sources import find_pages, source_labels
+    from c4pipe.vocab.sources import find_reading, source_labels
 
     vocabularies = [Vocabulary(name, file) for name, file in zip(_names(models), models, strict=True)]
     figures: list[Figures] = []
     empty: list[str] = []
     for label, source in zip(source_labels(sources), sources, strict=True):
-        texts = held_out(find_pages(source, held_out=True))
+        texts = held_out(find_reading(source, held_out=True))
         if texts:
             figures += [each.measure(label, texts) for each in vocabularies]
         else:

@@ -10,7 +10,7 @@ from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.words import short_repr
 from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import SHUFFLE, Assembler, Batch
-from c4pipe.objectives.rows import Features, Rng, Rows, Tokens, framed
+from c4pipe.objectives.rows import Features, Rng, TokenIds, TokenRows, framed
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read.mixture import Mixture
 from c4pipe.read.reader import UNCHANGED, checked, complete, unchanged_after_errors
@@ -20,7 +20,7 @@ _VERSION = 2
 """The version of a state."""
 
 
-class Documents(Protocol):
+class DocumentStream(Protocol):
     """An iterator over documents with a state, such as a `Reader` of `c4pipe.read`."""
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
@@ -68,7 +68,7 @@ class TextExamples:
     """
 
     def __init__(
-        self, documents: Documents, tokenizer: Tokenizer, objective: Objective, seed: int = 0, merge: bool = False
+        self, documents: DocumentStream, tokenizer: Tokenizer, objective: Objective, seed: int = 0, merge: bool = False
     ) -> None:
         """Starts at the current position of the documents. Arguments are those of `Batches`."""
         self._documents, self._tokenizer, self._objective, self._merge = documents, tokenizer, objective, merge
@@ -140,7 +140,7 @@ class TextExamples:
             # the documents before the damage are not lost; the next call meets the damage
         return texts, False
 
-    def _pieces(self, rows: Rows, last: bool) -> Rows:
+    def _pieces(self, rows: TokenRows, last: bool) -> TokenRows:
         if self._objective.adds_eos:
             rows = framed(rows, (), [self._tokenizer.ids.eos])
         rng = Rng(self._seed, self._examples, self.stream)
@@ -148,11 +148,11 @@ class TextExamples:
             return self._objective.cut(rows, rng)
         text = np.concatenate([self._rest, rows.values])
         if not len(text):
-            return Rows(text, np.zeros(1, np.int64))
-        pieces = self._objective.cut(Rows(text, np.array([0, len(text)])), rng)
+            return TokenRows(text, np.zeros(1, np.int64))
+        pieces = self._objective.cut(TokenRows(text, np.array([0, len(text)])), rng)
         starts = pieces.starts if last else pieces.starts[:-1]  # the last piece can still grow
         self._rest = text[starts[-1] :].copy()
-        return Rows(text[: starts[-1]], starts)
+        return TokenRows(text[: starts[-1]], starts)
 
     def state(self) -> dict[str, Any]:
         """Returns the state for `restore`, as JSON values: the state of the documents, and the waiting text."""
@@ -167,7 +167,7 @@ class TextExamples:
         self._documents.restore(documents)
         self._examples, self._rest = examples, rest
 
-    def _progress(self, state: Any) -> tuple[dict[str, Any], int, Tokens]:
+    def _progress(self, state: Any) -> tuple[dict[str, Any], int, TokenIds]:
         ours = {"documents": {}, "examples": 0, "rest": [0]}
         documents, examples, rest = checked(state, ours, *ours)
         if max(rest, default=0) >= 1 << 31:
@@ -346,7 +346,7 @@ class Batches(ExampleBatches):
     @checks_arguments
     def __init__(
         self,
-        documents: Documents,
+        documents: DocumentStream,
         tokenizer: Tokenizer,
         objective: Objective,
         size: int,

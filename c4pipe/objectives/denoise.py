@@ -14,7 +14,18 @@ import numpy.typing as npt
 
 from c4pipe.errors import UsageError
 from c4pipe.objectives.masks import LONGEST, RATE, exact_share, span_starts, whole_ngrams
-from c4pipe.objectives.rows import Counts, Features, Mask, Rng, Rows, Tokens, framed, placed, shuffled, starts_of
+from c4pipe.objectives.rows import (
+    Counts,
+    Features,
+    Rng,
+    TokenIds,
+    TokenMask,
+    TokenRows,
+    framed,
+    shuffled,
+    starts_of,
+    token_places,
+)
 
 MASK_SHARE, RANDOM_SHARE = 0.8, 0.1
 """The shares of chosen tokens that become the mask id, or a random piece; the others stay (BERT, section 3.1).
@@ -71,13 +82,13 @@ class Ids:
         """The id that begins a sequence for an encoder."""
         return self.size - 2 if self.cls is None else self.cls
 
-    def pieces(self, shares: npt.NDArray[np.float64]) -> Tokens:
+    def pieces(self, shares: npt.NDArray[np.float64]) -> TokenIds:
         """Returns an ordinary piece for each share in [0, 1): the first piece for 0, the last for a share near 1."""
         ordinary = self.size - self.sentinels - self.first
         return self.first + np.minimum(shares * ordinary, ordinary - 1).astype(np.int32)
 
 
-def replace_spans(rows: Rows, mask: Mask, ids: Ids) -> Features:
+def replace_spans(rows: TokenRows, mask: TokenMask, ids: Ids) -> Features:
     """Replaces each corrupted span by one sentinel; the targets are the spans, each after its sentinel.
 
     Where a row ends with a kept token, a last sentinel ends the targets, as in table 3. T5's code returns the same for
@@ -100,11 +111,11 @@ def replace_spans(rows: Rows, mask: Mask, ids: Ids) -> Features:
     kept = inside & ~hidden
     kept[frame.starts[:-1]] = True
     inputs = _with_sentinels(frame, hidden, ids)
-    inputs = Rows(np.delete(inputs.values, inputs.starts[:-1]), inputs.starts - np.arange(len(inputs.starts)))
+    inputs = TokenRows(np.delete(inputs.values, inputs.starts[:-1]), inputs.starts - np.arange(len(inputs.starts)))
     return {"inputs": inputs, "targets": _with_sentinels(frame, kept, ids)}
 
 
-def _with_sentinels(rows: Rows, hidden: Mask, ids: Ids) -> Rows:
+def _with_sentinels(rows: TokenRows, hidden: TokenMask, ids: Ids) -> TokenRows:
     """Returns the rows with one sentinel in the place of each run of hidden tokens."""
     begins = span_starts(hidden, rows)
     number = rows.running(begins)
@@ -116,39 +127,39 @@ def _with_sentinels(rows: Rows, hidden: Mask, ids: Ids) -> Rows:
     return rows.replaced(np.where(begins, ids.size - number, rows.values)).keep(~hidden | begins)
 
 
-def drop_tokens(rows: Rows, mask: Mask, ids: Ids) -> Features:
+def drop_tokens(rows: TokenRows, mask: TokenMask, ids: Ids) -> Features:
     """Drops the corrupted tokens from the inputs; they are the targets. Arguments are those of `replace_spans`."""
     return {"inputs": framed(rows.keep(~mask), (), [ids.eos]), "targets": framed(rows.keep(mask), (), [ids.eos])}
 
 
-def prefix_lm(rows: Rows, mask: Mask, ids: Ids) -> Features:
+def prefix_lm(rows: TokenRows, mask: TokenMask, ids: Ids) -> Features:
     """Splits each row: tokens whose mask is True, the first ones, are the inputs, and the others are the targets."""
     return drop_tokens(rows, ~mask, ids)
 
 
-def mask_tokens(rows: Rows, mask: Mask, ids: Ids) -> Features:
+def mask_tokens(rows: TokenRows, mask: TokenMask, ids: Ids) -> Features:
     """MASS-style: replaces each corrupted token by `ids.mask_id`; the targets are the whole row."""
     return _whole(rows, np.where(mask, ids.mask_id, rows.values), ids)
 
 
-def bert_style(rows: Rows, mask: Mask, ids: Ids, rng: Rng) -> Features:
+def bert_style(rows: TokenRows, mask: TokenMask, ids: Ids, rng: Rng) -> Features:
     """Replaces corrupted tokens by `ids.mask_id`, or one in ten by a random piece; the targets are the whole row."""
     share = rng.shares(rows.sizes, _BERT_STYLE)  # a share below RANDOM_SHARE also selects the piece
     noise = np.where(share < RANDOM_SHARE, ids.pieces(share / RANDOM_SHARE), ids.mask_id)
     return _whole(rows, np.where(mask, noise, rows.values), ids)
 
 
-def deshuffle(rows: Rows, ids: Ids, rng: Rng) -> Features:
+def deshuffle(rows: TokenRows, ids: Ids, rng: Rng) -> Features:
     """Puts the tokens of each row into a random order; the targets are the whole row."""
     order = shuffled(rows.sizes, rng.raw(rows.sizes, _DESHUFFLE))
     return _whole(rows, rows.values[order], ids)
 
 
-def _whole(rows: Rows, corrupted: Tokens, ids: Ids) -> Features:
+def _whole(rows: TokenRows, corrupted: TokenIds, ids: Ids) -> Features:
     return {"inputs": framed(rows.replaced(corrupted), (), [ids.eos]), "targets": framed(rows, (), [ids.eos])}
 
 
-def electra(rows: Rows, ids: Ids, rng: Rng, rate: float = RATE, unchanged: float = 0.0) -> Features:
+def electra(rows: TokenRows, ids: Ids, rng: Rng, rate: float = RATE, unchanged: float = 0.0) -> Features:
     """Masks tokens for the generator of ELECTRA. Returns `inputs`, `targets` and `masked`.
 
     Args:
@@ -169,7 +180,7 @@ def electra(rows: Rows, ids: Ids, rng: Rng, rate: float = RATE, unchanged: float
     }
 
 
-def corrupted(frame: Rows, inside: Mask, chosen: Mask, ids: Ids, rng: Rng) -> Features:
+def corrupted(frame: TokenRows, inside: TokenMask, chosen: TokenMask, ids: Ids, rng: Rng) -> Features:
     """Corrupts chosen tokens: of ten, eight become the mask, one a random piece, and one stays.
 
     Args:
@@ -196,7 +207,7 @@ def corrupted(frame: Rows, inside: Mask, chosen: Mask, ids: Ids, rng: Rng) -> Fe
 
 
 def albert(
-    rows: Rows, word_starts: Mask, sentence_starts: Mask, ids: Ids, rng: Rng, longest: int = LONGEST
+    rows: TokenRows, word_starts: TokenMask, sentence_starts: TokenMask, ids: Ids, rng: Rng, longest: int = LONGEST
 ) -> Features:
     """Masks n-grams of whole words in pairs of segments, half of which are swapped (sentence-order prediction).
 
@@ -228,9 +239,9 @@ def albert(
     }
 
 
-def sentence_starts(rows: Rows, words: Mask, sentence_ends: Mask) -> Mask:
+def sentence_starts(rows: TokenRows, words: TokenMask, sentence_ends: TokenMask) -> TokenMask:
     """Returns a mask of words that follow an id which can end a sentence, of shape [tokens]."""
-    mask: Mask = words & np.concatenate([[False], sentence_ends[rows.values[:-1]]])
+    mask: TokenMask = words & np.concatenate([[False], sentence_ends[rows.values[:-1]]])
     return mask
 
 
@@ -240,7 +251,7 @@ def check_shares(rate: float, other: float = 0.0) -> None:
         raise UsageError(f"rate {rate} and share {other}: give a rate between 0 and 1, and a share from 0 to 1")
 
 
-def segment_cuts(rows: Rows, word_starts: Mask, sentence_starts: Mask, rng: Rng) -> Counts:
+def segment_cuts(rows: TokenRows, word_starts: TokenMask, sentence_starts: TokenMask, rng: Rng) -> Counts:
     """Returns the token at which the second segment of each row starts, of shape [rows].
 
     It is the start of a random sentence, or of a random word where the row has one sentence, or the size of the row
@@ -257,7 +268,9 @@ def segment_cuts(rows: Rows, word_starts: Mask, sentence_starts: Mask, rng: Rng)
     return cuts
 
 
-def masked_words(rows: Rows, word_starts: Mask, rng: Rng, rate: float = RATE, longest: int = LONGEST) -> Mask:
+def masked_words(
+    rows: TokenRows, word_starts: TokenMask, rng: Rng, rate: float = RATE, longest: int = LONGEST
+) -> TokenMask:
     """Returns a mask of the tokens of masked n-grams, of shape [tokens].
 
     Tokens before the first word start of a row count as a word. Where all words of a row are too long to be masked, its
@@ -268,11 +281,11 @@ def masked_words(rows: Rows, word_starts: Mask, rng: Rng, rate: float = RATE, lo
     fits = np.diff(np.append(np.flatnonzero(begins), len(begins))) <= room[word_rows]
     begins |= np.bincount(word_rows[fits], minlength=len(rows))[rows.row] == 0
     sizes = np.diff(np.append(np.flatnonzero(begins), len(begins)))
-    words = Rows(sizes.astype(np.int32), rows.keep(begins).starts)
+    words = TokenRows(sizes.astype(np.int32), rows.keep(begins).starts)
     return np.repeat(whole_ngrams(words, rng, rate, longest), sizes)
 
 
-def framed_singles(rows: Rows, ids: Ids) -> tuple[Rows, Mask]:
+def framed_singles(rows: TokenRows, ids: Ids) -> tuple[TokenRows, TokenMask]:
     """Returns the rows as sequences for an encoder, and a mask that is True for the tokens of the rows."""
     frame = framed(rows, [ids.cls_id], [ids.eos])
     inside = np.ones(len(frame.values), bool)
@@ -280,7 +293,7 @@ def framed_singles(rows: Rows, ids: Ids) -> tuple[Rows, Mask]:
     return frame, inside
 
 
-def framed_pairs(rows: Rows, seconds: Counts, ids: Ids) -> tuple[Rows, Counts, Mask]:
+def framed_pairs(rows: TokenRows, seconds: Counts, ids: Ids) -> tuple[TokenRows, Counts, TokenMask]:
     """Returns the rows as pairs, the segment of each token (0 or 1), and a mask of the rows' own tokens.
 
     Args:
@@ -296,15 +309,15 @@ def framed_pairs(rows: Rows, seconds: Counts, ids: Ids) -> tuple[Rows, Counts, M
     values = np.full(len(inside), ids.eos, np.int32)
     values[starts[:-1]] = ids.cls_id
     values[places] = rows.values
-    pairs = Rows(values, starts)
+    pairs = TokenRows(values, starts)
     return pairs, (pairs.place > seconds[pairs.row] + 1).astype(np.int64), inside
 
 
 def next_sentence_pairs(
-    rows: Rows,
+    rows: TokenRows,
     documents: Counts,
-    word_starts: Mask,
-    sentence_starts: Mask,
+    word_starts: TokenMask,
+    sentence_starts: TokenMask,
     longest: int,
     ids: Ids,
     rng: Rng,
@@ -334,11 +347,11 @@ def next_sentence_pairs(
     source = _exchanged(rows, documents, cuts, rng)
     seconds = np.minimum((rows.sizes - cuts)[source], longest - cuts)
     sizes = cuts + seconds
-    row, place = np.repeat(np.arange(len(rows)), sizes), placed(sizes)
+    row, place = np.repeat(np.arange(len(rows)), sizes), token_places(sizes)
     second = place >= cuts[row]
     other = source[row]
     taken = np.where(second, rows.starts[:-1][other] + cuts[other] + place - cuts[row], rows.starts[:-1][row] + place)
-    pairs = Rows(rows.values[taken], starts_of(sizes))
+    pairs = TokenRows(rows.values[taken], starts_of(sizes))
     chosen = masked_words(pairs, word_starts[taken], rng, rate, longest=1)
     frame, types, inside = framed_pairs(pairs, cuts, ids)
     label = np.zeros(len(inside), np.int32)
@@ -350,7 +363,7 @@ def next_sentence_pairs(
     }
 
 
-def _exchanged(rows: Rows, documents: Counts, cuts: Counts, rng: Rng) -> Counts:
+def _exchanged(rows: TokenRows, documents: Counts, cuts: Counts, rng: Rng) -> Counts:
     """Returns the row from which each row has its second segment, of shape [rows]."""
     chosen = (rng.raw(np.ones_like(cuts), _OTHER) >> np.uint64(63)).astype(bool) & (cuts < rows.sizes)
     numbers = np.flatnonzero(chosen)

@@ -12,7 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import UsageError
-from c4pipe.objectives.rows import Counts, Mask, Rng, Rows, placed, shuffled, smallest_keys_mask, starts_of
+from c4pipe.objectives.rows import (
+    Counts,
+    Rng,
+    TokenMask,
+    TokenRows,
+    shuffled,
+    smallest_keys_mask,
+    starts_of,
+    token_places,
+)
 
 RATE = 0.15
 """The share of tokens that are corrupted (T5, section 3.1.4; also BERT, ALBERT and ELECTRA)."""
@@ -93,7 +102,7 @@ def span_counts(sizes: Counts, rate: Shares = RATE, mean_span: Shares = MEAN_SPA
     return noise, np.clip(spans, 1, np.minimum(noise, sizes - noise))  # each span has at least one token
 
 
-def random_spans(sizes: Counts, rng: Rng, rate: Shares = RATE, mean_span: Shares = MEAN_SPAN) -> Mask:
+def random_spans(sizes: Counts, rng: Rng, rate: Shares = RATE, mean_span: Shares = MEAN_SPAN) -> TokenMask:
     """Returns a mask of random spans.
 
     The number of corrupted tokens and the number of spans of a row depend on its size only (`span_counts`). All ways to
@@ -119,12 +128,12 @@ def random_spans(sizes: Counts, rng: Rng, rate: Shares = RATE, mean_span: Shares
     mask = np.repeat(np.tile([False, True], len(interleaved) // 2), interleaved)
     if (sizes == length).all():
         return mask
-    return mask[placed(length) < np.repeat(sizes, length)]
+    return mask[token_places(length) < np.repeat(sizes, length)]
 
 
-def each_token(sizes: Counts, rng: Rng, rate: float = RATE) -> Mask:
+def each_token(sizes: Counts, rng: Rng, rate: float = RATE) -> TokenMask:
     """Returns a mask in which each token is corrupted independently, with probability `rate` (T5, section 3.1.4)."""
-    mask: Mask = rng.shares(sizes, _MASK) < rate
+    mask: TokenMask = rng.shares(sizes, _MASK) < rate
     return mask
 
 
@@ -163,7 +172,7 @@ def token_lengths(raw: int, rate: float = RATE) -> TokenLengths:
     return TokenLengths(min(-(-math.ceil(targets) // 16) * 16, raw + 3), math.ceil(sentinels))
 
 
-def within(sizes: Counts, mask: Mask, targets: int, spans: int | None = None) -> Mask:
+def within(sizes: Counts, mask: TokenMask, targets: int, spans: int | None = None) -> TokenMask:
     """Returns the mask without the tokens at the end of a row for which the targets have no room.
 
     So targets are never too long, and there are always enough sentinels, whatever the random numbers are.
@@ -174,38 +183,38 @@ def within(sizes: Counts, mask: Mask, targets: int, spans: int | None = None) ->
         targets: the largest number of tokens of the targets of a row.
         spans: the largest number of spans, each of which also has one token for its sentinel; None without sentinels.
     """
-    rows = Rows(np.zeros(0, np.int32), starts_of(sizes))
+    rows = TokenRows(np.zeros(0, np.int32), starts_of(sizes))
     if spans is None:
         return mask & (rows.running(mask) <= targets)
     number = rows.running(span_starts(mask, rows))
     return mask & (number <= spans) & (rows.running(mask) + number <= targets)
 
 
-def span_starts(mask: Mask, rows: Rows) -> Mask:
+def span_starts(mask: TokenMask, rows: TokenRows) -> TokenMask:
     """Returns a mask of the first token of each run of masked tokens."""
     before = np.concatenate([[False], mask[:-1]])
     before[rows.starts[:-1][rows.sizes > 0]] = False
-    starts: Mask = mask & ~before
+    starts: TokenMask = mask & ~before
     return starts
 
 
-def prefixes(sizes: Counts, rng: Rng) -> Mask:
+def prefixes(sizes: Counts, rng: Rng) -> TokenMask:
     """Returns a mask of the first tokens of each row: at least one token, and at most all but one.
 
     All lengths are equally likely, as in T5's code. A row of one token has none.
     """
     share = rng.shares(np.ones_like(sizes), _SPLIT)
     lengths = np.where(sizes > 1, 1 + (share * (sizes - 1)).astype(np.int64), 0)
-    return placed(sizes) < np.repeat(lengths, sizes)
+    return token_places(sizes) < np.repeat(lengths, sizes)
 
 
-def exact_share(sizes: Counts, rng: Rng, rate: float = RATE) -> Mask:
+def exact_share(sizes: Counts, rng: Rng, rate: float = RATE) -> TokenMask:
     """Returns a mask of ceil(rate n) of the n tokens of each row, all choices equally likely (ELECTRA, section 2)."""
     exact = Fraction(str(rate))  # 0.15 * 20 is 3, also where floating point has a little more
     return smallest_keys_mask(sizes, rng.raw(sizes, _MASK), -(-sizes * exact.numerator // exact.denominator))
 
 
-def ngrams(rows: Rows, rng: Rng, longest: int = LONGEST) -> Mask:
+def ngrams(rows: TokenRows, rng: Rng, longest: int = LONGEST) -> TokenMask:
     """Divides rows of words into n-grams of random lengths. The probability of length n is proportional to 1/n.
 
     Args:
@@ -225,7 +234,7 @@ def ngrams(rows: Rows, rng: Rng, longest: int = LONGEST) -> Mask:
     return mask
 
 
-def whole_ngrams(words: Rows, rng: Rng, rate: float = RATE, longest: int = LONGEST) -> Mask:
+def whole_ngrams(words: TokenRows, rng: Rng, rate: float = RATE, longest: int = LONGEST) -> TokenMask:
     """Returns a mask of words: n-grams in random order, as long as the number of masked tokens allows.
 
     Of the last n-gram, only the words that fit are masked.

@@ -13,9 +13,9 @@ from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.words import short_repr
 from c4pipe.objectives import denoise, masks
 from c4pipe.objectives.denoise import Ids, next_sentence_pairs
-from c4pipe.objectives.rows import Counts, Features, Mask, Rng, Rows, starts_of
+from c4pipe.objectives.rows import Counts, Features, Rng, TokenMask, TokenRows, starts_of
 
-P = ParamSpec("P")
+_P = ParamSpec("_P")
 PieceLengths = Callable[[Rng, int], Counts]
 """Returns the numbers of tokens of consecutive pieces, given random numbers, whose `first` is the number of the first
 piece, and how many pieces."""
@@ -31,7 +31,7 @@ _AT_ONCE = 256  # lengths of pieces that are drawn together
 _SHORT = 32  # purpose of random numbers
 
 
-def pieces_of(rows: Rows, rng: Rng, lengths: PieceLengths) -> Rows:
+def pieces_of(rows: TokenRows, rng: Rng, lengths: PieceLengths) -> TokenRows:
     """Returns rows divided into consecutive pieces of these lengths; the last piece of a row can be shorter.
 
     Args:
@@ -45,7 +45,7 @@ def pieces_of(rows: Rows, rng: Rng, lengths: PieceLengths) -> Rows:
         while start < end:
             starts.append(start)
             start += next(each)
-    return Rows(rows.values, np.array([*starts, len(rows.values)], np.int64))
+    return TokenRows(rows.values, np.array([*starts, len(rows.values)], np.int64))
 
 
 def _one_by_one(rng: Rng, lengths: PieceLengths) -> Iterator[int]:
@@ -92,7 +92,7 @@ class Objective:
     name: str
     raw: int
     lengths: Mapping[str, int]
-    make: Callable[[Rows, Rng], Features]
+    make: Callable[[TokenRows, Rng], Features]
     adds_eos: bool = False
     piece_lengths: PieceLengths | None = None
 
@@ -105,7 +105,7 @@ class Objective:
     def __repr__(self) -> str:
         return short_repr(self, self.name, *(f"{name} {length}" for name, length in self.lengths.items()))
 
-    def cut(self, rows: Rows, rng: Rng) -> Rows:
+    def cut(self, rows: TokenRows, rng: Rng) -> TokenRows:
         """Returns text divided into consecutive pieces, in their order.
 
         Args:
@@ -120,7 +120,7 @@ class Objective:
         return super().__reduce__() if again is None else (again, ())
 
 
-def picklable(factory: Callable[P, Objective]) -> Callable[P, Objective]:
+def picklable(factory: Callable[_P, Objective]) -> Callable[_P, Objective]:
     """Returns a function of a module that makes objectives, so that these can be pickled: a pickle has its arguments.
 
     So an objective can be sent to a worker of a DataLoader, although its function has no name in a module.
@@ -129,7 +129,7 @@ def picklable(factory: Callable[P, Objective]) -> Callable[P, Objective]:
     checked = checks_arguments(factory)
 
     @functools.wraps(factory)
-    def made(*args: P.args, **kwargs: P.kwargs) -> Objective:
+    def made(*args: _P.args, **kwargs: _P.kwargs) -> Objective:
         objective = checked(*args, **kwargs)
         object.__setattr__(objective, "_again", functools.partial(made, *args, **kwargs))
         return objective
@@ -159,7 +159,7 @@ def span_corruption(
             "length, longer spans or a vocabulary with more sentinels (c4pipe vocab --sentinels)"
         )
 
-    def make(rows: Rows, rng: Rng) -> Features:
+    def make(rows: TokenRows, rng: Rng) -> Features:
         return denoise.replace_spans(rows, masks.random_spans(rows.sizes, rng, rate, mean_span), ids)
 
     return Objective(
@@ -182,7 +182,7 @@ def iid_corruption(ids: Ids, length: int = 512, rate: float = masks.RATE) -> Obj
             f"sentinels: give a smaller length, or a vocabulary with {sentinels} sentinels (c4pipe vocab --sentinels)"
         )
 
-    def make(rows: Rows, rng: Rng) -> Features:
+    def make(rows: TokenRows, rng: Rng) -> Features:
         mask = masks.each_token(rows.sizes, rng, rate)
         # two tokens of the targets are for the last sentinel and the end of sequence
         return denoise.replace_spans(rows, masks.within(rows.sizes, mask, targets - 2, ids.sentinels - 1), ids)
@@ -195,7 +195,7 @@ def drop_corrupted(ids: Ids, length: int = 512) -> Objective:
     """Corrupts tokens independently, and drops them from the inputs (section 3.3.2)."""
     targets = int(length * DROP_TARGETS)
 
-    def make(rows: Rows, rng: Rng) -> Features:
+    def make(rows: TokenRows, rng: Rng) -> Features:
         mask = masks.each_token(rows.sizes, rng)
         return denoise.drop_tokens(rows, masks.within(rows.sizes, mask, targets - 1), ids)
 
@@ -206,7 +206,7 @@ def drop_corrupted(ids: Ids, length: int = 512) -> Objective:
 def bert_style(ids: Ids, length: int = 512) -> Objective:
     """Corrupts tokens as BERT does, with the whole text as targets (section 3.3.1)."""
 
-    def make(rows: Rows, rng: Rng) -> Features:
+    def make(rows: TokenRows, rng: Rng) -> Features:
         return denoise.bert_style(rows, masks.each_token(rows.sizes, rng), ids, rng)
 
     return Objective("bert_style", length - 1, {"inputs": length, "targets": length}, make)
@@ -216,7 +216,7 @@ def bert_style(ids: Ids, length: int = 512) -> Objective:
 def mass_style(ids: Ids, length: int = 512) -> Objective:
     """Replaces tokens by the mask id, as MASS does, with the whole text as targets (section 3.3.2)."""
 
-    def make(rows: Rows, rng: Rng) -> Features:
+    def make(rows: TokenRows, rng: Rng) -> Features:
         return denoise.mask_tokens(rows, masks.each_token(rows.sizes, rng), ids)
 
     return Objective("mass_style", length - 1, {"inputs": length, "targets": length}, make)
@@ -233,7 +233,7 @@ def deshuffling(ids: Ids, length: int = 512) -> Objective:
 def prefix_lm(ids: Ids, length: int = 512) -> Objective:
     """Splits text at a random token: the first part is the inputs, the second the targets (section 3.3.1)."""
 
-    def make(rows: Rows, rng: Rng) -> Features:
+    def make(rows: TokenRows, rng: Rng) -> Features:
         return denoise.prefix_lm(rows, masks.prefixes(rows.sizes, rng), ids)
 
     return Objective("prefix_lm", length - 1, {"inputs": length, "targets": length}, make)
@@ -260,7 +260,7 @@ def electra(ids: Ids, length: int = 512, rate: float = masks.RATE, unchanged: fl
     """
     denoise.check_shares(rate, unchanged)
 
-    def make(rows: Rows, rng: Rng) -> Features:
+    def make(rows: TokenRows, rng: Rng) -> Features:
         return denoise.electra(rows, ids, rng, rate, unchanged)
 
     name = f"electra(rate={rate}, unchanged={unchanged})"
@@ -270,8 +270,8 @@ def electra(ids: Ids, length: int = 512, rate: float = masks.RATE, unchanged: fl
 @picklable
 def albert(
     ids: Ids,
-    word_starts: Mask,
-    sentence_ends: Mask,
+    word_starts: TokenMask,
+    sentence_ends: TokenMask,
     length: int = 512,
     longest: int = masks.LONGEST,
     short: float = SHORT,
@@ -292,7 +292,7 @@ def albert(
     if longest < 1:
         raise UsageError(f"longest={longest}: n-grams have at least 1 word")
 
-    def make(rows: Rows, rng: Rng) -> Features:
+    def make(rows: TokenRows, rng: Rng) -> Features:
         words = word_starts[rows.values]
         return denoise.albert(rows, words, denoise.sentence_starts(rows, words, sentence_ends), ids, rng, longest)
 
@@ -330,27 +330,27 @@ def for_decoder(objective: Objective, length: int | None = None) -> Objective:
             "sequence; give a larger length, or an objective with a smaller one"
         )
 
-    def make(rows: Rows, rng: Rng) -> Features:
+    def make(rows: TokenRows, rng: Rng) -> Features:
         made = objective.make(rows, rng)
-        return joined(made["inputs"], made["targets"])
+        return in_one_sequence(made["inputs"], made["targets"])
 
     return replace(objective, name=f"for_decoder({objective.name})", lengths={"targets": length}, make=make)
 
 
-def joined(inputs: Rows, targets: Rows) -> Features:
+def in_one_sequence(inputs: TokenRows, targets: TokenRows) -> Features:
     """Returns `targets`, each row of inputs with the row of targets behind it, and `prefix`, 1 for the inputs."""
     starts = starts_of(inputs.sizes + targets.sizes)
     prefix = np.zeros(starts[-1], bool)
     prefix[starts[inputs.row] + inputs.place] = True
     values = np.empty(len(prefix), np.int32)
     values[prefix], values[~prefix] = inputs.values, targets.values
-    both = Rows(values, starts)
+    both = TokenRows(values, starts)
     return {"targets": both, "prefix": both.replaced(prefix)}
 
 
 @picklable
 def masked_lm(
-    ids: Ids, word_starts: Mask | None = None, length: int = 512, rate: float = masks.RATE, short: float = 0.0
+    ids: Ids, word_starts: TokenMask | None = None, length: int = 512, rate: float = masks.RATE, short: float = 0.0
 ) -> Objective:
     """Masks tokens or whole words of single segments, for an encoder.
 
@@ -370,7 +370,7 @@ def masked_lm(
     """
     denoise.check_shares(rate)
 
-    def make(rows: Rows, rng: Rng) -> Features:
+    def make(rows: TokenRows, rng: Rng) -> Features:
         begins = np.ones(len(rows.values), bool) if word_starts is None else word_starts[rows.values]
         frame, inside = denoise.framed_singles(rows, ids)
         return denoise.corrupted(frame, inside, denoise.masked_words(rows, begins, rng, rate, longest=1), ids, rng)
@@ -383,8 +383,8 @@ def masked_lm(
 @picklable
 def next_sentence(
     ids: Ids,
-    word_starts: Mask,
-    sentence_ends: Mask,
+    word_starts: TokenMask,
+    sentence_ends: TokenMask,
     length: int = 512,
     rate: float = masks.RATE,
     short: float = SHORT,
@@ -407,7 +407,7 @@ def next_sentence(
     denoise.check_shares(rate)
     raw = length - denoise.PAIR_EXTRA
 
-    def make(rows: Rows, rng: Rng) -> Features:
+    def make(rows: TokenRows, rng: Rng) -> Features:
         text, documents = _documents(rows, ids)
         words = word_starts[text.values]
         sentences = denoise.sentence_starts(text, words, sentence_ends)
@@ -417,7 +417,7 @@ def next_sentence(
     return Objective(name, raw, {"inputs": length}, make, adds_eos=True, piece_lengths=short_pieces(raw, short))
 
 
-def _documents(rows: Rows, ids: Ids) -> tuple[Rows, Counts]:
+def _documents(rows: TokenRows, ids: Ids) -> tuple[TokenRows, Counts]:
     """Returns the rows that have text, without ends of documents, and the number of the document of each."""
     ends = rows.values == ids.eos
     last = rows.starts[1:] - 1
@@ -426,4 +426,4 @@ def _documents(rows: Rows, ids: Ids) -> tuple[Rows, Counts]:
     number = np.concatenate([[0], np.cumsum(ends[last])[:-1]]).astype(np.int64)
     text = rows.keep(~ends)
     filled = text.sizes > 0  # a piece can have nothing but the end of a document
-    return Rows(text.values, np.append(text.starts[:-1][filled], len(text.values))), number[filled]
+    return TokenRows(text.values, np.append(text.starts[:-1][filled], len(text.values))), number[filled]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import check_of
-from c4pipe.objectives.rows import Features, Rng, Tokens, placed, starts_of
+from c4pipe.objectives.rows import Features, Rng, TokenIds, starts_of, token_places
 from c4pipe.read.reader import UNCHANGED, checked, unchanged_after_errors
 
 SHUFFLE = 1000
@@ -32,13 +32,13 @@ _SLOT = 64  # a purpose of random numbers
 _SMALLEST = (("B", 0, 0xFF), ("H", 0, 0xFFFF), ("i", -(1 << 31), (1 << 31) - 1))
 """The types of `struct` for whole numbers, with their smallest and largest number."""
 
-Bin = list["Example"]
+Bin = list["ExampleTokens"]
 
 Batch = dict[str, npt.NDArray[np.int32]]
 """Arrays of shape [rows, length] by name."""
 
 
-class Example(dict[str, Tokens]):
+class ExampleTokens(dict[str, TokenIds]):
     """The features of one example by name, each of shape [tokens]. It is not changed after it was made."""
 
     @cached_property
@@ -51,20 +51,21 @@ class Example(dict[str, Tokens]):
         return {name: _encoded(values) for name, values in self.items()}
 
 
-def examples_of(features: Features) -> list[Example]:
+def examples_of(features: Features) -> list[ExampleTokens]:
     """Returns the examples, each with its own arrays: a view would keep all examples of a call in memory."""
     names = list(features)
     return [
-        Example(zip(names, (row.copy() for row in rows), strict=True)) for rows in zip(*features.values(), strict=True)
+        ExampleTokens(zip(names, (row.copy() for row in rows), strict=True))
+        for rows in zip(*features.values(), strict=True)
     ]
 
 
-def to_json(examples: Iterable[Example]) -> list[dict[str, str]]:
+def examples_to_json(examples: Iterable[ExampleTokens]) -> list[dict[str, str]]:
     """Returns examples as JSON values."""
     return [example.stored for example in examples]
 
 
-def from_json(values: Sequence[Any], lengths: Mapping[str, int]) -> list[Example]:
+def examples_from_json(values: Sequence[Any], lengths: Mapping[str, int]) -> list[ExampleTokens]:
     """Returns examples, given their JSON values.
 
     Raises UsageError for other values, and where all together have more tokens of a feature than `lengths` says; it has
@@ -72,7 +73,7 @@ def from_json(values: Sequence[Any], lengths: Mapping[str, int]) -> list[Example
     """
     try:
         items = check_of(list[dict[str, Any]])(values, "it")
-        examples = [Example((name, _decoded(text)) for name, text in each.items()) for each in items]
+        examples = [ExampleTokens((name, _decoded(text)) for name, text in each.items()) for each in items]
         first = next(iter(lengths))
         sizes = [{name: len(tokens) for name, tokens in each.items()} for each in examples]
         if (
@@ -86,15 +87,15 @@ def from_json(values: Sequence[Any], lengths: Mapping[str, int]) -> list[Example
     return examples
 
 
-def _encoded(values: Tokens) -> str:
+def _encoded(values: TokenIds) -> str:
     least, most = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     kind = next(kind for kind, smallest, largest in _SMALLEST if smallest <= least and most <= largest)
     return kind + base64.b64encode(values.astype(f"<{kind}").tobytes()).decode()
 
 
-def _decoded(text: str) -> Tokens:
+def _decoded(text: str) -> TokenIds:
     kind = {kind: f"<{kind}" for kind, *_ in _SMALLEST}[text[0]]
-    values: Tokens = np.frombuffer(base64.b64decode(text[1:], validate=True), kind).astype(np.int32)
+    values: TokenIds = np.frombuffer(base64.b64decode(text[1:], validate=True), kind).astype(np.int32)
     return values
 
 
@@ -115,7 +116,7 @@ class Packer:
         self.bins: list[Bin] = [[] for _ in range(open_bins)]
         self._free = np.repeat(self._room[:, None], open_bins, axis=1)  # of shape [features, bins]
 
-    def add(self, examples: Iterable[Example]) -> list[Bin]:
+    def add(self, examples: Iterable[ExampleTokens]) -> list[Bin]:
         """Adds examples, and returns the bins that are now complete. A bin keeps the order of its examples.
 
         Raises UsageError for an example that is longer than a bin.
@@ -131,7 +132,7 @@ class Packer:
             closed += self._put(example, need)
         return closed
 
-    def _put(self, example: Example, need: npt.NDArray[np.int64]) -> list[Bin]:
+    def _put(self, example: ExampleTokens, need: npt.NDArray[np.int64]) -> list[Bin]:
         if (need == self._room).any():
             self._closed += 1
             return [[example]]
@@ -162,14 +163,14 @@ class Packer:
 
     def state(self) -> dict[str, Any]:
         """Returns the open bins and the number of closed ones, as JSON values."""
-        return {"bins": [to_json(bin) for bin in self.bins], "closed": self._closed}
+        return {"bins": [examples_to_json(bin) for bin in self.bins], "closed": self._closed}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continues where another packer with the same arguments was when it returned this state."""
         bins, closed = checked(state, self.state(), "bins", "closed")
         if len(bins) != len(self.bins):
             raise UsageError(f"the state has {len(bins)} open rows instead of {len(self.bins)}: {UNCHANGED}")
-        self.bins, self._closed = [from_json(bin, self.lengths) for bin in bins], closed
+        self.bins, self._closed = [examples_from_json(bin, self.lengths) for bin in bins], closed
         used = [[sum(len(each[name]) for each in bin) for bin in self.bins] for name in self.lengths]
         self._free = self._room[:, None] - np.array(used, np.int64)
 
@@ -189,7 +190,7 @@ def batch_of(bins: Sequence[Bin], lengths: Mapping[str, int], size: int) -> Batc
     """
     examples = list(itertools.chain.from_iterable(bins))
     counts = np.array([len(bin) for bin in bins])
-    number = 1 + placed(counts)
+    number = 1 + token_places(counts)
     places, batch = {}, Batch()
     for name, length in lengths.items():
         sizes = np.array([len(example[name]) for example in examples])
@@ -197,7 +198,7 @@ def batch_of(bins: Sequence[Bin], lengths: Mapping[str, int], size: int) -> Batc
         ends = np.cumsum(sizes)
         before = np.repeat(starts_of(sizes)[starts_of(counts)[:-1]], counts)  # tokens of the earlier bins
         starts = row * length + ends - sizes - before
-        position = placed(sizes)
+        position = token_places(sizes)
         places[name] = np.repeat(starts, sizes) + position
         batch[f"{name}_segment_ids"] = _spread(np.repeat(number, sizes), places[name], size, length)
         batch[f"{name}_positions"] = _spread(position, places[name], size, length)
@@ -242,7 +243,7 @@ class Assembler:
             raise UsageError(f"shuffle={shuffle}: give the number of examples that are shuffled together, 0 for none")
         self._lengths, self._size, self._shuffle, self._rng = dict(lengths), size, shuffle, rng
         self._packer = Packer(lengths)
-        self._buffer: list[Example] = []
+        self._buffer: list[ExampleTokens] = []
         self._draws = 0  # the number of examples that left the buffer
         self._ready: list[Bin] = []
         self.ended = False
@@ -268,9 +269,9 @@ class Assembler:
         bins, self._ready = self._ready[: self._size], self._ready[self._size :]
         return batch_of(bins, self._lengths, self._size)
 
-    def _shuffled(self, examples: Sequence[Example]) -> list[Example]:
+    def _shuffled(self, examples: Sequence[ExampleTokens]) -> list[ExampleTokens]:
         """Puts examples into the buffer, and returns those that leave it."""
-        leave: list[Example] = []
+        leave: list[ExampleTokens] = []
         draws = max(0, len(self._buffer) + len(examples) - self._shuffle)
         slots = iter(self._rng.numbered(self._draws, draws, _SLOT).tolist())
         for example in examples:
@@ -280,12 +281,12 @@ class Assembler:
         self._draws += draws
         return leave
 
-    def _leave(self, count: int) -> list[Example]:
+    def _leave(self, count: int) -> list[ExampleTokens]:
         slots = self._rng.numbered(self._draws, count, _SLOT).tolist()
         self._draws += count
         return [self._pop(slot) for slot in slots]
 
-    def _pop(self, number: int) -> Example:
+    def _pop(self, number: int) -> ExampleTokens:
         """Removes the example that a random number of 64 bits chooses; the last example takes its place."""
         slot = number * len(self._buffer) >> 64
         example, self._buffer[slot] = self._buffer[slot], self._buffer[-1]
@@ -295,10 +296,10 @@ class Assembler:
     def state(self) -> dict[str, Any]:
         """Returns the state for `restore`, as JSON values: all examples that are in no batch yet."""
         return {
-            "buffer": to_json(self._buffer),
+            "buffer": examples_to_json(self._buffer),
             "draws": self._draws,
             "open": self._packer.state(),
-            "ready": [to_json(bin) for bin in self._ready],
+            "ready": [examples_to_json(bin) for bin in self._ready],
             "ended": self.ended,
         }
 
@@ -306,8 +307,8 @@ class Assembler:
         """Continues where another assembler with the same arguments was when it returned this state."""
         buffer, draws, opened, ready, ended = checked(state, self.state(), "buffer", "draws", "open", "ready", "ended")
         with unchanged_after_errors(self):
-            self._buffer = [example for each in buffer for example in from_json([each], self._lengths)]
-            self._ready = [from_json(bin, self._lengths) for bin in ready]
+            self._buffer = [example for each in buffer for example in examples_from_json([each], self._lengths)]
+            self._ready = [examples_from_json(bin, self._lengths) for bin in ready]
             if not all(self._ready):
                 raise UsageError(f"the state has a complete row without an example: {UNCHANGED}")
             self._packer.restore(opened)

@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from c4pipe.errors import UsageError
 
-Tokens = npt.NDArray[np.int32]
+TokenIds = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
 """Numbers or positions of tokens."""
 
-Mask = npt.NDArray[np.bool_]
+TokenMask = npt.NDArray[np.bool_]
 """True for some tokens, of shape [tokens]."""
 
 Raw = npt.NDArray[np.uint64]
@@ -32,7 +32,7 @@ _MOST_ROWS = 1 << 20  # the number of a row has 20 bits
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class TokenRows:
     """Rows, one after the other.
 
     Attributes:
@@ -40,11 +40,11 @@ class Rows:
         starts: the index in `values` at which each row starts, and at which the last row ends, of shape [rows + 1].
     """
 
-    values: Tokens
+    values: TokenIds
     starts: Counts
 
     @classmethod
-    def of(cls, rows: Sequence[npt.ArrayLike]) -> "Rows":
+    def of(cls, rows: Sequence[npt.ArrayLike]) -> "TokenRows":
         """Returns rows, given the ids of each row."""
         arrays = [np.asarray(row, np.int32) for row in rows]
         return cls(np.concatenate([np.zeros(0, np.int32), *arrays]), starts_of([len(array) for array in arrays]))
@@ -52,7 +52,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def __iter__(self) -> Iterator[Tokens]:
+    def __iter__(self) -> Iterator[TokenIds]:
         bounds: list[int] = self.starts.tolist()
         return (self.values[start:end] for start, end in itertools.pairwise(bounds))
 
@@ -69,7 +69,7 @@ class Rows:
     @cached_property
     def place(self) -> Counts:
         """The position of each token in its row, from 0, of shape [tokens]."""
-        return placed(self.sizes)
+        return token_places(self.sizes)
 
     def running(self, numbers: npt.ArrayLike) -> Counts:
         """Returns running sums, of shape [tokens], from the start of each row to each token, which is included."""
@@ -77,22 +77,22 @@ class Rows:
         upto: Counts = sums[1:] - np.repeat(sums[self.starts[:-1]], self.sizes)
         return upto
 
-    def keep(self, mask: Mask) -> "Rows":
+    def keep(self, mask: TokenMask) -> "TokenRows":
         """Returns the rows with only the tokens whose mask is True."""
-        return Rows(self.values[mask], np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])[self.starts])
+        return TokenRows(self.values[mask], np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])[self.starts])
 
-    def replaced(self, values: npt.NDArray[Any]) -> "Rows":
+    def replaced(self, values: npt.NDArray[Any]) -> "TokenRows":
         """Returns rows of the same lengths with other values."""
-        return Rows(values.astype(np.int32), self.starts)
+        return TokenRows(values.astype(np.int32), self.starts)
 
-    def cut(self, size: int) -> "Rows":
+    def cut(self, size: int) -> "TokenRows":
         """Returns the rows divided into consecutive pieces of `size` tokens; the last piece of a row can be shorter."""
         pieces = -(-self.sizes // size)
         firsts = np.repeat(self.starts[:-1] - size * starts_of(pieces)[:-1], pieces)
-        return Rows(self.values, np.append(firsts + size * np.arange(len(firsts)), self.starts[-1]))
+        return TokenRows(self.values, np.append(firsts + size * np.arange(len(firsts)), self.starts[-1]))
 
 
-Features = Mapping[str, Rows]
+Features = Mapping[str, TokenRows]
 """Features of examples by name: row n of each belongs to example n."""
 
 
@@ -101,12 +101,12 @@ def starts_of(sizes: npt.ArrayLike) -> Counts:
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
-def placed(sizes: Counts) -> Counts:
+def token_places(sizes: Counts) -> Counts:
     """Returns the position of each token in its row, for rows of these sizes."""
     return np.arange(sizes.sum()) - np.repeat(starts_of(sizes)[:-1], sizes)
 
 
-def framed(rows: Rows, before: Sequence[int], after: Sequence[int]) -> Rows:
+def framed(rows: TokenRows, before: Sequence[int], after: Sequence[int]) -> TokenRows:
     """Returns the rows with the ids `before` at the start of each row and the ids `after` at its end."""
     starts = rows.starts + (len(before) + len(after)) * np.arange(len(rows) + 1)
     values = np.empty(starts[-1], np.int32)
@@ -117,7 +117,7 @@ def framed(rows: Rows, before: Sequence[int], after: Sequence[int]) -> Rows:
         values[starts[:-1] + number] = token
     for number, token in enumerate(reversed(after), 1):
         values[starts[1:] - number] = token
-    return Rows(values, starts)
+    return TokenRows(values, starts)
 
 
 @dataclass(frozen=True)
@@ -199,14 +199,14 @@ def shuffled(sizes: Counts, keys: Raw) -> Counts:
             f"of at most {MOST_TOKENS:,} tokens"
         )
     row = np.repeat(np.arange(len(sizes), dtype=np.uint64), sizes)
-    packed = row << np.uint64(44) | keys >> np.uint64(36) << np.uint64(16) | placed(sizes).astype(np.uint64)
+    packed = row << np.uint64(44) | keys >> np.uint64(36) << np.uint64(16) | token_places(sizes).astype(np.uint64)
     packed.sort()
     places: Counts = (packed & np.uint64(MOST_TOKENS - 1)).astype(np.int64)
     return np.repeat(starts_of(sizes)[:-1], sizes) + places
 
 
-def smallest_keys_mask(sizes: Counts, keys: Raw, count: Counts) -> Mask:
+def smallest_keys_mask(sizes: Counts, keys: Raw, count: Counts) -> TokenMask:
     """Returns a mask of the tokens with the `count` smallest keys of each row: all choices are equally likely."""
     mask = np.zeros(len(keys), bool)
-    mask[shuffled(sizes, keys)] = placed(sizes) < np.repeat(count, sizes)
+    mask[shuffled(sizes, keys)] = token_places(sizes) < np.repeat(count, sizes)
     return mask

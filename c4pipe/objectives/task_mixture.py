@@ -17,8 +17,8 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.words import short_repr
 from c4pipe.objectives.batches import ExampleBatches, TextExamples
 from c4pipe.objectives.objective import Objective
-from c4pipe.objectives.packing import SHUFFLE, Example, examples_of, from_json, to_json
-from c4pipe.objectives.rows import Features, Rng, Rows, Tokens, shares_of
+from c4pipe.objectives.packing import SHUFFLE, ExampleTokens, examples_from_json, examples_of, examples_to_json
+from c4pipe.objectives.rows import Features, Rng, TokenIds, TokenRows, shares_of
 from c4pipe.objectives.task_source import TaskExamples, TaskReader, given, open_files
 from c4pipe.objectives.tasks import Preprocessor
 from c4pipe.objectives.tokenizer import Tokenizer
@@ -77,7 +77,7 @@ class Supervised:
     limit: float | None = None
 
 
-Part = Unsupervised | Supervised
+MixturePart = Unsupervised | Supervised
 
 
 def seed_of(seed: int, *key: int) -> int:
@@ -93,7 +93,7 @@ class PartExamples:
         examples: the number of examples that were returned.
     """
 
-    def __init__(self, part: Part, tokenizer: Tokenizer, lengths: Mapping[str, int], order: Order) -> None:
+    def __init__(self, part: MixturePart, tokenizer: Tokenizer, lengths: Mapping[str, int], order: Order) -> None:
         """Starts at the first example.
 
         Args:
@@ -113,7 +113,7 @@ class PartExamples:
             self._source = self._supervised(part, tokenizer, lengths)
         else:
             self._source = self._unsupervised(part, tokenizer, lengths)
-        self._ahead: list[Example] = []  # read, and not returned, the next one last
+        self._ahead: list[ExampleTokens] = []  # read, and not returned, the next one last
 
     def _supervised(self, part: Supervised, tokenizer: Tokenizer, lengths: Mapping[str, int]) -> TaskExamples:
         source = open_files(part.paths)
@@ -160,7 +160,7 @@ class PartExamples:
         epoch = self._reader.epoch if isinstance(self._reader, TaskReader) else self._reader.epochs[0]
         return {"examples": self.examples, "epoch": epoch, **own}
 
-    def example(self) -> Example:
+    def example(self) -> ExampleTokens:
         """Returns the next example. Raises C4pipeError where the part can't be read, or an epoch has no example."""
         if not self._ahead:
             self._ahead = examples_of(next(self._source))[::-1]
@@ -172,7 +172,7 @@ class PartExamples:
         return {
             "name": self.name,
             "examples": self.examples,
-            "ahead": to_json(self._ahead),
+            "ahead": examples_to_json(self._ahead),
             "source": self._source.state(),
         }
 
@@ -187,7 +187,7 @@ class PartExamples:
 
     def _progress(self, state: Any) -> Any:
         examples, ahead, source = checked(state, self.state(), "examples", "ahead", "source")
-        return examples, [example for each in ahead for example in from_json([each], self._lengths)], source
+        return examples, [example for each in ahead for example in examples_from_json([each], self._lengths)], source
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Continues where any number of processes were together; the rest of their data is divided anew.
@@ -219,7 +219,7 @@ class ExampleMixture:
 
     def __init__(
         self,
-        parts: Iterable[Part],
+        parts: Iterable[MixturePart],
         tokenizer: Tokenizer,
         lengths: Mapping[str, int],
         seed: int = 0,
@@ -288,7 +288,7 @@ class ExampleMixture:
         """Returns the next examples. Raises C4pipeError where a part can't be read."""
         shares = shares_of(self._rng.numbered(self.step, _STEPS, _SOURCE))
         drawn = np.minimum(np.searchsorted(self._ends, shares, "right"), len(self._parts) - 1)
-        examples: list[Mapping[str, Tokens]] = []
+        examples: list[Mapping[str, TokenIds]] = []
         try:
             for number in drawn.tolist():
                 examples.append(self._parts[number].example())
@@ -297,7 +297,7 @@ class ExampleMixture:
                 raise
             # the examples before the damage are not lost; the next call meets the damage
         self.step += len(examples)
-        return {name: Rows.of([example[name] for example in examples]) for name in examples[0]}
+        return {name: TokenRows.of([example[name] for example in examples]) for name in examples[0]}
 
     def state(self) -> dict[str, Any]:
         """Returns the state for `restore`, as JSON values: the step, and the positions in all parts."""
@@ -360,7 +360,7 @@ class MixedBatches(ExampleBatches):
 
     def __init__(
         self,
-        parts: Iterable[Part],
+        parts: Iterable[MixturePart],
         tokenizer: Tokenizer,
         lengths: Mapping[str, int],
         size: int,

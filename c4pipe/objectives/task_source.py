@@ -22,8 +22,8 @@ from c4pipe.io.parquet_footer import check_columns
 from c4pipe.io.streams import EndsDigest, InputPath, input_path
 from c4pipe.io.text import check_text, lines_in, open_content, parse_row
 from c4pipe.io.words import error_reason, short_repr
-from c4pipe.objectives.rows import Features, Rows, framed
-from c4pipe.objectives.tasks import Classification, Preprocessor, Record, TextPair, text
+from c4pipe.objectives.rows import Features, TokenRows, framed
+from c4pipe.objectives.tasks import Classification, Preprocessor, TaskRecord, TextPair, text_field
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read.mixture import Endless
 from c4pipe.read.order import Order
@@ -77,7 +77,7 @@ class RecordSource(Source):
 
     def read(self, file: int, first: int, end: int, verify: bool) -> Any:
         """Yields records of a file, as `read_records` does. Without a manifest, they can't be verified."""
-        return read_records(self.files[file], first, end)
+        return read_task_records(self.files[file], first, end)
 
 
 def open_files(paths: str | Path | Sequence[str | Path]) -> RecordSource:
@@ -115,7 +115,7 @@ def record_file(path: str | Path) -> RecordFile:
         raise UsageError(f"{file} can't be read: {error_reason(error)}") from error
 
 
-def read_records(source: RecordFile, first: int, end: int) -> Generator[Record, None, None]:
+def read_task_records(source: RecordFile, first: int, end: int) -> Generator[TaskRecord, None, None]:
     """Yields the records of a file from row `first` up to row `end`, which is not yielded.
 
     Raises C4pipeError where the file is damaged, or has fewer records than when it was opened.
@@ -146,7 +146,7 @@ def _of_parquet(file: InputPath) -> RecordFile:
         return RecordFile(file, "parquet", opened.metadata.num_rows, digest.hexdigest())
 
 
-def _parquet_records(source: RecordFile, first: int) -> Generator[Record, None, None]:
+def _parquet_records(source: RecordFile, first: int) -> Generator[TaskRecord, None, None]:
     with parquet_file(source.file) as opened:
         yield from parquet_rows(opened, first)
 
@@ -191,30 +191,30 @@ def _names(line: bytes, file: InputPath) -> tuple[str, ...]:
     return names
 
 
-def _line_records(source: RecordFile, first: int) -> Generator[Record, None, None]:
+def _line_records(source: RecordFile, first: int) -> Generator[TaskRecord, None, None]:
     mark, left = divmod(first, _MARK_ROWS)
     with _lines(source.file, source.marks[mark] if mark < len(source.marks) else 0) as lines:
         for line in islice((line for line in lines_in(lines) if not line.isspace()), left, None):
             yield _of_json(line) if source.format == "json" else _of_tsv(line, source.names)
 
 
-def _of_json(line: bytes) -> Record:
+def _of_json(line: bytes) -> TaskRecord:
     values = parse_row(line.removeprefix(codecs.BOM_UTF8))
     if values is None:
         raise ValueError("it is no JSON object")
     return values
 
 
-def _of_tsv(line: bytes, names: Sequence[str]) -> Record:
+def _of_tsv(line: bytes, names: Sequence[str]) -> TaskRecord:
     values = line.decode().rstrip("\r\n").split("\t")
     if len(values) != len(names):
         raise ValueError(f"it has {len(values)} columns, and the first line {len(names)}")
     return dict(zip(names, values, strict=True))
 
 
-def given(record: Record) -> list[TextPair]:
+def given(record: TaskRecord) -> list[TextPair]:
     """Returns the inputs and targets that a record has. Raises UsageError where it has none."""
-    return [{name: text(record, name, "given inputs and targets") for name in ("inputs", "targets")}]
+    return [{name: text_field(record, name, "given inputs and targets") for name in ("inputs", "targets")}]
 
 
 class TaskReader:
@@ -270,7 +270,7 @@ class TaskReader:
 
     def _examples(self) -> list[TextPair]:
         """Returns the examples of the next record. Raises StopIteration after the last one."""
-        record = cast(Record, next(self._reader))
+        record = cast(TaskRecord, next(self._reader))
         try:
             pairs = [pair for each in self._preprocess(record) for pair in given(each)]
         except Exception:
@@ -394,11 +394,11 @@ class TaskExamples:
             raise StopIteration
         rows = self._tokenizer.encode([pair[name] for name in FEATURES for pair in pairs])
         half = rows.starts[len(pairs)]
-        inputs = Rows(rows.values[:half], rows.starts[: len(pairs) + 1])
-        targets = Rows(rows.values[half:], rows.starts[len(pairs) :] - half)
+        inputs = TokenRows(rows.values[:half], rows.starts[: len(pairs) + 1])
+        targets = TokenRows(rows.values[half:], rows.starts[len(pairs) :] - half)
         return {name: self._trimmed(name, each) for name, each in zip(FEATURES, (inputs, targets), strict=True)}
 
-    def _trimmed(self, name: str, rows: Rows) -> Rows:
+    def _trimmed(self, name: str, rows: TokenRows) -> TokenRows:
         room = self._lengths[name] - 1
         self.trimmed[name] += int((rows.sizes > room).sum())
         return framed(rows.keep(rows.place < room), (), [self._tokenizer.ids.eos])

@@ -16,18 +16,18 @@ import numpy as np
 
 from c4pipe.errors import UsageError
 
-Record = Mapping[str, Any]
+TaskRecord = Mapping[str, Any]
 """The fields of a raw record by name. Texts are str, or bytes of UTF-8, as TensorFlow Datasets gives them."""
 
 TextPair = dict[str, str]
 """The `inputs` and `targets` of an example as text."""
 
-Preprocessor = Callable[[Record], list[TextPair]]
+Preprocessor = Callable[[TaskRecord], list[TextPair]]
 
 NO_LABEL = "<unk>"
 """The targets of a record whose label is -1: test sets have no labels. T5's code writes the same."""
 
-LANGUAGES = {"de": "German", "en": "English", "fr": "French", "ro": "Romanian"}
+T5_LANGUAGES = {"de": "German", "en": "English", "fr": "French", "ro": "Romanian"}
 """The names of the languages of T5's translations, by their codes."""
 
 TRANSLATION_LIMIT = 1_000_000
@@ -59,7 +59,7 @@ def example(inputs: str, targets: str) -> list[TextPair]:
     return [{"inputs": inputs, "targets": targets}]
 
 
-def field(record: Record, name: str, task: str) -> Any:
+def field(record: TaskRecord, name: str, task: str) -> Any:
     """Returns a field of a record. Raises UsageError where the record has none; `task` is for that message."""
     try:
         return record[name]
@@ -83,12 +83,12 @@ def plain(value: Any, name: str, task: str) -> str:
     return value
 
 
-def text(record: Record, name: str, task: str) -> str:
+def text_field(record: TaskRecord, name: str, task: str) -> str:
     """Returns a field that is a text. Raises UsageError where there is none."""
     return plain(field(record, name, task), name, task)
 
 
-def texts(record: Record, name: str, task: str) -> list[str]:
+def texts(record: TaskRecord, name: str, task: str) -> list[str]:
     """Returns a field that is a list of texts. Raises UsageError where there is none."""
     values = field(record, name, task)
     if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
@@ -96,7 +96,7 @@ def texts(record: Record, name: str, task: str) -> list[str]:
     return [plain(value, name, task) for value in values]
 
 
-def whole(record: Record, name: str, task: str) -> int:
+def whole_field(record: TaskRecord, name: str, task: str) -> int:
     """Returns a field that is a whole number; TSV files have it as text. Raises UsageError where there is none."""
     value = field(record, name, task)
     try:
@@ -108,7 +108,7 @@ def whole(record: Record, name: str, task: str) -> int:
     return number
 
 
-def label(record: Record, names: Sequence[str], task: str) -> str:
+def label(record: TaskRecord, names: Sequence[str], task: str) -> str:
     """Returns the name of the label of a record.
 
     Args:
@@ -123,7 +123,7 @@ def label(record: Record, names: Sequence[str], task: str) -> str:
         value = value.decode()
     if value in names:
         return str(value)
-    number = whole(record, "label", task)
+    number = whole_field(record, "label", task)
     if number == -1:
         return NO_LABEL
     if not 0 <= number < len(names):
@@ -152,10 +152,10 @@ class Classification:
     labels: tuple[str, ...]
     optional: tuple[str, ...] = ()
 
-    def __call__(self, record: Record) -> list[TextPair]:
+    def __call__(self, record: TaskRecord) -> list[TextPair]:
         """Returns the example of a record. Raises UsageError where it lacks a field or has another label."""
         names = [*(name for name in self.optional if name in record), *self.fields]
-        parts = [f"{name}: {text(record, name, self.name)}" for name in names]
+        parts = [f"{name}: {text_field(record, name, self.name)}" for name in names]
         return example(" ".join([self.name, *parts]), label(record, self.labels, self.name))
 
 
@@ -174,7 +174,7 @@ qqp = Classification("qqp", ("question1", "question2"), ("not_duplicate", "dupli
 """QQP, whether two questions ask the same."""
 
 
-def stsb(record: Record) -> list[TextPair]:
+def stsb(record: TaskRecord) -> list[TextPair]:
     """STS-B, how similar two sentences are, from 0 to 5. Fields: `sentence1`, `sentence2`, `label`.
 
     The targets are the similarity rounded to a step of 0.2, such as `2.6` (section 2.4). Halfway, the even step is
@@ -188,7 +188,8 @@ def stsb(record: Record) -> list[TextPair]:
     except (TypeError, ValueError) as error:
         raise UsageError(f"the label of a record of stsb is {value!r}: give a number from 0 to 5") from error
     rounded = np.rint(np.float32(similarity) * _STEPS) / _STEPS
-    inputs = f"stsb sentence1: {text(record, 'sentence1', 'stsb')} sentence2: {text(record, 'sentence2', 'stsb')}"
+    first, second = (text_field(record, name, "stsb") for name in ("sentence1", "sentence2"))
+    inputs = f"stsb sentence1: {first} sentence2: {second}"
     return example(inputs, NO_LABEL if similarity == -1 else f"{rounded:.1f}")
 
 
@@ -224,7 +225,7 @@ has `False` and `True` for them.
 """
 
 
-def multirc(record: Record) -> list[TextPair]:
+def multirc(record: TaskRecord) -> list[TextPair]:
     """MultiRC, whether an answer to a question about a paragraph is right, without the tags of HTML in it.
 
     Fields: `paragraph`, `question`, `answer`, `label`.
@@ -233,14 +234,14 @@ def multirc(record: Record) -> list[TextPair]:
     return [{**each, "inputs": re.sub("</?b>", "", each["inputs"].replace("<br>", " "))} for each in made]
 
 
-def record(record: Record) -> list[TextPair]:
+def record(record: TaskRecord) -> list[TextPair]:
     """ReCoRD, which entity of a passage a query leaves out: one example for each answer.
 
     Fields: `passage`, `query`, `entities`, `answers`. A record without answers, of a test set, gives one example with
     the targets `<unk>`. The points of the summary at the end of a passage become sentences, as in T5's code.
     """
-    passage = _SUMMARY_AFTER_STOP.sub(r"\1 ", text(record, "passage", "record")).replace("\n@highlight\n", ". ")
-    query, entities = text(record, "query", "record"), ", ".join(texts(record, "entities", "record"))
+    passage = _SUMMARY_AFTER_STOP.sub(r"\1 ", text_field(record, "passage", "record")).replace("\n@highlight\n", ". ")
+    query, entities = text_field(record, "query", "record"), ", ".join(texts(record, "entities", "record"))
     inputs = f"record query: {query} entities: {entities} passage: {passage}"
     return [{"inputs": inputs, "targets": answer} for answer in texts(record, "answers", "record") or [NO_LABEL]]
 
@@ -258,7 +259,7 @@ later code nor in TensorFlow Datasets.
 # Pronouns: the inputs are a text whose pronoun is between asterisks, the targets are the noun that it stands for
 
 
-def wsc(record: Record, correct_referent_only: bool = True) -> list[TextPair]:
+def wsc(record: TaskRecord, correct_referent_only: bool = True) -> list[TextPair]:
     """WSC, the noun that a pronoun stands for.
 
     A record asks whether a pronoun stands for a noun. Where it does not, nobody says which noun is the right one, so
@@ -276,28 +277,28 @@ def wsc(record: Record, correct_referent_only: bool = True) -> list[TextPair]:
     """
     if correct_referent_only and label(record, ("False", "True"), "wsc") != "True":
         return []
-    words, pronoun = text(record, "text", "wsc").split(" "), text(record, "span2_text", "wsc")
-    index = whole(record, "span2_index", "wsc")
+    words, pronoun = text_field(record, "text", "wsc").split(" "), text_field(record, "span2_text", "wsc")
+    index = whole_field(record, "span2_index", "wsc")
     for place in (index, index + 1):
         if 0 <= place < len(words) and words[place].startswith(pronoun):
             after = words[place].removeprefix(pronoun)
             if not any(map(str.isalnum, after)):
                 words[place] = f"*{pronoun}* {after}" if after else f"*{pronoun}*"
-                return example(f"wsc: {' '.join(words)}", text(record, "span1_text", "wsc"))
+                return example(f"wsc: {' '.join(words)}", text_field(record, "span1_text", "wsc"))
     raise UsageError(
         f"a record of wsc has the pronoun {pronoun!r} not at word {index} of {' '.join(words)!r}: "
         "give the records of wsc.fixed"
     )
 
 
-def dpr(record: Record) -> list[TextPair]:
+def dpr(record: TaskRecord) -> list[TextPair]:
     """DPR, Definite Pronoun Resolution (Rahman and Ng 2012), in the form of WSC.
 
     Fields of `definite_pronoun_resolution`: `sentence`, `pronoun`, `candidates`, `label`, the number of the right
     candidate. The first place where the pronoun has a space before and a space, full stop or comma after it is meant,
     as in T5's code. A record without such a place gives no example; T5's code keeps its sentence without asterisks.
     """
-    sentence, pronoun = text(record, "sentence", "dpr"), text(record, "pronoun", "dpr")
+    sentence, pronoun = text_field(record, "sentence", "dpr"), text_field(record, "pronoun", "dpr")
     highlighted, places = re.subn(f" ({re.escape(pronoun)})([ .,])", r" *\1*\2", sentence, count=1)
     noun = label(record, texts(record, "candidates", "dpr"), "dpr")
     return example(f"wsc: {highlighted}", noun) if places else []
@@ -311,7 +312,7 @@ class _Match(NamedTuple):
     candidate: str
 
 
-def wnli_as_wsc(record: Record) -> list[TextPair]:
+def wnli_as_wsc(record: TaskRecord) -> list[TextPair]:
     """WNLI in the form of WSC, for evaluation: the noun that the second sentence has in the place of a pronoun.
 
     The pronoun is the one whose neighbours the second sentence has, too; of several, the one with the most words. The
@@ -323,7 +324,7 @@ def wnli_as_wsc(record: Record) -> list[TextPair]:
 
     Raises UsageError where no pronoun has neighbours in the second sentence.
     """
-    premise, hypothesis = text(record, "sentence1", "wnli"), text(record, "sentence2", "wnli")
+    premise, hypothesis = text_field(record, "sentence1", "wnli"), text_field(record, "sentence2", "wnli")
     raw, words = premise.split(" "), _bare(premise)
     shown = [number for number, word in enumerate(raw) if _bare(word)]  # the number in `raw` of each bare word
     matches = [_match(words, place, _bare(hypothesis)) for place, word in enumerate(words) if word in _PRONOUNS]
@@ -382,13 +383,13 @@ def _as_written(candidate: str, hypothesis: str) -> str:
 # Summaries, answers and translations
 
 
-def summarize(record: Record) -> list[TextPair]:
+def summarize(record: TaskRecord) -> list[TextPair]:
     """CNN/Daily Mail, the summary of an article. Fields of `cnn_dailymail`: `article`, `highlights`."""
     task = "cnn_dailymail"
-    return example(f"summarize: {text(record, 'article', task)}", text(record, "highlights", task))
+    return example(f"summarize: {text_field(record, 'article', task)}", text_field(record, "highlights", task))
 
 
-def squad(record: Record) -> list[TextPair]:
+def squad(record: TaskRecord) -> list[TextPair]:
     """SQuAD, the answer to a question about a text. Fields of `squad`: `question`, `context`, `answers` with `text`.
 
     The targets are the first of the answers. Punctuation has a space on both sides, and space is one space, as in T5's
@@ -397,7 +398,7 @@ def squad(record: Record) -> list[TextPair]:
     answers = texts(field(record, "answers", "squad"), "text", "squad")
     if not answers:
         raise UsageError("a record of squad has no answer: give records of SQuAD 1.1")
-    question, context = _spaced(text(record, "question", "squad")), _spaced(text(record, "context", "squad"))
+    question, context = (_spaced(text_field(record, name, "squad")) for name in ("question", "context"))
     return example(_SPACES.sub(" ", f"question: {question} context: {context}"), _spaced(answers[0]))
 
 
@@ -414,15 +415,15 @@ def translation(source: str, target: str) -> Preprocessor:
     Raises UsageError for another language.
     """
     for language in (source, target):
-        if language not in LANGUAGES:
-            raise UsageError(f"the language {language!r} has no name here: give one of {', '.join(LANGUAGES)}")
+        if language not in T5_LANGUAGES:
+            raise UsageError(f"the language {language!r} has no name here: give one of {', '.join(T5_LANGUAGES)}")
     return partial(_translation, source=source, target=target)
 
 
-def _translation(record: Record, source: str, target: str) -> list[TextPair]:
+def _translation(record: TaskRecord, source: str, target: str) -> list[TextPair]:
     pair = record.get("translation", record) if isinstance(record, Mapping) else record
-    inputs = f"translate {LANGUAGES[source]} to {LANGUAGES[target]}: {text(pair, source, 'a translation')}"
-    return example(inputs, text(pair, target, "a translation"))
+    inputs = f"translate {T5_LANGUAGES[source]} to {T5_LANGUAGES[target]}: {text_field(pair, source, 'a translation')}"
+    return example(inputs, text_field(pair, target, "a translation"))
 
 
 def _spaced(line: str) -> str:

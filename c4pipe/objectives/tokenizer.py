@@ -12,7 +12,7 @@ from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import short_repr
 from c4pipe.objectives.denoise import Ids
-from c4pipe.objectives.rows import Mask, Rows, starts_of
+from c4pipe.objectives.rows import TokenMask, TokenRows, starts_of
 from c4pipe.text.scripts.facts import SCRIPTS
 from c4pipe.vocab.model import MODEL, load_model, sentinels_of
 
@@ -62,18 +62,18 @@ class Tokenizer:
     def __repr__(self) -> str:
         return short_repr(self, f"{self.ids.size:,} ids", f"sha256 {self.sha256[:12]}")
 
-    def encode(self, texts: Sequence[str]) -> Rows:
+    def encode(self, texts: Sequence[str]) -> TokenRows:
         """Returns the ids of texts, one row for each, without an end of sequence. It uses one core."""
         ids = self._model.encode_arrays(texts)
-        return Rows(np.concatenate([np.zeros(0, np.int32), *ids]), starts_of([len(row) for row in ids]))
+        return TokenRows(np.concatenate([np.zeros(0, np.int32), *ids]), starts_of([len(row) for row in ids]))
 
     @cached_property
-    def word_starts(self) -> Mask:
+    def word_starts(self) -> TokenMask:
         """Whether each id begins a word, of shape [ids]. In scripts without blanks, each piece is a word."""
         return np.array([_WORD_START.match(piece) is not None for piece in self._pieces])
 
     @cached_property
-    def sentence_ends(self) -> Mask:
+    def sentence_ends(self) -> TokenMask:
         """Whether each id ends with a mark that ends a sentence in some script, of shape [ids]; the Greek `;` does not
         count.
         """

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from c4pipe.errors import UsageError
 from c4pipe.objectives.denoise import Ids, replace_spans
 from c4pipe.objectives.masks import random_spans, span_counts
-from c4pipe.objectives.objective import Objective, joined, picklable
-from c4pipe.objectives.rows import Counts, Features, Mask, Rng, Rows
+from c4pipe.objectives.objective import Objective, in_one_sequence, picklable
+from c4pipe.objectives.rows import Counts, Features, Rng, TokenMask, TokenRows
 
 MODES = ("R", "S", "X")
 """The modes: regular spans, sequential (the end of the text), and extreme spans."""
@@ -94,11 +94,11 @@ def ul2(
             "smaller length, longer spans, or a vocabulary with more sentinels (c4pipe vocab --sentinels)"
         )
 
-    def make(rows: Rows, rng: Rng) -> Features:
+    def make(rows: TokenRows, rng: Rng) -> Features:
         which = drawn(len(rows), denoisers, rng)
         made = _denoised(rows, which, denoisers, ids, rng)
-        begins = Rows.of([starts[denoisers[number].mode] for number in which])
-        return {"inputs": joined(begins, made["inputs"])["targets"], "targets": made["targets"]}
+        begins = TokenRows.of([starts[denoisers[number].mode] for number in which])
+        return {"inputs": in_one_sequence(begins, made["inputs"])["targets"], "targets": made["targets"]}
 
     def piece_lengths(rng: Rng, count: int) -> Counts:
         chosen: Counts = raw[drawn(count, denoisers, rng)]
@@ -116,7 +116,7 @@ def drawn(rows: int, denoisers: Sequence[Denoiser], rng: Rng) -> Counts:
     return np.searchsorted(upto / upto[-1], rng.numbered_shares(rows, _DENOISER), side="right")
 
 
-def _denoised(rows: Rows, which: Counts, denoisers: Sequence[Denoiser], ids: Ids, rng: Rng) -> Features:
+def _denoised(rows: TokenRows, which: Counts, denoisers: Sequence[Denoiser], ids: Ids, rng: Rng) -> Features:
     rates = np.array([each.rate for each in denoisers])[which]
     sequential = np.array([each.mean_span is None for each in denoisers])[which]
     means = np.array([each.mean_span or 1.0 for each in denoisers])[which]
@@ -132,7 +132,7 @@ def _denoised(rows: Rows, which: Counts, denoisers: Sequence[Denoiser], ids: Ids
     }
 
 
-def _ends(rows: Rows, rates: npt.NDArray[np.float64], rng: Rng) -> Mask:
+def _ends(rows: TokenRows, rates: npt.NDArray[np.float64], rng: Rng) -> TokenMask:
     """Returns a mask of the last tokens of each row: at least one token, and all but one at most, if there are two."""
     share = rng.shares(np.ones_like(rows.sizes), _TAIL)
     lengths = np.minimum(1 + (share * _longest_end(rows.sizes, rates)).astype(np.int64), np.maximum(rows.sizes - 1, 1))

@@ -21,12 +21,12 @@ from c4pipe.read.order import WINDOW, Order, random_numbers
 from c4pipe.read.reader import (
     STATE_VERSION,
     UNCHANGED,
-    Part,
+    EpochPart,
     PartReader,
     Reader,
     checked,
     complete,
-    cut,
+    cut_parts,
     divided,
     parts_from,
     unchanged_after_errors,
@@ -57,18 +57,18 @@ class Endless(PartReader):
         super().__init__(source, order)
         self._total = sum(source.rows)
         self._shared = self._total >= order.num_shards
-        self._left: list[Part] = []
+        self._left: list[EpochPart] = []
         self._first_epoch = order.epoch
 
-    def _regular(self, number: int) -> Part:
+    def _regular(self, number: int) -> EpochPart:
         """Returns a part of the regular epochs, by its number from 0."""
         count, index = self.order.num_shards, self.order.shard_index
         if self._shared:
             return whole_part(replace(self.order, epoch=self._first_epoch + number), self._total)
-        return Part(self._first_epoch + number * count + index, 0, 1, 0, self._total)
+        return EpochPart(self._first_epoch + number * count + index, 0, 1, 0, self._total)
 
-    def _at(self, position: int) -> Part:
-        if left := cut(self._left, position):
+    def _at(self, position: int) -> EpochPart:
+        if left := cut_parts(self._left, position):
             return left[0]
         number, place = divmod(position - sum(part.size for part in self._left), self._regular(0).size)
         part = self._regular(number)
@@ -118,10 +118,10 @@ class Endless(PartReader):
         documents = self.position - sum(part.size for part in self._left)
         return max(0, -(-documents // self._regular(0).size))
 
-    def _rest(self, begun: int) -> list[Part]:
+    def _rest(self, begun: int) -> list[EpochPart]:
         """Returns the unread rest of begun parts, and of epochs that another process has begun."""
         own = self._begun
-        rest = cut(self._left, self.position)
+        rest = cut_parts(self._left, self.position)
         if own:
             part = self._at(self.position)
             if part.first:  # otherwise it is the next part

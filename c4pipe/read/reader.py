@@ -31,7 +31,7 @@ UNCHANGED = "give what the method state returned, unchanged"
 """The next step after a state that is none."""
 
 
-class Part(NamedTuple):
+class EpochPart(NamedTuple):
     """Documents that one process reads in one epoch, from a position up to a second position (excluded)."""
 
     epoch: int
@@ -45,18 +45,18 @@ class Part(NamedTuple):
         """The number of documents."""
         return self.end - self.first
 
-    def between(self, start: int, stop: int) -> "Part":
+    def between(self, start: int, stop: int) -> "EpochPart":
         """Returns the documents from number `start` up to number `stop`."""
         return self._replace(first=self.first + start, end=self.first + stop)
 
 
-def whole_part(order: Order, total: int) -> Part:
+def whole_part(order: Order, total: int) -> EpochPart:
     """Returns all documents that a process reads in an epoch, of `total` documents that all processes read."""
     index, count = order.shard_index, order.num_shards
-    return Part(order.epoch, index, count, 0, total * (index + 1) // count - total * index // count)
+    return EpochPart(order.epoch, index, count, 0, total * (index + 1) // count - total * index // count)
 
 
-def cut(parts: Iterable[Part], start: int, stop: int | None = None) -> list[Part]:
+def cut_parts(parts: Iterable[EpochPart], start: int, stop: int | None = None) -> list[EpochPart]:
     """Returns the documents of parts, one after the other, from number `start` up to number `stop`, or to the end."""
     found, before = [], 0
     for part in parts:
@@ -68,13 +68,13 @@ def cut(parts: Iterable[Part], start: int, stop: int | None = None) -> list[Part
     return found
 
 
-def divided(parts: Sequence[Part], index: int, count: int) -> list[Part]:
+def divided(parts: Sequence[EpochPart], index: int, count: int) -> list[EpochPart]:
     """Returns one of `count` shares of parts: together they are all parts, and their sizes differ by 1 at most."""
     total = sum(part.size for part in parts)
-    return cut(parts, total * index // count, total * (index + 1) // count)
+    return cut_parts(parts, total * index // count, total * (index + 1) // count)
 
 
-def dealt(parts: Sequence[Part], total: int, index: int, count: int) -> list[Part]:
+def dealt(parts: Sequence[EpochPart], total: int, index: int, count: int) -> list[EpochPart]:
     """Returns one of `count` shares of parts, all of one epoch, as `divided`; each share has documents from all places.
 
     Each hundredth of a process's documents is divided on its own, those that come first at first.
@@ -85,7 +85,7 @@ def dealt(parts: Sequence[Part], total: int, index: int, count: int) -> list[Par
         index: the number of the share, from 0.
         count: the number of shares.
     """
-    steps: list[list[Part]] = [[] for _ in range(_STEPS)]
+    steps: list[list[EpochPart]] = [[] for _ in range(_STEPS)]
     for part in parts:
         size = total * (part.shard_index + 1) // part.num_shards - total * part.shard_index // part.num_shards
         for number in range(part.first * _STEPS // max(size, 1), _STEPS):
@@ -94,12 +94,12 @@ def dealt(parts: Sequence[Part], total: int, index: int, count: int) -> list[Par
             if low >= part.end:
                 break
             steps[number] += [part._replace(first=low, end=high)] * (low < high)
-    found, turn = list[Part](), 0
+    found, turn = list[EpochPart](), 0
     for step in steps:
         each, more = divmod(sum(part.size for part in step), count)
         larger = {(turn + place) % count for place in range(more)}  # shares with one document more
         start = each * index + sum(other < index for other in larger)
-        found += cut(step, start, start + each + (index in larger))
+        found += cut_parts(step, start, start + each + (index in larger))
         turn += more
     return found
 
@@ -129,7 +129,7 @@ class PartReader:
         """The further columns of the documents, such as `score:float`."""
         return self.source.columns
 
-    def _at(self, position: int) -> Part | None:
+    def _at(self, position: int) -> EpochPart | None:
         """Returns the rest of the part that has the document of a position; None if there is no such part."""
         raise NotImplementedError
 
@@ -156,7 +156,7 @@ class PartReader:
         self.position = position
         self._stream = None
 
-    def _documents(self, part: Part) -> Documents:
+    def _documents(self, part: EpochPart) -> Documents:
         """Yields the documents of a part."""
         order = replace(self.order, epoch=part.epoch, shard_index=part.shard_index, num_shards=part.num_shards)
         with closing(self._ordered(order, part.first)) as documents:
@@ -248,10 +248,10 @@ def complete(states: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return ordered
 
 
-def parts_from(values: Sequence[Any], total: int) -> list[Part]:
+def parts_from(values: Sequence[Any], total: int) -> list[EpochPart]:
     """Returns parts, given their JSON values and the number of all documents. Raises UsageError for other values."""
     try:
-        parts = [Part(*check_of(list[int])(value, "a part of the state")) for value in values]
+        parts = [EpochPart(*check_of(list[int])(value, "a part of the state")) for value in values]
         for _, index, count, first, end in parts:
             if not (index < count and first <= end <= total * (index + 1) // count - total * index // count):
                 raise ValueError(f"a part of the state ends at {end:,}, and there are {total:,} documents")
@@ -274,13 +274,13 @@ class Reader(PartReader):
         super().__init__(source, order)
         self._read([whole_part(order, sum(source.rows))])
 
-    def _read(self, parts: list[Part]) -> None:
+    def _read(self, parts: list[EpochPart]) -> None:
         self._parts = parts
         self._size = sum(part.size for part in parts)
         self._go_to(0)
 
-    def _at(self, position: int) -> Part | None:
-        return next(iter(cut(self._parts, position)), None)
+    def _at(self, position: int) -> EpochPart | None:
+        return next(iter(cut_parts(self._parts, position)), None)
 
     def __len__(self) -> int:
         """The number of all documents that it reads, also those already returned."""
@@ -389,10 +389,10 @@ class Reader(PartReader):
         for state in ordered:
             names = ("shard_index", "num_shards", "parts", "documents")
             *_, parts, position = checked(state, self.state(), *names)
-            left += cut(parts_from(parts, sum(self.source.rows)), position)
+            left += cut_parts(parts_from(parts, sum(self.source.rows)), position)
         self._read(self._divided(left, index, count))
 
-    def _divided(self, parts: Sequence[Part], index: int, count: int) -> list[Part]:
+    def _divided(self, parts: Sequence[EpochPart], index: int, count: int) -> list[EpochPart]:
         if isinstance(self.source, BestFirst):
             return dealt(parts, sum(self.source.rows), index, count)
         return divided(parts, index, count)

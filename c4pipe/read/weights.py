@@ -21,9 +21,7 @@ from c4pipe.io.words import short
 from c4pipe.read.chosen import column_of, read_turns
 from c4pipe.read.order import random_numbers
 from c4pipe.read.source import Source
-
-COPIES = "copies"
-"""The column that says how many pages were nearly the same, the page itself included."""
+from c4pipe.wet.columns import COPIES_COLUMN
 
 Weights = tuple[tuple[int, float], ...]
 """By size, from the smallest on: documents of at least that many copies are read that many times."""
@@ -85,15 +83,15 @@ def weight_table(weights: Mapping[int, float], path: str, columns: Sequence[str]
             )
     if not weights:
         raise UsageError("weights={}: give a table such as {1: 1, 2: 2, 100: 8}, or None to read each document once")
-    if f"{COPIES}:int" not in columns:
-        raise UsageError(f"{path} has no column {COPIES}, and weights need it: build the corpus with --copies")
+    if COPIES_COLUMN not in columns:
+        raise UsageError(f"{path} has no column copies, and weights need it: build the corpus with --copies")
     return tuple(sorted((size, float(weight)) for size, weight in weights.items()))
 
 
 @lru_cache(maxsize=8)
 def times_read(shard: Shard, weights: Weights) -> npt.NDArray[np.int16]:
     """Returns how often each document of a shard is read: an array of shape [rows]."""
-    copies = column_of(shard, COPIES)[1]
+    copies = column_of(shard, "copies")[1]
     sizes, values = np.array([0, *(size for size, _ in weights)]), np.array([1.0, *(weight for _, weight in weights)])
     weight = values[np.searchsorted(sizes, copies, "right") - 1]
     is_train = shard.id.split == "train"

@@ -31,8 +31,8 @@ from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep, prepare_folder
 from c4pipe.tokens.tokenizer import DocumentTokenizer, TokenizerFile
 
-NAME = "tokens.json"
-FORMAT, VERSION = "c4pipe tokens", 2
+TOKENS_FILE = "tokens.json"
+_FORMAT, _VERSION = "c4pipe tokens", 2
 
 _COUNTS = "_tokens"  # the folder of the counts of shards until all are complete
 _AT_ONCE = 32  # documents that are tokenized together
@@ -57,7 +57,9 @@ class _Tokens(_Begin):
     shards: Sequence[ShardTokens]
 
 
-def count(corpus: StoragePath, tokenizer: TokenizerFile, runner: RunnerOptions, progress: Progress) -> dict[str, Any]:
+def count_tokens(
+    corpus: StoragePath, tokenizer: TokenizerFile, runner: RunnerOptions, progress: Progress
+) -> dict[str, Any]:
     """Counts the tokens of the shards that are not counted yet, and writes `tokens.json`.
 
     Args:
@@ -82,9 +84,9 @@ def count(corpus: StoragePath, tokenizer: TokenizerFile, runner: RunnerOptions, 
         new = [shard for shard in opened.shards() if shard.path not in counted]
         if new:
             counted |= _count(folder, identity, new, tokenizer, runner, progress)
-            write_json(folder / NAME, _content(identity, tokenizer, counted))
+            write_json(folder / TOKENS_FILE, _content(identity, tokenizer, counted))
         else:
-            progress.note_complete(folder / NAME, "move it away")
+            progress.note_complete(folder / TOKENS_FILE, "move it away")
         remove_tree(folder / _COUNTS)
         return _content(identity, tokenizer, counted)
 
@@ -101,7 +103,7 @@ def counted_totals(folder: StoragePath) -> dict[str, Any]:
 
 def _read(folder: StoragePath) -> _Tokens | None:
     """Returns the content of a corpus' `tokens.json`; None without one. Raises UsageError if the file can't be used."""
-    values = read_json(folder / NAME, dict)
+    values = read_json(folder / TOKENS_FILE, dict)
 
     def check(content: _Tokens) -> None:
         check_equal(content["totals"], _totals(content["shards"]), "the sum of its shards", "totals")
@@ -109,7 +111,7 @@ def _read(folder: StoragePath) -> _Tokens | None:
     try:
         return None if values is None else unchanged(_Tokens, values, check)
     except ValueError as error:
-        raise UsageError(f"{folder / NAME} can't be used: {error}; move it away to count again") from None
+        raise UsageError(f"{folder / TOKENS_FILE} can't be used: {error}; move it away to count again") from None
 
 
 def folder_of(corpus: Corpus) -> StoragePath:
@@ -136,17 +138,17 @@ def _counted_before(
         return {}
     if content["vocabulary"] != identity["vocabulary"]:
         raise UsageError(
-            f"{folder / NAME} has counts by the vocabulary with SHA-256 {content['vocabulary']}, and --vocab has "
-            f"{identity['vocabulary']}: give that vocabulary, or move the file away to count again"
+            f"{folder / TOKENS_FILE} has counts by the vocabulary with SHA-256 {content['vocabulary']}, and "
+            f"--vocab has {identity['vocabulary']}: give that vocabulary, or move the file away to count again"
         )
     if content.get("bos") != identity.get("bos"):
         raise UsageError(
-            f"{folder / NAME} has counts with another --begin-of-document: give that one, or move the file away"
+            f"{folder / TOKENS_FILE} has counts with another --begin-of-document: give that one, or move the file away"
         )
     counts = {each["path"]: each for each in content["shards"]}
     if unknown := [path for path, each in counts.items() if rows.get(path) != each["documents"]]:
         raise UsageError(
-            f"{folder / NAME} can't be used: {unknown[0]} is no shard of the corpus with as many documents; "
+            f"{folder / TOKENS_FILE} can't be used: {unknown[0]} is no shard of the corpus with as many documents; "
             "move it away to count again"
         )
     return counts
@@ -158,8 +160,8 @@ def _content(
     """Returns the content of `tokens.json`, given the counts of shards by path."""
     in_order = [shards[path] for path in sorted(shards)]
     return {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": _FORMAT,
+        "version": _VERSION,
         **identity,
         "totals": _totals(in_order),
         "shards": [dict(each) for each in in_order],

@@ -28,11 +28,11 @@ from c4pipe.runners.events import Progress
 from c4pipe.runners.runner import check_runner
 from c4pipe.runners.scan import IDENTITY, Scan, prepare_folder
 from c4pipe.tokens.folder import (
-    FORMAT,
     LAYOUTS,
     NANOGPT,
     NPY,
-    VERSION,
+    TOKEN_FILES_FORMAT,
+    TOKEN_FILES_VERSION,
     TokenManifest,
     TokenSet,
     check_files,
@@ -226,8 +226,8 @@ def _manifest(job: _Job, sets: Mapping[TokenSet, SetFigures]) -> TokenManifest:
             name: value for name, value in figures.items() if name != "files"
         }
     values = {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": TOKEN_FILES_FORMAT,
+        "version": TOKEN_FILES_VERSION,
         **job.identity,
         "recipe": job.corpus.recipe.name,
         "fingerprint": job.corpus.manifest["fingerprint"],

@@ -25,7 +25,7 @@ from c4pipe.io.parquet_footer import open_parquet, read_footer
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import error_reason
 
-FORMAT, VERSION = "c4pipe token files", 1
+TOKEN_FILES_FORMAT, TOKEN_FILES_VERSION = "c4pipe token files", 1
 
 MEGATRON, NPY, LLMC, NANOGPT, OLMO = "megatron", "npy", "llmc", "nanogpt", "olmo"
 LAYOUTS = (MEGATRON, NPY, LLMC, NANOGPT, OLMO)
@@ -78,7 +78,7 @@ class TokenManifest(_Optional):
     """The members of the manifest of token files that are read; docs/formats.md describes each member."""
 
     format: str
-    version: Annotated[int, choice(VERSION)]
+    version: Annotated[int, choice(TOKEN_FILES_VERSION)]
     layout: Annotated[str, choice(*LAYOUTS)]
     manifest: Digest
     vocabulary: Digest
@@ -152,7 +152,7 @@ def read_token_manifest(folder: StoragePath) -> TokenManifest | None:
     values = read_json(folder / MANIFEST, dict)
     if values is None:
         return None
-    if values.get("format") != FORMAT:
+    if values.get("format") != TOKEN_FILES_FORMAT:
         raise UsageError(f"{folder / MANIFEST} is not that of token files: give a folder of its own for them")
     try:
         return unchanged(TokenManifest, values, _check)

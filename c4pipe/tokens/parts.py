@@ -82,7 +82,7 @@ _LLMC = {"uint16": (20240520, 1), "uint32": (20240801, 7)}  # magic and version:
 _BLOCK = 1 << 20  # numbers of the index that are made at a time
 
 
-class Part:
+class TokenPart:
     """The files of a part, in the folder of all parts.
 
     Attributes:
@@ -157,7 +157,7 @@ class WriteParts(ScanStep[Shard, PartFigures]):
 
     def scan(self, item: Shard) -> bytes:
         """Writes the ids and the documents of a shard, and returns the note. Raises C4pipeError on failure."""
-        part = Part(self._folder, item)
+        part = TokenPart(self._folder, item)
         is_weighted = self._weights and item.id.split == "train"
         once = [AtomicFile(part.ids), AtomicFile(part.documents)]
         files = [AtomicFile(part.ids), AtomicFile(part.documents)] if is_weighted else once
@@ -176,7 +176,7 @@ class WriteParts(ScanStep[Shard, PartFigures]):
 
     def read(self, part: StoragePath, item: Shard) -> PartFigures:
         """Returns the figures of a part."""
-        return Part(self._folder, item).figures
+        return TokenPart(self._folder, item).figures
 
     def _write(self, shard: Shard, ids: Path, documents: Path) -> PartFigures:
         """Writes the ids and the documents of a shard, and returns the figures for the note."""
@@ -263,9 +263,9 @@ class JoinTask:
     folder: Path
 
     @cached_property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[TokenPart]:
         """The parts of its shards."""
-        return [Part(self.folder, shard) for shard in self.shards]
+        return [TokenPart(self.folder, shard) for shard in self.shards]
 
     @cached_property
     def documents(self) -> int:
@@ -393,7 +393,7 @@ def _write_index(path: Path, task: JoinTask) -> str:
     return _write_blocks(path, blocks())
 
 
-def _starts(parts: Sequence[Part]) -> Iterator[tuple[npt.NDArray[np.int64], Lengths]]:
+def _starts(parts: Sequence[TokenPart]) -> Iterator[tuple[npt.NDArray[np.int64], Lengths]]:
     """Yields, for each part, where its documents start, in tokens from the first part on, and their lengths."""
     tokens = 0
     for part in parts:
@@ -403,7 +403,7 @@ def _starts(parts: Sequence[Part]) -> Iterator[tuple[npt.NDArray[np.int64], Leng
         tokens = int(ends[-1]) if len(ends) else tokens
 
 
-def _write_documents(path: Path, parts: Sequence[Part]) -> str:
+def _write_documents(path: Path, parts: Sequence[TokenPart]) -> str:
     """Writes the documents' file, in row groups of DOCUMENT_ROWS, and returns its SHA-256 in hex."""
     with parquet_writer(path, DOCUMENTS, use_dictionary=["shard"], write_statistics=["document", "start"]) as writer:
         for group in _groups(_documents(parts)):
@@ -416,7 +416,7 @@ def _write_documents(path: Path, parts: Sequence[Part]) -> str:
     return digest.hexdigest()
 
 
-def _documents(parts: Sequence[Part]) -> Iterator[pa.Table]:
+def _documents(parts: Sequence[TokenPart]) -> Iterator[pa.Table]:
     """Yields the rows of the documents' file, some at a time."""
     firsts = accumulate((part.figures["documents"] for part in parts), initial=0)
     for part, first, (starts, _) in zip(parts, firsts, _starts(parts), strict=False):

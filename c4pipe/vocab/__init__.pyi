@@ -11,7 +11,7 @@ from .quality import quality_picture as quality_picture
 from .request import SAMPLE_BYTES as SAMPLE_BYTES
 from .request import Settings as Settings
 from .request import VocabOptions as VocabOptions
-from .sources import Source as Source
-from .sources import find_pages as find_pages
+from .sources import TrainingText as TrainingText
+from .sources import find_reading as find_reading
 from .sources import parse_source as parse_source
 from .sources import source_labels as source_labels

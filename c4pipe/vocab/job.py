@@ -28,30 +28,30 @@ from c4pipe.runners.runner import check_runner, run_job, spill_folder
 from c4pipe.runners.scan import Scan, prepare_folder
 from c4pipe.vocab import sample, train
 from c4pipe.vocab.model import (
-    FORMAT,
     MODEL,
-    NAME,
     PIECES,
-    VERSION,
+    VOCAB_FILE,
+    VOCAB_FORMAT,
+    VOCAB_VERSION,
     VocabDescription,
     check_file,
     read_description,
 )
 from c4pipe.vocab.request import NEWEST, Settings, VocabOptions
-from c4pipe.vocab.sample import BINS, Counts, CountText, write_sample
-from c4pipe.vocab.sources import Reading, Source, by_temperature, find_pages, first_files, source_labels
+from c4pipe.vocab.sample import BINS, BytesByBin, CountText, write_sample
+from c4pipe.vocab.sources import Reading, TrainingText, by_temperature, find_reading, first_files, source_labels
 from c4pipe.vocab.tokenizer_files import tokenizer_files
 from c4pipe.vocab.train import Portion, part_name
 
-SAMPLE = "_sample"
+SAMPLE_FOLDER = "_sample"
 """The folder, inside the output, that holds the sample until the vocabulary is complete."""
 
-LOG = "spm.log"
+TRAINER_LOG = "spm.log"
 
 _LEAST_BYTES = 1000
 _PARTS = "parts.json"  # in the sample's folder: the SHA-256 of each part, once all are written
 
-Files = Sequence[Sequence[InputPath]]
+_SourceFiles = Sequence[Sequence[InputPath]]
 """Files of each source."""
 
 
@@ -69,7 +69,7 @@ class VocabPlan:
 
     options: VocabOptions
     settings: Settings
-    sources: tuple[Source, ...]
+    sources: tuple[TrainingText, ...]
     labels: tuple[str, ...]
     readings: tuple[Reading, ...]
 
@@ -120,7 +120,7 @@ def plan_vocab(options: VocabOptions, progress: Progress | None = None) -> Vocab
         raise UsageError("no source is given: name text to train on, as in corpus/en:10 corpus/de:1")
     if options.temperature is not None:
         sources = by_temperature(sources, options.temperature)
-    readings = tuple(find_pages(source, on_note=(progress or Progress()).note) for source in sources)
+    readings = tuple(find_reading(source, on_note=(progress or Progress()).note) for source in sources)
     return VocabPlan(options, settings, sources, tuple(source_labels(sources)), readings)
 
 
@@ -173,14 +173,14 @@ def vocab(plan: VocabPlan, progress: Progress) -> VocabDescription:
     output = plan.options.folder
     with only_run(output):
         identity = plan.identity
-        values = read_json(output / NAME, dict)
+        values = read_json(output / VOCAB_FILE, dict)
         if values is not None:
-            if values.get("format") != FORMAT:
-                raise UsageError(f"{output / NAME} is no description of a c4pipe vocabulary: give another folder")
-            if values.get("version") != VERSION:
+            if values.get("format") != VOCAB_FORMAT:
+                raise UsageError(f"{output / VOCAB_FILE} is no description of a c4pipe vocabulary: give another folder")
+            if values.get("version") != VOCAB_VERSION:
                 raise UsageError(
-                    f"{output / NAME} has version {values.get('version')}, and this c4pipe writes version {VERSION}: "
-                    f"give another folder; the model in {output} can still be used"
+                    f"{output / VOCAB_FILE} has version {values.get('version')}, and this c4pipe writes version "
+                    f"{VOCAB_VERSION}: give another folder; the model in {output} can still be used"
                 )
             existing = read_description(output)
             assert existing  # it is of this format and version
@@ -190,7 +190,7 @@ def vocab(plan: VocabPlan, progress: Progress) -> VocabDescription:
                 )
             for name in existing["files"]:
                 check_file(output / name)
-            remove_tree(output / SAMPLE)  # left by a run that was stopped at its very end
+            remove_tree(output / SAMPLE_FOLDER)  # left by a run that was stopped at its very end
             progress.note_complete(output / MODEL, "give another --output, or delete its folder")
             return existing
         clear_abandoned(output)
@@ -210,7 +210,7 @@ def _difference(existing: Mapping[str, Any], identity: Mapping[str, Any]) -> str
 
 def _take_sample(plan: VocabPlan, progress: Progress) -> list[Portion]:
     """Writes the files of the sample that are missing, and returns what is taken of each source."""
-    folder = plan.options.folder.absolute() / SAMPLE  # a worker may run in any folder
+    folder = plan.options.folder.absolute() / SAMPLE_FOLDER  # a worker may run in any folder
     identity = {key: plan.identity[key] for key in ("sources", "sample_bytes", "repeat")}
     prepare_folder(folder, identity)
     counts, files = _count(plan, folder, progress)
@@ -238,7 +238,7 @@ def _digests(folder: StoragePath) -> dict[str, str]:
     return {name: sha256(read_file(folder / name, sys.maxsize)).hexdigest() for name in names}
 
 
-def _count(plan: VocabPlan, folder: StoragePath, progress: Progress) -> tuple[list[Counts], Files]:
+def _count(plan: VocabPlan, folder: StoragePath, progress: Progress) -> tuple[list[BytesByBin], _SourceFiles]:
     """Returns the text of each source by bin, and the files that were counted: enough for the sample, or all."""
     wanted = plan.wanted_bytes
     files = [first_files(reading, size) for reading, size in zip(plan.readings, wanted, strict=True)]
@@ -256,7 +256,7 @@ def _count(plan: VocabPlan, folder: StoragePath, progress: Progress) -> tuple[li
         ]
 
 
-def _count_files(plan: VocabPlan, files: Files, folder: StoragePath, progress: Progress) -> list[Counts]:
+def _count_files(plan: VocabPlan, files: _SourceFiles, folder: StoragePath, progress: Progress) -> list[BytesByBin]:
     """Writes the missing counts of files, and returns the text of each source by bin."""
     items = {
         f"count-{source:03}-{number:05}.json": (source, str(file.absolute()))
@@ -271,7 +271,7 @@ def _count_files(plan: VocabPlan, files: Files, folder: StoragePath, progress: P
         lambda written, total: f"the runner ended without counting {total - written} of {total} files",
     )
     scan.run(plan.options, progress, "count")
-    counts: list[Counts] = [np.zeros(BINS, np.int64) for _ in files]
+    counts: list[BytesByBin] = [np.zeros(BINS, np.int64) for _ in files]
     for (source, path), (counted, no_text) in zip(items.values(), scan.parts(), strict=True):
         counts[source] += counted
         if no_text:
@@ -279,7 +279,7 @@ def _count_files(plan: VocabPlan, files: Files, folder: StoragePath, progress: P
     return counts
 
 
-def _portions(plan: VocabPlan, counts: Sequence[Counts], progress: Progress) -> list[Portion]:
+def _portions(plan: VocabPlan, counts: Sequence[BytesByBin], progress: Progress) -> list[Portion]:
     """Returns the portion to take of each source. Raises UsageError for a source without text."""
     options = plan.options
     sizes = [int(each.sum()) for each in counts]
@@ -308,7 +308,12 @@ def _shortages(plan: VocabPlan, sizes: Sequence[int], taken: Sequence[int]) -> I
 
 
 def _write_parts(
-    plan: VocabPlan, portions: Sequence[Portion], files: Files, folder: StoragePath, progress: Progress, total: int
+    plan: VocabPlan,
+    portions: Sequence[Portion],
+    files: _SourceFiles,
+    folder: StoragePath,
+    progress: Progress,
+    total: int,
 ) -> None:
     """Writes the files of the sample, of which there are `total`."""
     tasks = [(source, str(file.absolute())) for source, each in enumerate(files) for file in each]
@@ -326,10 +331,10 @@ def _write_parts(
 def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> VocabDescription:
     """Trains the model on the sample, and writes all files of the vocabulary, `vocab.json` last."""
     output, settings = plan.options.folder, plan.settings
-    model, log = AtomicFile(output / MODEL), AtomicFile(output / LOG)
+    model, log = AtomicFile(output / MODEL), AtomicFile(output / TRAINER_LOG)
     task = {
-        "folder": str(output.absolute() / SAMPLE),
-        "digests": read_checked_json(output / SAMPLE / _PARTS, dict),
+        "folder": str(output.absolute() / SAMPLE_FOLDER),
+        "digests": read_checked_json(output / SAMPLE_FOLDER / _PARTS, dict),
         "portions": [portion.to_json() for portion in portions],
         "parameters": settings.parameters(),
         "sentinels": plan.sentinels,
@@ -337,7 +342,7 @@ def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> 
     }
     try:
         with progress.show("train", log.path.parent, lambda: train.status(log.path, settings.size)):
-            answer = train.run(task, log.path)
+            answer = train.run_trainer(task, log.path)
         data = model.path.read_bytes()
         model.publish()
     finally:
@@ -349,8 +354,8 @@ def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> 
         write_bytes(output / name, content)
     files = {name: sha256(content).hexdigest() for name, content in {MODEL: data, **others}.items()}
     description = _description(plan, portions, answer, files)
-    description = write_json(output / NAME, description)
-    remove_tree(output / SAMPLE)
+    description = write_json(output / VOCAB_FILE, description)
+    remove_tree(output / SAMPLE_FOLDER)
     return description
 
 
@@ -359,8 +364,8 @@ def _description(
 ) -> VocabDescription:
     """Returns the content of `vocab.json`, given what the trainer answered and the digests of the files."""
     values = {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": VOCAB_FORMAT,
+        "version": VOCAB_VERSION,
         **plan.identity,
         "training_data": [
             {"name": portion.label, "bytes": portion.take, "sentences": sentences}

@@ -13,9 +13,9 @@ from c4pipe.io.json_files import Digest, choice, read_json
 from c4pipe.io.paths import StoragePath, read_file
 from c4pipe.vocab.request import SENTINELS
 
-MODEL, PIECES, NAME = "spm.model", "spm.vocab", "vocab.json"
+MODEL, PIECES, VOCAB_FILE = "spm.model", "spm.vocab", "vocab.json"
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
-FORMAT, VERSION = "c4pipe vocabulary", 2
+VOCAB_FORMAT, VOCAB_VERSION = "c4pipe vocabulary", 2
 
 _Files = TypedDict(
     "_Files", {"spm.model": Digest, "spm.vocab": Digest, "tokenizer.json": Digest, "tokenizer_config.json": Digest}
@@ -41,8 +41,8 @@ class _Settings(TypedDict, total=False):
 class VocabDescription(TypedDict):
     """The members of `vocab.json` that are read; docs/formats.md describes each member."""
 
-    format: Annotated[str, choice(FORMAT)]
-    version: Annotated[int, choice(VERSION)]
+    format: Annotated[str, choice(VOCAB_FORMAT)]
+    version: Annotated[int, choice(VOCAB_VERSION)]
     sources: Sequence[_Source]
     training_data: Sequence[TrainingData]
     settings: _Settings
@@ -57,10 +57,10 @@ def read_description(folder: StoragePath) -> VocabDescription | None:
 
     Raises UsageError for a malformed file.
     """
-    values = read_json(folder / NAME, dict) or {}
+    values = read_json(folder / VOCAB_FILE, dict) or {}
     named = isinstance(values.get("sha256"), str)  # whatever was edited since
-    is_ours = named or (values.get("format") == FORMAT and values.get("version") == VERSION)
-    return read_json(folder / NAME, VocabDescription) if is_ours else None
+    is_ours = named or (values.get("format") == VOCAB_FORMAT and values.get("version") == VOCAB_VERSION)
+    return read_json(folder / VOCAB_FILE, VocabDescription) if is_ours else None
 
 
 def sentinels_of(file: StoragePath) -> int:
@@ -82,13 +82,13 @@ def check_file(file: StoragePath, data: bytes | None = None) -> None:
     digest = description["files"].get(file.name) if description else None
     if digest is None:
         return
-    again = f"copy it from elsewhere, or move {NAME} away and train again"
+    again = f"copy it from elsewhere, or move {VOCAB_FILE} away and train again"
     try:
         found = hashlib.sha256(read_file(file) if data is None else data).hexdigest()
     except FileNotFoundError:
-        raise DamagedFileError(f"{file} is missing, and {NAME} names it: {again}") from None
+        raise DamagedFileError(f"{file} is missing, and {VOCAB_FILE} names it: {again}") from None
     if found != digest:
-        raise DamagedFileError(f"{file} was changed: its SHA-256 is not that in {NAME}; {again}")
+        raise DamagedFileError(f"{file} was changed: its SHA-256 is not that in {VOCAB_FILE}; {again}")
 
 
 def sentinel_names(count: int) -> list[str]:

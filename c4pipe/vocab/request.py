@@ -13,7 +13,7 @@ from c4pipe.runners.runner_options import JobOptions
 
 if TYPE_CHECKING:
     from c4pipe.io.paths import StoragePath
-    from c4pipe.vocab.sources import Source
+    from c4pipe.vocab.sources import TrainingText
 
 MODELS = ("unigram", "bpe")
 NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
@@ -52,7 +52,7 @@ class SourceOptions:
     ]
 
     @property
-    def weighted_sources(self) -> "tuple[Source, ...]":
+    def weighted_sources(self) -> "tuple[TrainingText, ...]":
         """The text, with weights. Raises UsageError for an impossible weight."""
         from c4pipe.vocab.sources import parse_source
 

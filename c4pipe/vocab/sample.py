@@ -35,7 +35,7 @@ _SCHEMA = pa.schema([pa.field("key", pa.uint64(), nullable=False), pa.field("tex
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 _HELD_BYTES = 64 * 1024 * 1024  # of chosen pages, before they are sent to their parts
 
-Counts = npt.NDArray[np.int64]
+BytesByBin = npt.NDArray[np.int64]
 """Bytes of text in each bin, of shape [BINS]."""
 
 
@@ -45,20 +45,22 @@ def bins_of(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     return bins
 
 
-def count(keys: npt.NDArray[np.uint64], sizes: Sequence[int]) -> Counts:
+def count_bytes(keys: npt.NDArray[np.uint64], sizes: Sequence[int]) -> BytesByBin:
     """Returns the bytes of pages by bin, given the keys and the bytes of the pages."""
     # exact: sums stay far below 2^53
-    counts: Counts = np.bincount(bins_of(keys), weights=np.array(sizes, np.float64), minlength=BINS).astype(np.int64)
+    counts: BytesByBin = np.bincount(bins_of(keys), weights=np.array(sizes, np.float64), minlength=BINS).astype(
+        np.int64
+    )
     return counts
 
 
-def encode_counts(counts: Counts, no_text: int) -> bytes:
+def encode_counts(counts: BytesByBin, no_text: int) -> bytes:
     """Returns the counts of a file, and the number of its rows without a text, as JSON, with their digest."""
     bins = np.flatnonzero(counts)
     return encode_checked_json({"bins": bins.tolist(), "bytes": counts[bins].tolist(), "no_text": no_text})
 
 
-def decode_counts(data: bytes, name: object = "the counts") -> tuple[Counts, int]:
+def decode_counts(data: bytes, name: object = "the counts") -> tuple[BytesByBin, int]:
     """Returns what `encode_counts` took. Raises DamagedFileError, with the file's name, where it was changed."""
     values = decode_checked_json(data, name, dict)
     counts = np.zeros(BINS, np.int64)
@@ -80,7 +82,7 @@ def total_bytes(available: Sequence[int], weights: Sequence[float], limit: int, 
     return int(min(limit, max(allows) if repeat else min(allows)))
 
 
-def portion(label: str, counts: Counts, take: int) -> Portion:
+def portion(label: str, counts: BytesByBin, take: int) -> Portion:
     """Returns the portion of a source, given its text by bin and the bytes to take.
 
     A larger `take` repeats its text.
@@ -120,7 +122,7 @@ def _without_files(readings: Sequence[Reading]) -> tuple[Reading, ...]:
     return tuple(replace(reading, files=(), content=None, shards=()) for reading in readings)
 
 
-class CountText(ScanStep[tuple[int, str], tuple[Counts, int]]):
+class CountText(ScanStep[tuple[int, str], tuple[BytesByBin, int]]):
     """((number of the source, path), path of the counts): writes the bytes of text of a file, by bin, and the number of
     its rows whose text is null.
     """
@@ -135,10 +137,10 @@ class CountText(ScanStep[tuple[int, str], tuple[Counts, int]]):
         counts = np.zeros(BINS, np.int64)
         lost: Counter[str] = Counter()
         for texts, keys in read(input_path(path), self._readings[source], lost):
-            counts += count(keys, [len(text.encode()) + 1 for text in texts])
+            counts += count_bytes(keys, [len(text.encode()) + 1 for text in texts])
         return encode_counts(counts, lost["no_text"])
 
-    def read(self, part: StoragePath, item: tuple[int, str]) -> tuple[Counts, int]:
+    def read(self, part: StoragePath, item: tuple[int, str]) -> tuple[BytesByBin, int]:
         """Returns the counts of a file."""
         return decode_counts(read_file(part), part)
 

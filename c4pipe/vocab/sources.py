@@ -32,21 +32,18 @@ from c4pipe.text.hashes import normalise_url, page_key
 from c4pipe.wet.extraction import TEXT_ENDINGS, is_json, is_parquet
 from c4pipe.wet.inputs import LOG, find_inputs
 
-ENDINGS = TEXT_ENDINGS
-"""The endings of files that can be read; the ending tells the format."""
-
 HELD_OUT_KEY = (1 << 64) // 20 * 19
 """Where there is no validation split, pages with this key or a larger one are held out: one page in twenty."""
 
 _SHARD = re.compile(r"c4-(train|validation)-(part\d{3}-)?\d{5}-of-\d{5}\..+")
 _ROWS_AT_ONCE = 2048
 
-Pages = tuple[list[str], Any]
+KeyedTexts = tuple[list[str], Any]
 """Texts, and their keys as a NumPy array of uint64."""
 
 
 @dataclass(frozen=True)
-class Source:
+class TrainingText:
     """Text with a weight.
 
     Attributes:
@@ -78,24 +75,24 @@ class Reading:
     shards: tuple[Shard, ...] = ()
 
 
-def parse_source(text: str) -> Source:
+def parse_source(text: str) -> TrainingText:
     """Returns the source that `PATH` or `PATH:WEIGHT` names. Raises UsageError for an impossible weight.
 
     A text that is the path of a folder or file of this machine has no weight.
     """
     path, colon, weight = text.rpartition(":")
     if not colon or "/" in weight or Path(text).exists():  # the colon of a URL, if any
-        return Source(input_path(text))
+        return TrainingText(input_path(text))
     try:
         value = float(weight)
     except ValueError:
         value = math.nan
     if not (path and value > 0 and math.isfinite(value)):
         raise UsageError(f"{text}: the weight after the colon must be a number above 0, as in corpus/en:10")
-    return Source(input_path(path), value)
+    return TrainingText(input_path(path), value)
 
 
-def by_temperature(sources: Sequence[Source], temperature: float) -> tuple[Source, ...]:
+def by_temperature(sources: Sequence[TrainingText], temperature: float) -> tuple[TrainingText, ...]:
     """Returns the languages of corpora, each with a weight by its size: a rate of mT5 (Xue et al. 2021, 3.2).
 
     Args:
@@ -120,10 +117,10 @@ def by_temperature(sources: Sequence[Source], temperature: float) -> tuple[Sourc
             if rows:  # a language without a document has no text
                 found[corpus.path / language] = rows ** (1 / temperature)
     total = math.fsum(found.values())
-    return tuple(Source(path, float(f"{weight / total:.6g}")) for path, weight in found.items())
+    return tuple(TrainingText(path, float(f"{weight / total:.6g}")) for path, weight in found.items())
 
 
-def languages_of(source: Source) -> tuple[Source, ...]:
+def languages_of(source: TrainingText) -> tuple[TrainingText, ...]:
     """Returns each language of a source that is a whole corpus; any other source as it is.
 
     Raises C4pipeError where a shard of the corpus is missing.
@@ -134,10 +131,10 @@ def languages_of(source: Source) -> tuple[Source, ...]:
         return (source,)
     if corpus.path != source.path:
         return (source,)
-    return tuple(Source(corpus.path / language) for language in corpus.languages)
+    return tuple(TrainingText(corpus.path / language) for language in corpus.languages)
 
 
-def source_labels(sources: Sequence[Source]) -> list[str]:
+def source_labels(sources: Sequence[TrainingText]) -> list[str]:
     """Returns a short name for each source: the end of its path, long enough to tell the sources apart."""
     paths = [str(source.path).rstrip("/") for source in sources]
     if twice := [path for path in paths if paths.count(path) > 1]:
@@ -151,12 +148,12 @@ def source_labels(sources: Sequence[Source]) -> list[str]:
 
 
 def _without_ending(path: str) -> str:
-    ending = max((each for each in ENDINGS if path.endswith(each)), key=len, default="")
+    ending = max((each for each in TEXT_ENDINGS if path.endswith(each)), key=len, default="")
     short = path.removesuffix(ending)
     return path if not short or short.endswith("/") else short
 
 
-def find_pages(source: Source, held_out: bool = False, on_note: Callable[[str], None] = LOG.warning) -> Reading:
+def find_reading(source: TrainingText, held_out: bool = False, on_note: Callable[[str], None] = LOG.warning) -> Reading:
     """Returns the reading of a source's training pages, or of its held-out pages.
 
     `on_note` is called with a sentence about each link in a folder that leads nowhere, and each file with two names.
@@ -168,7 +165,7 @@ def find_pages(source: Source, held_out: bool = False, on_note: Callable[[str], 
     path = source.path
     if isinstance(path, RemotePath) and "*" in path.url:
         return _of_text(path.url, held_out, on_note)
-    if path.name.endswith(ENDINGS) and (isinstance(path, WebPath) or not path.is_dir()):
+    if path.name.endswith(TEXT_ENDINGS) and (isinstance(path, WebPath) or not path.is_dir()):
         if not isinstance(path, WebPath) and not path.exists():
             raise UsageError(f"{path}: there is no such file; check the path")
         try:
@@ -202,7 +199,7 @@ def _whole_corpus(path: InputPath, languages: Sequence[str]) -> UsageError:
 
 def _no_folder(path: StoragePath) -> str:
     if path.exists():
-        return f"{path} ends in none of {', '.join(ENDINGS)}"
+        return f"{path} ends in none of {', '.join(TEXT_ENDINGS)}"
     names = list_names(path.parent) if path.parent.is_dir() else ()
     beside = sorted(name for name in names if "." not in name and name[0] != "_")
     next_step = f"give one of those beside it: {', '.join(beside)}" if beside else "check the path"
@@ -225,7 +222,7 @@ def _of_corpus(path: InputPath, held_out: bool) -> Reading:
     return reading if has_validation else _split(reading, held_out)
 
 
-def read(file: InputPath, reading: Reading, lost: Counter[str] | None = None) -> Iterator[Pages]:
+def read(file: InputPath, reading: Reading, lost: Counter[str] | None = None) -> Iterator[KeyedTexts]:
     """Yields the texts and keys of a file's pages, in the order of the file, some at a time. Blank texts are left out.
 
     Rows whose text is null are left out, too; they are counted in `lost`, by their kind of damage, `no_text`.

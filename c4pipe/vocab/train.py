@@ -178,7 +178,7 @@ def pieces_text(model: bytes) -> str:
     return "".join(f"{piece}\t{score:g}\n" for piece, score in zip(loaded.pieces, loaded.scores, strict=True))
 
 
-def run(task: Mapping[str, Any], log: Path) -> dict[str, Any]:
+def run_trainer(task: Mapping[str, Any], log: Path) -> dict[str, Any]:
     """Trains a model in a separate process.
 
     Args:
@@ -254,7 +254,7 @@ def explained(error: str, size: int) -> C4pipeError:
     return C4pipeError(f"SentencePiece: {error}")
 
 
-def main() -> None:
+def answer_task() -> None:
     """Does the task on standard input. The only argument is the id of the parent process, with which this one ends."""
     threading.Thread(target=end_with, args=(int(sys.argv[1]),), name="end with parent", daemon=True).start()
     task = parse_json(sys.stdin.buffer.read())
@@ -272,4 +272,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    answer_task()

@@ -36,7 +36,7 @@ from pretrain import train_step
 from c4pipe import read
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.objectives import Tokenizer
-from c4pipe.vocab import find_pages, parse_source, source_labels, train_vocabulary
+from c4pipe.vocab import find_reading, parse_source, source_labels, train_vocabulary
 from c4pipe.vocab.sources import read as read_texts
 
 Rows = npt.NDArray[np.int32]
@@ -82,7 +82,7 @@ def rows_of(texts: Iterable[str], tokenizer: Tokenizer, length: int, count: int 
 def held_out_texts(files: Iterable[Path]) -> Iterator[str]:
     """Yields the texts of files: those that `c4pipe vocab` reads, such as JSON Lines, or plain text line by line."""
     for file in files:
-        reading = replace(find_pages(parse_source(str(file))), keys=(0, 1 << 64))
+        reading = replace(find_reading(parse_source(str(file))), keys=(0, 1 << 64))
         for each in reading.files:
             for texts, _ in read_texts(each, reading):
                 yield from texts

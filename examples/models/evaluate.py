@@ -10,8 +10,8 @@ import sentencepiece
 from c4pipe.errors import UsageError
 from c4pipe.objectives import tasks
 from c4pipe.objectives.task_mixture import Supervised
-from c4pipe.objectives.task_source import given, open_files, read_records
-from c4pipe.objectives.tasks import NO_LABEL, T5_TASKS, Record, TextPair
+from c4pipe.objectives.task_source import given, open_files, read_task_records
+from c4pipe.objectives.tasks import NO_LABEL, T5_TASKS, TaskRecord, TextPair
 from models import t5
 from models.layers import Arrays, Size
 from models.metrics import METRICS, Answer, accuracy
@@ -44,7 +44,7 @@ def parts_in(folder: Path) -> list[Supervised]:
     return [Supervised(name, file, PREPROCESS.get(name, given)) for name, file in files_in(folder).items()]
 
 
-def pairs_of(name: str, record: Record) -> list[TextPair]:
+def pairs_of(name: str, record: TaskRecord) -> list[TextPair]:
     """Returns inputs and targets of a record for evaluation: all right answers, and WSC's records with a wrong noun."""
     if name == "squad":
         answers = tasks.texts(tasks.field(record, "answers", name), "text", name)
@@ -82,7 +82,7 @@ def speaker(parameters: Arrays, model: Path, end: int, size: Size) -> Say:
 def answers_to(name: str, file: Path, say: Say) -> tuple[list[Answer], int, int]:
     """Returns what a model says to the records of a file, how many have no label, and how many inputs were cut."""
     (source,) = open_files(file).files
-    asked = [(record, pairs_of(name, record)) for record in read_records(source, 0, source.rows)]
+    asked = [(record, pairs_of(name, record)) for record in read_task_records(source, 0, source.rows)]
     labelled = [(record, pairs) for record, pairs in asked if pairs and pairs[0]["targets"] != NO_LABEL]
     said, cut = say([pairs[0]["inputs"] for _, pairs in labelled]) if labelled else ([], 0)
     answers = [

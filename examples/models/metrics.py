@@ -16,7 +16,7 @@ from statistics import mean
 from scipy import stats
 
 from c4pipe.objectives import tasks
-from c4pipe.objectives.tasks import Record
+from c4pipe.objectives.tasks import TaskRecord
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Answer:
         said: what the model says.
     """
 
-    record: Record
+    record: TaskRecord
     targets: tuple[str, ...]
     said: str
 

@@ -26,8 +26,8 @@ from c4pipe.io.text import parse_row
 from c4pipe.lists.lists import link_keys
 from c4pipe.objectives.task_source import open_files
 from c4pipe.runners.runner import run_job
-from c4pipe.vocab.model import NAME, read_description, sentinels_of
-from c4pipe.vocab.sources import Reading, find_pages, parse_source
+from c4pipe.vocab.model import VOCAB_FILE, read_description, sentinels_of
+from c4pipe.vocab.sources import Reading, find_reading, parse_source
 from c4pipe.vocab.sources import read as read_pages
 from tests.helpers.bad_inputs import GOOD, NOT_FOUND, PLAIN, S3_ERROR, archive
 from tests.helpers.crawls import ROOT
@@ -313,7 +313,7 @@ def test_vocab_reads_from_a_web_server(tmp_path: Path, capsys: pytest.CaptureFix
             output = ["--output", str(tmp_path / f"vocab{number}"), "--workers", "1", "--quiet"]
             assert main(["vocab", source, "--size", "60", *output]) == 0
         with pytest.raises(UsageError, match=r"/corpus is a corpus: give the folders of its languages, .*/corpus/und"):
-            find_pages(parse_source(f"{url}/corpus"))
+            find_reading(parse_source(f"{url}/corpus"))
         capsys.readouterr()
         assert main(["vocab", f"{url}/none.jsonl", "--size", "60", "--output", str(tmp_path / "none")]) == 2
         assert "none.jsonl can't be read: " in capsys.readouterr().err
@@ -347,11 +347,11 @@ def test_an_edited_description_of_a_vocabulary_is_refused(edit: tuple[str, Any],
     write_rows(tmp_path / "a.jsonl", ROWS)
     output = tmp_path / "vocab"
     assert main(["vocab", str(tmp_path / "a.jsonl"), "--size", "60", "--output", str(output), "--quiet"]) == 0
-    values = json.loads((output / NAME).read_text())
-    (output / NAME).write_text(json.dumps({**values, edit[0]: edit[1]}))
-    with pytest.raises(UsageError, match=NAME):
+    values = json.loads((output / VOCAB_FILE).read_text())
+    (output / VOCAB_FILE).write_text(json.dumps({**values, edit[0]: edit[1]}))
+    with pytest.raises(UsageError, match=VOCAB_FILE):
         sentinels_of(output / "spm.model")
-    (output / NAME).write_text('{"sha256": 7, "a": 1}')  # the vocabulary of another tool: pieces and ids
+    (output / VOCAB_FILE).write_text('{"sha256": 7, "a": 1}')  # the vocabulary of another tool: pieces and ids
     assert read_description(output) is None
 
 

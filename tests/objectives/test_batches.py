@@ -17,8 +17,8 @@ from c4pipe import read
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.objectives import objective
 from c4pipe.objectives.batches import Batches, ExampleBatches
-from c4pipe.objectives.packing import Assembler, Batch, Example, examples_of, from_json, to_json
-from c4pipe.objectives.rows import Rng, Rows
+from c4pipe.objectives.packing import Assembler, Batch, ExampleTokens, examples_from_json, examples_of, examples_to_json
+from c4pipe.objectives.rows import Rng, TokenRows
 from c4pipe.objectives.tokenizer import Tokenizer
 from tests.helpers.batches import Texts, unpacked
 from tests.helpers.web_data import documents_file
@@ -39,14 +39,14 @@ class Numbered:
     def __iter__(self) -> "Numbered":
         return self
 
-    def __next__(self) -> Mapping[str, Rows]:
+    def __next__(self) -> Mapping[str, TokenRows]:
         if self.at >= len(self.pairs):
             raise StopIteration
         some = list(enumerate(self.pairs, 1))[self.at : self.at + 3]
         self.at += 3
         return {
-            "inputs": Rows.of([np.full(inputs, number) for number, (inputs, _) in some]),
-            "targets": Rows.of([np.full(targets, number) for number, (_, targets) in some]),
+            "inputs": TokenRows.of([np.full(inputs, number) for number, (inputs, _) in some]),
+            "targets": TokenRows.of([np.full(targets, number) for number, (_, targets) in some]),
         }
 
     def state(self) -> dict[str, Any]:
@@ -128,8 +128,8 @@ def test_an_assembler_refuses_what_can_not_be() -> None:
 
 @given(st.lists(st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(0, 300), max_size=5), max_size=5))
 def test_stored_examples(rows: list[list[int]]) -> None:
-    examples = examples_of({"inputs": Rows.of(rows), "other": Rows.of(rows)})
-    again = from_json(json.loads(json.dumps(to_json(examples))), {"inputs": 30})
+    examples = examples_of({"inputs": TokenRows.of(rows), "other": TokenRows.of(rows)})
+    again = examples_from_json(json.loads(json.dumps(examples_to_json(examples))), {"inputs": 30})
     assert [{name: row.tolist() for name, row in each.items()} for each in again] == [
         {"inputs": row, "other": row} for row in rows
     ]
@@ -137,9 +137,11 @@ def test_stored_examples(rows: list[list[int]]) -> None:
 
 
 def test_stored_examples_are_small() -> None:
-    small = Example(ids=np.array([31_999, 1], np.int32), masked=np.array([1, 0], np.int32), none=np.zeros(0, np.int32))
+    small = ExampleTokens(
+        ids=np.array([31_999, 1], np.int32), masked=np.array([1, 0], np.int32), none=np.zeros(0, np.int32)
+    )
     assert small.stored == {"ids": "H/3wBAA==", "masked": "BAQA=", "none": "B"}
-    assert Example(labels=np.array([-100], np.int32)).stored == {"labels": "inP///w=="}
+    assert ExampleTokens(labels=np.array([-100], np.int32)).stored == {"labels": "inP///w=="}
 
 
 # Text
@@ -212,7 +214,7 @@ def worst_batch(texts: list[str], tokenizer: Tokenizer, shuffle: int, seed: int)
     owners = {
         tuple(piece.tolist()): number
         for number, row in enumerate(tokenizer.encode(texts))
-        for piece in Rows.of([row]).cut(made.raw)
+        for piece in TokenRows.of([row]).cut(made.raw)
     }
     shares = []
     for batch in Batches(Texts(texts), tokenizer, made, 32, seed, shuffle=shuffle):

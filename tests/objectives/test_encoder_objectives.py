@@ -19,7 +19,7 @@ from c4pipe.objectives import denoise, masks, objective
 from c4pipe.objectives.batches import Batches, TextExamples
 from c4pipe.objectives.denoise import Ids
 from c4pipe.objectives.objective import Objective, for_decoder, masked_lm, next_sentence
-from c4pipe.objectives.rows import Rng, Rows, framed
+from c4pipe.objectives.rows import Rng, TokenRows, framed
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.objectives.ul2 import ul2
 from tests.helpers.batches import Texts
@@ -46,9 +46,9 @@ def piece_starts(text: str) -> Any:
     return np.array([not word.startswith("##") for word in text.split()])
 
 
-def equal_rows(count: int, size: int) -> Rows:
+def equal_rows(count: int, size: int) -> TokenRows:
     values = np.random.Generator(np.random.Philox(5)).integers(3, 32_000, count * size)
-    return Rows(values.astype(np.int32), np.arange(count + 1) * size)
+    return TokenRows(values.astype(np.int32), np.arange(count + 1) * size)
 
 
 # The papers' examples
@@ -57,7 +57,7 @@ def equal_rows(count: int, size: int) -> Rows:
 def test_a_chosen_word_is_masked_replaced_or_kept_as_in_bert() -> None:
     case = CASES["bert"]
     words = vocabulary(case["text"])
-    frame = framed(Rows.of([ids_of(case["text"], words)]), [IDS.cls_id], [IDS.eos])
+    frame = framed(TokenRows.of([ids_of(case["text"], words)]), [IDS.cls_id], [IDS.eos])
     inside = ~np.isin(frame.values, [IDS.cls_id, IDS.eos])
     chosen = np.isin(np.arange(4), case["chosen"])
     found: Counter[str] = Counter()
@@ -77,7 +77,7 @@ def test_a_chosen_word_is_masked_replaced_or_kept_as_in_bert() -> None:
 def test_whole_words_are_masked_as_in_bert() -> None:
     case = CASES["whole_words"]
     words, starts = vocabulary(case["pieces"]), piece_starts(case["pieces"])
-    rows = Rows.of([ids_of(case["pieces"], words)])
+    rows = TokenRows.of([ids_of(case["pieces"], words)])
     expected = [word == "[MASK]" for word in case["masked"].split()]
     found = False
     for number in range(3000):
@@ -96,7 +96,7 @@ def test_next_sentences_are_those_of_bert(case: dict[str, Any]) -> None:
     for sentence in sentences:
         starts[ids_of(sentence, words)] = piece_starts(sentence)
         ends[ids_of(sentence, words)[-1]] = True
-    rows = Rows.of([[*ids_of(" ".join(document), words), IDS.eos] for document in CASES["next"]["documents"]])
+    rows = TokenRows.of([[*ids_of(" ".join(document), words), IDS.eos] for document in CASES["next"]["documents"]])
     made = next_sentence(IDS, starts, ends, 32)
     for number in range(100):
         pairs = made.make(rows, Rng(3, number))
@@ -161,7 +161,7 @@ def test_masked_lm_masks_its_rate(words: Any, rate: float) -> None:
 def test_pairs_hold_the_text_of_two_documents(sizes: list[int], seed: int) -> None:
     made = next_sentence(IDS, STARTS, ENDS, 33)
     texts = [np.arange(size) + 100 * number for number, size in enumerate(sizes, 1)]  # a token says where it is from
-    rows = framed(Rows.of(texts), (), [IDS.eos]).cut(made.raw)
+    rows = framed(TokenRows.of(texts), (), [IDS.eos]).cut(made.raw)
     pairs = made.make(rows, Rng(seed))
     pieces = [kept for row in rows if (kept := [token for token in row.tolist() if token != IDS.eos])]
     assert len(pairs["targets"]) == len(pieces)
@@ -182,21 +182,21 @@ def test_pairs_hold_the_text_of_two_documents(sizes: list[int], seed: int) -> No
 def test_half_of_the_second_segments_are_from_other_documents() -> None:
     made = next_sentence(IDS, STARTS, ENDS, 63)
     texts = [framed(row, (), [IDS.eos]) for row in [equal_rows(1, 170)] * 32]
-    rows = Rows.of([row for text in texts for row in text]).cut(made.raw)
+    rows = TokenRows.of([row for text in texts for row in text]).cut(made.raw)
     labels = Counter(int(label[0]) for number in range(20) for label in made.make(rows, Rng(1, 1000 * number))["next"])
     assert abs(labels[2] / labels.total() - 0.5) < 0.03
 
 
 def test_a_single_document_has_no_other_one() -> None:
     made = next_sentence(IDS, STARTS, ENDS, 33)
-    rows = Rows.of([[*range(3, 300), IDS.eos]]).cut(made.raw)
+    rows = TokenRows.of([[*range(3, 300), IDS.eos]]).cut(made.raw)
     assert {int(label[0]) for label in made.make(rows, Rng(1))["next"]} == {1}
 
 
 @given(st.lists(st.integers(0, 900), min_size=1, max_size=8), st.integers(0, 1 << 40), st.sampled_from([0.1, 0.5, 1.0]))
 def test_pieces_do_not_depend_on_the_call(sizes: list[int], seed: int, short: float) -> None:
     made = masked_lm(IDS, length=102, short=short)
-    rows = Rows.of([np.arange(size) for size in sizes])
+    rows = TokenRows.of([np.arange(size) for size in sizes])
     pieces = made.cut(rows, Rng(seed))
     assert pieces.values.tolist() == rows.values.tolist()
     assert pieces.sizes.min(initial=2) >= 1
@@ -204,7 +204,7 @@ def test_pieces_do_not_depend_on_the_call(sizes: list[int], seed: int, short: fl
     assert set(rows.starts.tolist()) <= set(pieces.starts.tolist())
     again, number = [], 0
     for row in rows:
-        one = made.cut(Rows.of([row]), Rng(seed, number))
+        one = made.cut(TokenRows.of([row]), Rng(seed, number))
         again += [len(piece) for piece in one]
         number += len(one)
     assert again == pieces.sizes.tolist()
@@ -228,7 +228,7 @@ def test_a_tenth_of_the_inputs_are_short() -> None:
         (lambda: objective.electra(IDS, unchanged=2), "rate 0.15 and share 2: give"),
         (lambda: objective.albert(IDS, STARTS, ENDS, longest=0), "longest=0: n-grams have at least 1 word"),
         (
-            lambda: next_sentence(IDS, STARTS, ENDS).make(Rows.of([[5, IDS.eos, 6, IDS.eos]]), Rng(1)),
+            lambda: next_sentence(IDS, STARTS, ENDS).make(TokenRows.of([[5, IDS.eos, 6, IDS.eos]]), Rng(1)),
             "a piece has text of several documents: make the batches of next_sentence with merge=False",
         ),
     ],
@@ -280,7 +280,9 @@ def test_short_pieces_hold_all_tokens_in_their_order(merge: bool, tokenizer: Tok
     assert [token for row in examples for token in row] == tokenizer.encode(texts).values.tolist()
     assert {len(row) for row in examples} >= {2, 3, 30, 31, 32}
     if merge:
-        assert made.cut(Rows.of([tokenizer.encode(texts).values]), Rng(5)).sizes.tolist() == list(map(len, examples))
+        assert made.cut(TokenRows.of([tokenizer.encode(texts).values]), Rng(5)).sizes.tolist() == list(
+            map(len, examples)
+        )
 
 
 def test_texts_without_tokens_make_no_pair(tokenizer: Tokenizer) -> None:

@@ -15,26 +15,26 @@ from hypothesis import strategies as st
 from c4pipe.errors import UsageError
 from c4pipe.objectives import features, objective
 from c4pipe.objectives.denoise import Ids
-from c4pipe.objectives.objective import for_decoder, joined
+from c4pipe.objectives.objective import for_decoder, in_one_sequence
 from c4pipe.objectives.packing import Batch, batch_of, examples_of
-from c4pipe.objectives.rows import Features, Rng, Rows
+from c4pipe.objectives.rows import Features, Rng, TokenRows
 
 CASES: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "cases" / "objectives" / "features.json").read_text(encoding="utf-8")
 )
 EXAMPLES = CASES["examples"]
 IDS = Ids()
-TEXTS = st.lists(st.lists(st.integers(3, 31_999), min_size=1, max_size=60), min_size=1, max_size=5).map(Rows.of)
+TEXTS = st.lists(st.lists(st.integers(3, 31_999), min_size=1, max_size=60), min_size=1, max_size=5).map(TokenRows.of)
 
 
 def batch_from(bins: list[list[int]], lengths: dict[str, int]) -> Batch:
     """A batch of the examples with these numbers: joined, where targets have the length of both."""
-    inputs, targets = (Rows.of([example[name] for example in EXAMPLES]) for name in ("inputs", "targets"))
+    inputs, targets = (TokenRows.of([example[name] for example in EXAMPLES]) for name in ("inputs", "targets"))
     made: Features = {"targets": targets}
     if lengths.keys() == {"inputs", "targets"}:
         made = {"inputs": inputs, "targets": targets}
     elif lengths == {"targets": 19}:
-        made = joined(inputs, targets)
+        made = in_one_sequence(inputs, targets)
     examples = examples_of(made)
     return batch_of([[examples[number] for number in bin] for bin in bins], lengths, len(bins))
 
@@ -65,9 +65,9 @@ def test_the_mask_is_that_of_t5x() -> None:
 
 
 @given(TEXTS, st.integers(0, 1 << 32))
-def test_joined_batches_have_the_joined_examples(rows: Rows, seed: int) -> None:
+def test_joined_batches_have_the_joined_examples(rows: TokenRows, seed: int) -> None:
     made = objective.span_corruption(IDS, 64).make(rows, Rng(seed))
-    apart, together = examples_of(made), examples_of(joined(made["inputs"], made["targets"]))
+    apart, together = examples_of(made), examples_of(in_one_sequence(made["inputs"], made["targets"]))
     bins = [list(range(len(rows)))[first : first + 2] for first in range(0, len(rows), 2)]
     lengths = {"inputs": 128, "targets": 28}
     batch = features.joined(batch_of([[apart[number] for number in bin] for bin in bins], lengths, len(bins) + 1))
@@ -80,7 +80,7 @@ def test_an_objective_for_a_decoder_has_inputs_and_then_targets(name: str) -> No
     plain = getattr(objective, name)(IDS, 64)
     decoder = for_decoder(plain)
     assert (decoder.raw, decoder.name) == (plain.raw, f"for_decoder({plain.name})")
-    rows = Rows.of([np.arange(10, 10 + size) for size in (plain.raw, 1, 20)])
+    rows = TokenRows.of([np.arange(10, 10 + size) for size in (plain.raw, 1, 20)])
     apart, together = plain.make(rows, Rng(5)), decoder.make(rows, Rng(5))
     parts = zip(apart["inputs"], apart["targets"], together["targets"], together["prefix"], strict=True)
     for inputs, targets, both, prefix in parts:
@@ -94,7 +94,7 @@ def test_an_objective_for_a_decoder_has_inputs_and_then_targets(name: str) -> No
 
 def test_rows_of_a_prefix_language_model_are_full() -> None:
     made = for_decoder(objective.prefix_lm(IDS, 63), length=64)
-    assert set(made.make(Rows.of([np.arange(62)] * 9), Rng(1))["targets"].sizes.tolist()) == {64}
+    assert set(made.make(TokenRows.of([np.arange(62)] * 9), Rng(1))["targets"].sizes.tolist()) == {64}
     with pytest.raises(UsageError, match="length=63: an example of prefix_lm has up to 62 tokens of text and 2 ends"):
         for_decoder(objective.prefix_lm(IDS, 63), length=63)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from c4pipe.errors import UsageError
 from c4pipe.objectives import masks, objective
 from c4pipe.objectives.denoise import Ids
-from c4pipe.objectives.rows import Rng, Rows, starts_of
+from c4pipe.objectives.rows import Rng, TokenRows, starts_of
 
 
 @pytest.mark.parametrize("length", [64, 512])
@@ -19,7 +19,7 @@ def test_the_rate_is_that_of_table_6(rate: float, targets: int, length: int) -> 
     made = objective.iid_corruption(Ids(32_200, 200), length, rate)
     if length == 512:
         assert made.lengths == {"inputs": 512, "targets": targets}  # 192 in T5's iid_15_u_u.gin
-    rows = Rows(np.full((1 << 19) // made.raw * made.raw, 7, np.int32), np.arange(0, 1 << 19, made.raw))
+    rows = TokenRows(np.full((1 << 19) // made.raw * made.raw, 7, np.int32), np.arange(0, 1 << 19, made.raw))
     examples = made.make(rows, Rng(3))
     found = (examples["targets"].values == 7).mean() * len(examples["targets"].values) / len(rows.values)
     assert abs(found - rate) < 4 * math.sqrt(rate * (1 - rate) / len(rows.values))
@@ -36,7 +36,7 @@ def test_lengths_suffice_for_nearly_all_rows(raw: int, rate: float) -> None:
     left = masks.within(sizes, mask, targets - 2, sentinels - 1)
     short = (mask & ~left).reshape(400, raw).any(1).sum()
     assert short <= 8  # the binomial distribution of short rows is wider than the normal one
-    assert masks.span_starts(mask, Rows(np.zeros(0, np.int32), starts_of(sizes))).sum() <= 400 * sentinels
+    assert masks.span_starts(mask, TokenRows(np.zeros(0, np.int32), starts_of(sizes))).sum() <= 400 * sentinels
 
 
 def test_too_few_sentinels_are_refused() -> None:

@@ -20,7 +20,7 @@ from c4pipe.errors import UsageError
 from c4pipe.objectives import denoise, masks, objective, ul2
 from c4pipe.objectives.denoise import Ids
 from c4pipe.objectives.objective import Objective
-from c4pipe.objectives.rows import Mask, Rng, Rows, framed, shuffled, smallest_keys_mask
+from c4pipe.objectives.rows import Rng, TokenMask, TokenRows, framed, shuffled, smallest_keys_mask
 from tests.helpers.machine import library
 
 CASES = Path(__file__).parents[1] / "cases" / "objectives"
@@ -46,21 +46,21 @@ OBJECTIVES = [
     ul2.ul2(IDS, 64),
 ]
 EACH_OBJECTIVE = pytest.mark.parametrize("made", OBJECTIVES, ids=lambda made: str(made.name.partition("(")[0]))
-ROWS = st.lists(st.lists(st.integers(3, 31_999), max_size=70), min_size=1, max_size=6).map(Rows.of)
+ROWS = st.lists(st.lists(st.integers(3, 31_999), max_size=70), min_size=1, max_size=6).map(TokenRows.of)
 SEEDS = st.integers(0, (1 << 64) - 1)
 
 
-def lists(rows: Rows) -> list[list[int]]:
+def lists(rows: TokenRows) -> list[list[int]]:
     return [row.tolist() for row in rows]
 
 
-def equal_rows(count: int, size: int) -> Rows:
+def equal_rows(count: int, size: int) -> TokenRows:
     """Rows of random pieces."""
     values = np.random.Generator(np.random.Philox(5)).integers(3, 32_000, count * size)
-    return Rows(values.astype(np.int32), np.arange(count + 1) * size)
+    return TokenRows(values.astype(np.int32), np.arange(count + 1) * size)
 
 
-def runs(mask: Mask, rows: Rows) -> list[int]:
+def runs(mask: TokenMask, rows: TokenRows) -> list[int]:
     """The length of each run of mask, row by row."""
     firsts = np.cumsum(masks.span_starts(mask, rows))[mask]
     return list(Counter(firsts.tolist()).values())
@@ -71,7 +71,7 @@ def runs(mask: Mask, rows: Rows) -> list[int]:
 
 @pytest.mark.parametrize("case", TABLE, ids=lambda case: str(case["why"]))
 def test_table_3(case: dict[str, Any]) -> None:
-    rows = Rows.of([[WORDS[word] for word in TEXT]])
+    rows = TokenRows.of([[WORDS[word] for word in TEXT]])
     mask = np.isin(np.arange(len(TEXT)), case["corrupted"])
     ids = Ids(mask=SPECIAL["<M>"])
     if "random" in case:
@@ -82,7 +82,7 @@ def test_table_3(case: dict[str, Any]) -> None:
         assert lists(made[part]) == [[*(words[word] for word in case[part].split()), ids.eos]]
 
 
-def bert_style(rows: Rows, mask: Mask, ids: Ids, case: dict[str, Any]) -> tuple[Any, dict[str, int]]:
+def bert_style(rows: TokenRows, mask: TokenMask, ids: Ids, case: dict[str, Any]) -> tuple[Any, dict[str, int]]:
     """The first example in which the random pieces fall where the case has them, and what they are called there."""
     for number in range(1000):
         made = denoise.bert_style(rows, mask, ids, Rng(1, number))
@@ -95,7 +95,7 @@ def bert_style(rows: Rows, mask: Mask, ids: Ids, case: dict[str, Any]) -> tuple[
 
 
 def test_deshuffling_keeps_the_words() -> None:
-    rows = Rows.of([[WORDS[word] for word in TEXT]] * 200)
+    rows = TokenRows.of([[WORDS[word] for word in TEXT]] * 200)
     made = denoise.deshuffle(rows, IDS, Rng(1))
     assert all(sorted(row[:-1]) == sorted(WORDS.values()) and row[-1] == IDS.eos for row in lists(made["inputs"]))
     assert lists(made["targets"]) == [[*WORDS.values(), IDS.eos]] * 200
@@ -117,7 +117,7 @@ def test_the_page_shows_table_3() -> None:
 
 @pytest.mark.parametrize("case", T5["spans"])
 def test_spans_are_replaced_as_by_t5(case: dict[str, Any]) -> None:
-    rows = Rows.of([np.arange(100, 100 + case["tokens"])])
+    rows = TokenRows.of([np.arange(100, 100 + case["tokens"])])
     made = denoise.replace_spans(rows, np.isin(np.arange(case["tokens"]), case["corrupted"]), IDS)
     assert lists(made["inputs"]) == [[*case["inputs"], IDS.eos]]
     assert lists(made["targets"]) == [[*case["targets"], IDS.eos]]
@@ -132,7 +132,7 @@ def test_lengths_are_those_of_t5() -> None:
 @pytest.mark.parametrize(("rate", "mean_span"), [(0.15, 3.0), (0.5, 3.0), (0.25, 2.0)])
 def test_numbers_of_tokens_and_spans_are_those_of_t5(rate: float, mean_span: float) -> None:
     cases = [case for case in T5["masks"] if case[1:3] == [rate, mean_span]]
-    rows = Rows.of([np.zeros(case[0]) for case in cases])
+    rows = TokenRows.of([np.zeros(case[0]) for case in cases])
     mask = masks.random_spans(rows.sizes, Rng(7), rate, mean_span)
     starts = masks.span_starts(mask, rows)
     for row, (size, _, _, tokens, spans) in enumerate(cases):
@@ -181,7 +181,7 @@ def test_all_ways_to_cut_spans_are_equally_likely() -> None:
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=8), SEEDS, st.floats(0.01, 0.95), st.floats(1, 12))
 def test_random_spans_have_their_numbers(sizes: list[int], seed: int, rate: float, mean_span: float) -> None:
-    rows = Rows.of([np.zeros(size) for size in sizes])
+    rows = TokenRows.of([np.zeros(size) for size in sizes])
     mask = masks.random_spans(rows.sizes, Rng(seed), rate, mean_span)
     assert len(mask) == sum(sizes)
     for row, size in enumerate(sizes):
@@ -215,7 +215,7 @@ def test_prefixes_have_all_lengths() -> None:
 
 
 @given(ROWS, SEEDS, st.integers(0, 20), st.integers(0, 6))
-def test_flags_within_limits(rows: Rows, seed: int, targets: int, spans: int) -> None:
+def test_flags_within_limits(rows: TokenRows, seed: int, targets: int, spans: int) -> None:
     mask = masks.each_token(rows.sizes, Rng(seed), 0.4)
     cut = masks.within(rows.sizes, mask, targets, spans)
     starts = masks.span_starts(cut, rows)
@@ -247,7 +247,7 @@ def test_ngrams_are_masked_as_often_as_they_are_drawn() -> None:
 
 
 @given(ROWS, SEEDS)
-def test_albert_masks_whole_words_within_the_rate(rows: Rows, seed: int) -> None:
+def test_albert_masks_whole_words_within_the_rate(rows: TokenRows, seed: int) -> None:
     begins = STARTS[rows.values]
     mask = denoise.masked_words(rows, begins, Rng(seed))
     begins |= rows.place == 0
@@ -273,10 +273,10 @@ def test_albert_masks_nearly_15_percent() -> None:
 @EACH_OBJECTIVE
 @settings(max_examples=20)
 @given(ROWS, SEEDS, st.integers(0, 1 << 40))
-def test_an_example_depends_on_seed_and_number_alone(made: Objective, rows: Rows, seed: int, first: int) -> None:
+def test_an_example_depends_on_seed_and_number_alone(made: Objective, rows: TokenRows, seed: int, first: int) -> None:
     together = {name: lists(part) for name, part in made.make(rows, Rng(seed, first)).items()}
     for number, row in enumerate(rows):
-        alone = made.make(Rows.of([row]), Rng(seed, first + number))
+        alone = made.make(TokenRows.of([row]), Rng(seed, first + number))
         assert {name: lists(part) for name, part in alone.items()} == {n: [p[number]] for n, p in together.items()}
 
 
@@ -311,7 +311,7 @@ def test_t5s_lengths_fit_exactly() -> None:
 
 
 @given(ROWS, SEEDS, st.floats(0, 1))
-def test_replaced_spans_give_the_text_back(rows: Rows, seed: int, rate: float) -> None:
+def test_replaced_spans_give_the_text_back(rows: TokenRows, seed: int, rate: float) -> None:
     mask = masks.within(rows.sizes, masks.each_token(rows.sizes, Rng(seed), rate), 1000, IDS.sentinels - 1)
     made = denoise.replace_spans(rows, mask, IDS)
     for row, inputs, targets in zip(rows, made["inputs"], made["targets"], strict=True):
@@ -327,7 +327,7 @@ def test_replaced_spans_give_the_text_back(rows: Rows, seed: int, rate: float) -
 
 
 @given(ROWS, SEEDS)
-def test_dropped_tokens_and_prefixes_lose_nothing(rows: Rows, seed: int) -> None:
+def test_dropped_tokens_and_prefixes_lose_nothing(rows: TokenRows, seed: int) -> None:
     mask = masks.each_token(rows.sizes, Rng(seed), 0.3)
     made = denoise.drop_tokens(rows, mask, IDS)
     assert lists(made["inputs"]) == lists(framed(rows.keep(~mask), (), [IDS.eos]))
@@ -361,7 +361,7 @@ def test_electra() -> None:
 
 
 @given(ROWS, SEEDS)
-def test_albert_pairs_give_the_text_back(rows: Rows, seed: int) -> None:
+def test_albert_pairs_give_the_text_back(rows: TokenRows, seed: int) -> None:
     words = STARTS[rows.values]
     made = denoise.albert(rows, words, words & ENDS[rows.values], IDS, Rng(seed))
     masked = []
@@ -394,7 +394,7 @@ def test_albert_swaps_half_and_corrupts_as_bert() -> None:
 
 
 def test_albert_cuts_between_sentences_where_it_can() -> None:
-    rows = Rows.of([range(3, 63)] * 200)
+    rows = TokenRows.of([range(3, 63)] * 200)
     sentences = rows.place % 20 == 0
     cuts = denoise.segment_cuts(rows, np.ones(len(rows.values), bool), sentences, Rng(1))
     assert set(cuts.tolist()) == {20, 40}
@@ -406,7 +406,7 @@ def test_albert_cuts_between_sentences_where_it_can() -> None:
 
 
 @given(ROWS, st.integers(1, 80))
-def test_cut_rows_are_the_rows(rows: Rows, size: int) -> None:
+def test_cut_rows_are_the_rows(rows: TokenRows, size: int) -> None:
     pieces = lists(rows.cut(size))
     expected = [row[at : at + size] for row in lists(rows) for at in range(0, len(row), size)]
     assert pieces == expected
@@ -423,7 +423,7 @@ def test_draws_are_philox_by_seed_and_number() -> None:
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=5), SEEDS)
 def test_shuffled_is_a_permutation_of_each_row(sizes: list[int], seed: int) -> None:
-    rows = Rows.of([np.zeros(size) for size in sizes])
+    rows = TokenRows.of([np.zeros(size) for size in sizes])
     keys = Rng(seed).raw(rows.sizes, 0)
     order = shuffled(rows.sizes, keys)
     assert sorted(order.tolist()) == list(range(sum(sizes)))

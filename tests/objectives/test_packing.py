@@ -20,7 +20,7 @@ from c4pipe.objectives import objective, packing
 from c4pipe.objectives.batches import Batches
 from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import Batch, Bin, Packer, batch_of
-from c4pipe.objectives.rows import Features, Rng, Rows
+from c4pipe.objectives.rows import Features, Rng, TokenRows
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.vocab.request import Settings
 from tests.helpers.batches import Texts, unpacked
@@ -36,13 +36,13 @@ NAMES += ["language_model", "electra", "albert"]
 
 def examples_of(pairs: list[tuple[int, int]]) -> Features:
     """Examples of these lengths, each with ids of its own, and a part that lies along the inputs."""
-    inputs = Rows.of([np.full(size, 1 + number) for number, (size, _) in enumerate(pairs)])
-    targets = Rows.of([1000 * (1 + number) + np.arange(size) for number, (_, size) in enumerate(pairs)])
+    inputs = TokenRows.of([np.full(size, 1 + number) for number, (size, _) in enumerate(pairs)])
+    targets = TokenRows.of([1000 * (1 + number) + np.arange(size) for number, (_, size) in enumerate(pairs)])
     return {"inputs": inputs, "targets": targets, "masked": inputs.replaced(-inputs.values)}
 
 
 def part(examples: Features, start: int, end: int) -> Features:
-    return {name: Rows.of(list(rows)[start:end]) for name, rows in examples.items()}
+    return {name: TokenRows.of(list(rows)[start:end]) for name, rows in examples.items()}
 
 
 def pack(examples: Features, lengths: Mapping[str, int], open_bins: int = 4) -> list[Bin]:
@@ -108,7 +108,7 @@ def test_batches_hold_the_bins(pairs: list[tuple[int, int]]) -> None:
 
 
 def test_an_example_goes_where_it_leaves_the_least_room() -> None:
-    made = Rows.of([[1] * 6, [2] * 8, [3] * 4, [4] * 2, [5] * 10])
+    made = TokenRows.of([[1] * 6, [2] * 8, [3] * 4, [4] * 2, [5] * 10])
     packer = Packer({"targets": 10}, 2)
     closed = packer.add(packing.examples_of({"targets": made}))
     assert [[int(example["targets"][0]) for example in bin] for bin in closed] == [[1, 3], [2, 4], [5]]
@@ -117,8 +117,8 @@ def test_an_example_goes_where_it_leaves_the_least_room() -> None:
 
 def test_the_fullest_bin_is_closed_where_none_has_room() -> None:
     packer = Packer({"targets": 10}, 2)
-    assert packer.add(packing.examples_of({"targets": Rows.of([[1] * 6, [2] * 7])})) == []
-    (closed,) = packer.add(packing.examples_of({"targets": Rows.of([[3] * 5])}))
+    assert packer.add(packing.examples_of({"targets": TokenRows.of([[1] * 6, [2] * 7])})) == []
+    (closed,) = packer.add(packing.examples_of({"targets": TokenRows.of([[3] * 5])}))
     assert [row["targets"].tolist() for row in closed] == [[2] * 7]
     assert closed[0]["targets"].base is None  # no view, which would hold all that was given with it
 
@@ -130,7 +130,7 @@ def test_an_example_that_is_too_long_is_refused() -> None:
 
 def test_arrays_are_those_of_seqio() -> None:
     case = json.loads((CASES / "seqio.json").read_text())
-    examples = {name: Rows.of([example[name] for example in case["examples"]]) for name in case["lengths"]}
+    examples = {name: TokenRows.of([example[name] for example in case["examples"]]) for name in case["lengths"]}
     ours = batch_of(pack(examples, case["lengths"]), case["lengths"], len(case["rows"]))
     assert [{name: array[row].tolist() for name, array in ours.items()} for row in range(len(case["rows"]))] == case[
         "rows"
@@ -177,7 +177,7 @@ def test_every_token_is_there_once(merge: bool, tokenizer: Tokenizer, texts: lis
     found = [example["targets"][:-1] for batch in batches for example in unpacked(batch, made.lengths)]
     rows = tokenizer.encode(texts)
     if merge:
-        rows = Rows(rows.values, np.array([0, len(rows.values)]))
+        rows = TokenRows(rows.values, np.array([0, len(rows.values)]))
     assert sorted(found) == sorted(piece.tolist() for piece in rows.cut(63))
     assert {name: array.shape for name, array in batches[-1].items()} == dict.fromkeys(batches[0], (8, 64))
 

@@ -20,7 +20,7 @@ from c4pipe.objectives import objective
 from c4pipe.objectives.batches import ExampleBatches
 from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.rows import Features
-from c4pipe.objectives.task_mixture import ExampleMixture, MixedBatches, Part, Supervised, Unsupervised
+from c4pipe.objectives.task_mixture import ExampleMixture, MixedBatches, MixturePart, Supervised, Unsupervised
 from c4pipe.objectives.task_source import TaskExamples, TaskReader, open_files
 from c4pipe.objectives.tasks import T5_TASKS, TRANSLATION_LIMIT, UNSUPERVISED_SIZES, wsc
 from c4pipe.objectives.tokenizer import Tokenizer
@@ -72,7 +72,7 @@ def spans(tokenizer: Tokenizer) -> Objective:
     return objective.span_corruption(tokenizer.ids, 64)
 
 
-def all_parts(folder: Path, spans: Objective) -> list[Part]:
+def all_parts(folder: Path, spans: Objective) -> list[MixturePart]:
     return [
         Unsupervised("text", folder / "little.txt", spans, examples=40, merge=True),
         Supervised("large", folder / "large.jsonl"),

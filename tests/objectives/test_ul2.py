@@ -14,7 +14,7 @@ from c4pipe.errors import UsageError
 from c4pipe.objectives import masks
 from c4pipe.objectives.denoise import Ids
 from c4pipe.objectives.objective import for_decoder
-from c4pipe.objectives.rows import Rng, Rows
+from c4pipe.objectives.rows import Rng, TokenRows
 from c4pipe.objectives.ul2 import DENOISERS, Denoiser, drawn, ul2
 
 CASES: dict[str, Any] = json.loads(
@@ -24,9 +24,9 @@ IDS, MORE = Ids(), Ids(32_128, 128)
 PREFIXES = {"R": [20, 21], "S": [22], "X": [23, 24, 25]}
 
 
-def equal_rows(count: int, size: int) -> Rows:
+def equal_rows(count: int, size: int) -> TokenRows:
     values = np.random.Generator(np.random.Philox(5)).integers(100, 32_000, count * size)
-    return Rows(values.astype(np.int32), np.arange(count + 1) * size)
+    return TokenRows(values.astype(np.int32), np.arange(count + 1) * size)
 
 
 def test_the_denoisers_are_those_of_the_paper() -> None:
@@ -35,7 +35,7 @@ def test_the_denoisers_are_those_of_the_paper() -> None:
 
 
 def test_numbers_of_tokens_and_spans_are_those_of_t5() -> None:
-    rows = Rows.of([np.zeros(size) for size, *_ in CASES["counts"]])
+    rows = TokenRows.of([np.zeros(size) for size, *_ in CASES["counts"]])
     _, rates, means, noise, spans = np.array(CASES["counts"]).T
     mask = masks.random_spans(rows.sizes, Rng(1), rates, means)  # each row has a rate and a span of its own
     starts = masks.span_starts(mask, rows)
@@ -53,7 +53,7 @@ def test_examples(case: dict[str, Any]) -> None:
         {"R": [words["[NLU]"]], "S": [words["[S2S]"]], "X": [words["[NLG]"]]},
         [Denoiser(case["mode"], case["rate"], case["mean_span"])],
     )
-    rows = Rows.of([range(100, 107)] * 300)
+    rows = TokenRows.of([range(100, 107)] * 300)
     examples = made.make(rows, Rng(1))
     found = {(tuple(a), tuple(b)) for a, b in zip(examples["inputs"], examples["targets"], strict=True)}
     expected = [(*(words[word] for word in case[part].split()), IDS.eos) for part in ("inputs", "targets")]
@@ -73,7 +73,7 @@ def test_denoisers_are_drawn_by_their_weights() -> None:
 @given(st.lists(st.integers(0, 3000), min_size=1, max_size=12), st.integers(0, 1 << 40), st.booleans())
 def test_examples_give_the_text_back(sizes: list[int], seed: int, prefixed: bool) -> None:
     made = ul2(MORE, 512, PREFIXES if prefixed else None)
-    rows = made.cut(Rows.of([np.arange(size) + 100 for size in sizes]), Rng(seed))
+    rows = made.cut(TokenRows.of([np.arange(size) + 100 for size in sizes]), Rng(seed))
     if not len(rows):
         return
     examples = made.make(rows, Rng(seed))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from c4pipe.objectives import denoise, objective
 from c4pipe.objectives.batches import Batches
 from c4pipe.objectives.objective import Objective, masked_lm, next_sentence
-from c4pipe.objectives.rows import Rng, Rows
+from c4pipe.objectives.rows import Rng, TokenRows
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.vocab.request import Settings
 from tests.helpers.batches import Texts
@@ -67,14 +67,14 @@ def test_each_row_has_masks(name: str, tokenizer: Tokenizer, texts: list[str]) -
 
 @given(st.lists(st.integers(0, 60), max_size=6), st.floats(0.01, 0.9), st.integers(0, 9))
 def test_text_without_any_start_of_a_word(sizes: list[int], rate: float, seed: int) -> None:
-    rows = Rows.of([list(range(size)) for size in sizes])
+    rows = TokenRows.of([list(range(size)) for size in sizes])
     mask = denoise.masked_words(rows, np.zeros(sum(sizes), bool), Rng(seed), rate, longest=1)
     for row, size in enumerate(sizes):
         assert mask[rows.row == row].sum() == (max(1, round(rate * size)) if size else 0)
 
 
 def test_words_stay_whole_where_one_fits() -> None:
-    rows, starts = Rows.of([list(range(40))]), np.zeros(40, bool)
+    rows, starts = TokenRows.of([list(range(40))]), np.zeros(40, bool)
     starts[[0, 30, 33]] = True  # words of 30, 3 and 7 tokens; 6 are masked
     for seed in range(20):
         assert np.flatnonzero(denoise.masked_words(rows, starts, Rng(seed), longest=1)).tolist() == [30, 31, 32]

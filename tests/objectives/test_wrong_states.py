@@ -12,7 +12,7 @@ from c4pipe import read
 from c4pipe.errors import UsageError
 from c4pipe.objectives.batches import Batches, ExampleBatches
 from c4pipe.objectives.objective import span_corruption
-from c4pipe.objectives.task_mixture import MixedBatches, Part, Supervised, Unsupervised
+from c4pipe.objectives.task_mixture import MixedBatches, MixturePart, Supervised, Unsupervised
 from c4pipe.objectives.task_source import TaskExamples, TaskReader, open_files
 from c4pipe.objectives.tokenizer import Tokenizer
 
@@ -46,7 +46,7 @@ def makers(texts: list[str], tokenizer: Tokenizer, tmp_path_factory: pytest.Temp
     text.write_text("".join(" ".join(each.split()[:12]) + "\n" for each in texts if each.strip()))
     task.write_text("".join(json.dumps({"inputs": each[:60], "targets": each[:20]}) + "\n" for each in texts if each))
     denoise = span_corruption(tokenizer.ids, 32)
-    parts: list[Part] = [Unsupervised("text", text, denoise), Supervised("task", task)]
+    parts: list[MixturePart] = [Unsupervised("text", text, denoise), Supervised("task", task)]
     lengths = {name: max(64, size) for name, size in denoise.lengths.items()}
 
     def tasks(index: int, count: int) -> ExampleBatches:

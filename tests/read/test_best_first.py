@@ -15,7 +15,7 @@ from c4pipe.cli.main import main
 from c4pipe.errors import UsageError
 from c4pipe.read.best import best_first
 from c4pipe.read.order import Order
-from c4pipe.read.reader import Part, Reader, dealt
+from c4pipe.read.reader import EpochPart, Reader, dealt
 from c4pipe.read.source import find
 
 ROWS = 120
@@ -95,7 +95,7 @@ def test_each_document_once(folder: Path, legs: list[list[int]], seed: int | Non
 @given(st.integers(0, 3000), st.integers(1, 7), st.integers(1, 7), st.data())
 def test_shares_take_documents_from_all_places(total: int, before: int, count: int, data: Any) -> None:
     wholes = [total * (index + 1) // before - total * index // before for index in range(before)]
-    parts = [Part(0, index, before, data.draw(st.integers(0, size)), size) for index, size in enumerate(wholes)]
+    parts = [EpochPart(0, index, before, data.draw(st.integers(0, size)), size) for index, size in enumerate(wholes)]
     shares = [dealt(parts, total, index, count) for index in range(count)]
     sizes = [sum(part.size for part in share) for share in shares]
     assert max(sizes) - min(sizes) <= 1

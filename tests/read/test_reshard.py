@@ -14,7 +14,7 @@ from c4pipe import read
 from c4pipe.errors import UsageError
 from c4pipe.read.mixture import Mixture
 from c4pipe.read.order import BLOCKS, Order
-from c4pipe.read.reader import Part, Reader, cut, divided
+from c4pipe.read.reader import EpochPart, Reader, cut_parts, divided
 from c4pipe.read.source import Source, find
 
 # How many processes read, and how far each of them comes before all stop.
@@ -124,13 +124,13 @@ def test_a_source_with_fewer_documents_than_processes(sources: list[Source]) -> 
 
 
 def test_shares_of_parts() -> None:
-    parts = [Part(0, 0, 2, 5, 9), Part(0, 1, 2, 0, 3), Part(1, 0, 1, 2, 2)]
-    assert cut(parts, 0) == parts[:2]
-    assert cut(parts, 3) == [Part(0, 0, 2, 8, 9), Part(0, 1, 2, 0, 3)]
+    parts = [EpochPart(0, 0, 2, 5, 9), EpochPart(0, 1, 2, 0, 3), EpochPart(1, 0, 1, 2, 2)]
+    assert cut_parts(parts, 0) == parts[:2]
+    assert cut_parts(parts, 3) == [EpochPart(0, 0, 2, 8, 9), EpochPart(0, 1, 2, 0, 3)]
     assert [divided(parts, index, 3) for index in range(3)] == [
-        [Part(0, 0, 2, 5, 7)],
-        [Part(0, 0, 2, 7, 9)],
-        [Part(0, 1, 2, 0, 3)],
+        [EpochPart(0, 0, 2, 5, 7)],
+        [EpochPart(0, 0, 2, 7, 9)],
+        [EpochPart(0, 1, 2, 0, 3)],
     ]
 
 

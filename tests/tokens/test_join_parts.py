@@ -24,8 +24,8 @@ from c4pipe.corpus.reader import Shard
 from c4pipe.io.json_files import write_checked_json
 from c4pipe.io.parquet_footer import sign_footer
 from c4pipe.tokens import parts as parts_module
-from c4pipe.tokens.folder import FORMAT, TokenSet, find_pages
-from c4pipe.tokens.parts import JoinParts, JoinTask, Part
+from c4pipe.tokens.folder import TOKEN_FILES_FORMAT, TokenSet, find_pages
+from c4pipe.tokens.parts import JoinParts, JoinTask, TokenPart
 from tests.helpers.crawls import files_of
 from tests.helpers.megatron import read_indexed
 
@@ -40,7 +40,7 @@ def make_part(folder: Path, number: int, count: int, documents: Documents, dtype
     identity = ShardId("en", "train", number, count)
     name = f"c4-train-{number:05}-of-{count:05}.parquet"
     shard = Shard(Path("corpus/en", name), "parquet", identity, len(documents), 0, "")
-    part = Part(folder, shard)
+    part = TokenPart(folder, shard)
     data = b"".join(np.array(ids, dtype).tobytes() for ids in documents)
     part.ids.write_bytes(data)
     lengths = [len(ids) for ids in documents]
@@ -65,7 +65,14 @@ def join(folder: Path, parts: Sequence[Documents], layout: str, dtype: str, leng
     figures = json.loads(note.read_text())
     del figures["sha256"]
     manifest = {
-        **{"format": FORMAT, "version": 1, "layout": layout, "manifest": "0" * 64, "vocabulary": "0" * 64, "eos": 1},
+        **{
+            "format": TOKEN_FILES_FORMAT,
+            "version": 1,
+            "layout": layout,
+            "manifest": "0" * 64,
+            "vocabulary": "0" * 64,
+            "eos": 1,
+        },
         **{"languages": ["en"], "dtype": dtype, "files": figures.pop("files"), "versions": {}},
         **({"length": length} if length else {}),
         "totals": {"en": {"train": figures}},

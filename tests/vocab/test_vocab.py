@@ -57,12 +57,12 @@ def can_be_interrupted() -> None:
 
 
 def made(folder: Path) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads((folder / model.NAME).read_text())
+    values: dict[str, Any] = json.loads((folder / model.VOCAB_FILE).read_text())
     return values
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != job.LOG}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != job.TRAINER_LOG}
 
 
 @pytest.fixture(scope="module")
@@ -206,9 +206,9 @@ def test_a_run_that_is_killed_goes_on(
     assert process.poll() is None
     (process.kill if sent == signal.SIGKILL else lambda: os.killpg(process.pid, sent))()
     assert process.wait(30) in (-signal.SIGKILL, 130)
-    parts = {path: path.stat().st_mtime_ns for path in (output / job.SAMPLE).glob("part-*")}
+    parts = {path: path.stat().st_mtime_ns for path in (output / job.SAMPLE_FOLDER).glob("part-*")}
     assert len(parts) == 2
-    assert not (output / model.NAME).exists()
+    assert not (output / model.VOCAB_FILE).exists()
     time.sleep(1.5)  # the trainer looks once a second whether its run is there
     assert run("vocab", *arguments) == 0
     assert bytes_of(output).keys() == bytes_of(vocabulary).keys()
@@ -230,7 +230,7 @@ def test_a_sample_that_was_changed_is_not_trained_on(
 ) -> None:
     output = tmp_path / "v"
     assert run("vocab", *sources, "--size", 30_000, "--output", output, "--workers", 1, "--quiet") == 2  # leaves it
-    changed = output / job.SAMPLE / file
+    changed = output / job.SAMPLE_FOLDER / file
     data = bytearray(changed.read_bytes())
     data[len(data) // 2] ^= 1
     changed.write_bytes(data)
@@ -251,7 +251,7 @@ def test_the_trainer_compares_the_sample_with_its_digests(tmp_path: Path) -> Non
         "target": str(tmp_path / "spm.model"),
     }
     with pytest.raises(DamagedFileError, match=r"part-000-00000\.txt is damaged: it was changed"):
-        train.run(task, tmp_path / "log")
+        train.run_trainer(task, tmp_path / "log")
     assert not (tmp_path / "spm.model").exists()
 
 
@@ -332,7 +332,7 @@ def test_every_mistake_is_one_sentence(
     assert run("vocab", "--quiet", *output, *workers, *arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert re.search(says, line)
-    assert not (tmp_path / "v" / model.NAME).exists()
+    assert not (tmp_path / "v" / model.VOCAB_FILE).exists()
 
 
 # Real pages

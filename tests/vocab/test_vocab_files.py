@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.recipes.presets import C4
 from c4pipe.vocab import sources
-from c4pipe.vocab.sources import ENDINGS, HELD_OUT_KEY, Reading, Source, find_pages, read
+from c4pipe.vocab.sources import HELD_OUT_KEY, Reading, TrainingText, find_reading, read
+from c4pipe.wet.extraction import TEXT_ENDINGS
 from tests.helpers.vocab_pages import key_of, pages_of
 
 ALL_KEYS = (0, 1 << 64)
@@ -38,12 +39,12 @@ def written(file: Path, texts: Sequence[str | None]) -> Path:
     return file
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", TEXT_ENDINGS)
 def test_pages_of_a_file(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "_ROWS_AT_ONCE", 7)
     nothing = [None, *BLANK] if ending == ".parquet" else BLANK
     file = written(tmp_path / f"a{ending}", [*nothing, *TEXTS, *nothing])
-    trained, held = find_pages(Source(file)), find_pages(Source(file), held_out=True)
+    trained, held = find_reading(TrainingText(file)), find_reading(TrainingText(file), held_out=True)
     for reading, expected in (
         (trained, [text for text in TEXTS if key_of(text) < HELD_OUT_KEY]),
         (held, [text for text in TEXTS if key_of(text) >= HELD_OUT_KEY]),
@@ -74,9 +75,9 @@ def test_any_text_is_read_as_it_is(tmp_path_factory: pytest.TempPathFactory, tex
     assert [text for _, text in pages_of(Reading((file,), None, ALL_KEYS, None))] == expected
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", TEXT_ENDINGS)
 def test_a_file_without_pages(tmp_path: Path, ending: str) -> None:
-    assert pages_of(find_pages(Source(written(tmp_path / f"a{ending}", [])))) == []
+    assert pages_of(find_reading(TrainingText(written(tmp_path / f"a{ending}", [])))) == []
 
 
 def test_lines_of_another_system(tmp_path: Path) -> None:
@@ -164,7 +165,7 @@ def test_a_file_that_is_not_utf_8(tmp_path: Path, ending: str) -> None:
 
 def test_a_file_that_went_away(tmp_path: Path) -> None:
     file = written(tmp_path / "a.txt", TEXTS)
-    reading = find_pages(Source(file))
+    reading = find_reading(TrainingText(file))
     file.unlink()
     with pytest.raises(UsageError, match=r"a\.txt can't be read: "):
         pages_of(reading)

@@ -26,7 +26,7 @@ from c4pipe.vocab import sources as sources_module
 from c4pipe.vocab.quality import Figures, Vocabulary, held_out, model_name, quality_picture
 from c4pipe.vocab.request import Settings
 from c4pipe.vocab.sample import BINS
-from c4pipe.vocab.sources import Reading, Source, find_pages, read
+from c4pipe.vocab.sources import Reading, TrainingText, find_reading, read
 from c4pipe.vocab.train import Portion, part_name, train, with_sentinels
 
 SIZE, SMALLER = 160, 90
@@ -226,7 +226,7 @@ def test_no_more_is_held_than_needed(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_only_what_is_held_out_is_measured(tmp_path: Path) -> None:
     reading = write_pages(tmp_path, [SENTENCES])
-    held, trained = (find_pages(Source(reading.files[0]), held_out=each) for each in (True, False))
+    held, trained = (find_reading(TrainingText(reading.files[0]), held_out=each) for each in (True, False))
     assert sorted(chain(held_out(held), held_out(trained))) == sorted(SENTENCES)
     assert 0 < len(held_out(held)) < 30
     assert held_out(write_pages(tmp_path, [[], []])) == held_out(write_pages(tmp_path, [])) == []

@@ -23,10 +23,10 @@ from c4pipe.vocab import sample, train
 from c4pipe.vocab.request import SENTENCE_BYTES
 from c4pipe.vocab.sample import (
     BINS,
-    Counts,
+    BytesByBin,
     CountText,
     bins_of,
-    count,
+    count_bytes,
     decode_counts,
     encode_counts,
     first_bins,
@@ -34,7 +34,7 @@ from c4pipe.vocab.sample import (
     total_bytes,
     write_sample,
 )
-from c4pipe.vocab.sources import HELD_OUT_KEY, Reading, Source, find_pages, read
+from c4pipe.vocab.sources import HELD_OUT_KEY, Reading, TrainingText, find_reading, read
 from c4pipe.vocab.train import Portion, part_name, sentences
 
 M64 = 2**64 - 1
@@ -44,8 +44,8 @@ some_bins = st.one_of(st.integers(0, 20), st.integers(0, BINS - 1), st.just(BINS
 sparse = st.dictionaries(some_bins, st.integers(1, 100), min_size=1, max_size=20)
 
 
-def dense(values: dict[int, int]) -> Counts:
-    counts: Counts = np.zeros(BINS, np.int64)
+def dense(values: dict[int, int]) -> BytesByBin:
+    counts: BytesByBin = np.zeros(BINS, np.int64)
     for number, size in values.items():
         counts[number] = size
     return counts
@@ -60,7 +60,7 @@ def test_count_adds_sizes_up_by_bin(pages: list[tuple[int, int]]) -> None:
     for key, size in pages:
         expected[key >> 48] += size
     page_keys = np.array([key for key, _ in pages], np.uint64)
-    counts = count(page_keys, [size for _, size in pages])
+    counts = count_bytes(page_keys, [size for _, size in pages])
     assert counts.shape == (BINS,)
     assert counts.dtype == np.int64
     assert {int(number): int(counts[number]) for number in np.flatnonzero(counts)} == expected
@@ -161,7 +161,7 @@ def test_laws_of_a_portion(values: dict[int, int], part_bytes: int, take: int) -
 
 
 def test_parts_fit_into_a_worker() -> None:
-    counts: Counts = np.full(BINS, 4096, np.int64)
+    counts: BytesByBin = np.full(BINS, 4096, np.int64)
     taken = portion("en", counts, 10**9)
     assert sum(bins for bins, _ in taken.parts) == BINS
     assert {size for _, size in taken.parts[1:-1]} == {16 * 1024 * 1024}
@@ -185,8 +185,8 @@ def write_parts(folder: Path, pages: Sequence[tuple[int, str]], taken: Portion) 
     return data
 
 
-def counts_of(pages: Sequence[tuple[int, str]]) -> Counts:
-    return count(np.array([key for key, _ in pages], np.uint64), [len(text.encode()) + 1 for _, text in pages])
+def counts_of(pages: Sequence[tuple[int, str]]) -> BytesByBin:
+    return count_bytes(np.array([key for key, _ in pages], np.uint64), [len(text.encode()) + 1 for _, text in pages])
 
 
 def one_file(folder: Path, text: str, take: int | None = None) -> list[str]:
@@ -322,10 +322,10 @@ def write_split(folder: Path, files: dict[str, list[str]]) -> Reading:
     for name, pages in files.items():
         data = "".join(f"{json.dumps({'text': text})}\n" for text in ["", *pages]).encode()
         (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-    return find_pages(Source(folder))
+    return find_reading(TrainingText(folder))
 
 
-def counted(folder: Path, readings: Sequence[Reading]) -> list[Counts]:
+def counted(folder: Path, readings: Sequence[Reading]) -> list[BytesByBin]:
     """The counts of each source, by the step."""
     files = [(source, file) for source, reading in enumerate(readings) for file in reading.files]
     items = {f"{source}-{file.name}": (source, str(file)) for source, file in files}
@@ -396,12 +396,12 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "One line."}\nno JSON\n')
     (tmp_path / "counts").mkdir()
     with pytest.raises(UsageError, match=r"a\.jsonl, line 2: 'no JSON' is no JSON object"):
-        counted(tmp_path / "counts", [find_pages(Source(tmp_path / "a.jsonl"))])
+        counted(tmp_path / "counts", [find_reading(TrainingText(tmp_path / "a.jsonl"))])
     assert list((tmp_path / "counts").iterdir()) == []
 
 
 def test_a_part_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("".join(f"Line {n}.\n" for n in range(50)))
-    reading = find_pages(Source(tmp_path / "a.txt"))
+    reading = find_reading(TrainingText(tmp_path / "a.txt"))
     with pytest.raises(C4pipeError, match=r"nowhere/part-000-00000\.txt can't be written: "):
         sampled(tmp_path / "nowhere", [reading], [Portion("a", 100, ((BINS, 100),))], "")

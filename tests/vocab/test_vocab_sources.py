@@ -21,16 +21,16 @@ from c4pipe.errors import UsageError
 from c4pipe.io.paths import RemotePath, StoragePath
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.vocab.sources import (
-    ENDINGS,
     HELD_OUT_KEY,
     Reading,
-    Source,
+    TrainingText,
     by_temperature,
-    find_pages,
+    find_reading,
     first_files,
     parse_source,
     source_labels,
 )
+from c4pipe.wet.extraction import TEXT_ENDINGS
 from tests.helpers.corpora import edit_manifest, write_edited
 from tests.helpers.vocab_pages import key_of, pages_of
 
@@ -114,18 +114,18 @@ def write_corpus(folder: Path, rows: dict[str, int]) -> None:
     ],
 )
 def test_sources_by_example(text: str, path: StoragePath, weight: float) -> None:
-    assert parse_source(text) == Source(path, weight)
+    assert parse_source(text) == TrainingText(path, weight)
 
 
 def test_a_path_that_ends_like_a_weight(tmp_path: Path) -> None:
     (tmp_path / "run-10:00").mkdir()
-    assert parse_source(f"{tmp_path}/run-10:00") == Source(tmp_path / "run-10:00", 1)
-    assert parse_source(f"{tmp_path}/run-10:00:2") == Source(tmp_path / "run-10:00", 2)
+    assert parse_source(f"{tmp_path}/run-10:00") == TrainingText(tmp_path / "run-10:00", 1)
+    assert parse_source(f"{tmp_path}/run-10:00:2") == TrainingText(tmp_path / "run-10:00", 2)
 
 
 @given(st.floats(0, exclude_min=True, allow_infinity=False))
 def test_any_number_above_0_is_a_weight(weight: float) -> None:
-    assert parse_source(f"corpus/en:{weight!r}") == Source(Path("corpus/en"), weight)
+    assert parse_source(f"corpus/en:{weight!r}") == TrainingText(Path("corpus/en"), weight)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_weights_that_are_none(text: str) -> None:
 
 def test_a_url_that_is_of_no_store() -> None:
     with pytest.raises(UsageError, match=r"^ftpx://b/x: Protocol not known: ftpx; c4pipe reads "):
-        find_pages(parse_source("ftpx://b/x:2"))
+        find_reading(parse_source("ftpx://b/x:2"))
 
 
 # --- short names -----------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def test_short_names_by_example(texts: list[str], short: list[str]) -> None:
     assert labels_of(*texts) == short
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", TEXT_ENDINGS)
 def test_endings_are_no_part_of_short_names(ending: str) -> None:
     assert labels_of(f"x/notes{ending}", f"x/books{ending}:2") == ["notes", "books"]
     assert labels_of(f"x/notes{ending}", f"y/notes{ending}") == ["x/notes", "y/notes"]
@@ -199,7 +199,7 @@ def test_files_whose_names_differ_in_their_endings_alone() -> None:
 
 def refused(path: Path) -> str:
     with pytest.raises(UsageError) as error:
-        find_pages(Source(path))
+        find_reading(TrainingText(path))
     assert "\n" not in str(error.value)
     return str(error.value)
 
@@ -238,7 +238,7 @@ def test_a_folder_in_a_file(tmp_path: Path) -> None:
 def test_a_folder_without_a_file_that_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "readme.md").write_text("no text to train on")
     told = refused(tmp_path)
-    *most, last = ENDINGS
+    *most, last = TEXT_ENDINGS
     assert told.startswith(f"the folder {tmp_path} has no file whose name ends in {', '.join(most)} or {last}: ")
 
 
@@ -261,22 +261,22 @@ def test_all_languages_of_a_corpus_are_named(tmp_path: Path) -> None:
 def test_the_weights_of_languages_by_their_documents(temperature: float, weights: list[float], tmp_path: Path) -> None:
     sizes = {"fr": 1_000_000, "de": 100_000, "sw": 10}
     write_corpus(tmp_path, {f"{each}/c4-train-00000-of-00001.parquet": size for each, size in sizes.items()})
-    found = by_temperature([Source(tmp_path)], temperature)
+    found = by_temperature([TrainingText(tmp_path)], temperature)
     assert [source.path for source in found] == [tmp_path / each for each in ("de", "fr", "sw")]
     assert [source.weight for source in found] == pytest.approx(weights, rel=1e-5)
-    (one,) = by_temperature([Source(tmp_path / "sw")], temperature)
-    assert one == Source(tmp_path / "sw")
+    (one,) = by_temperature([TrainingText(tmp_path / "sw")], temperature)
+    assert one == TrainingText(tmp_path / "sw")
 
 
 def test_what_has_no_weight_by_temperature(corpora: dict[str, Path], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"^--temperature 0.3: give 1 or more; the exponent 0.3 is the temperature 3"):
-        by_temperature([Source(corpora["c4"])], 0.3)
+        by_temperature([TrainingText(corpora["c4"])], 0.3)
     with pytest.raises(UsageError, match=r"^--temperature inf: give 1 or more$"):
-        by_temperature([Source(corpora["c4"])], float("inf"))
+        by_temperature([TrainingText(corpora["c4"])], float("inf"))
     with pytest.raises(UsageError, match="/c4/en has a weight: give --temperature or weights"):
-        by_temperature([Source(corpora["c4"] / "en", 2)], 3)
+        by_temperature([TrainingText(corpora["c4"] / "en", 2)], 3)
     with pytest.raises(UsageError, match=r"has no manifest.json"):
-        by_temperature([Source(tmp_path)], 3)
+        by_temperature([TrainingText(tmp_path)], 3)
 
 
 def test_a_corpus_without_manifest(corpora: dict[str, Path], tmp_path: Path) -> None:
@@ -303,28 +303,28 @@ def test_shards_of_tfrecord(corpora: dict[str, Path], tmp_path: Path) -> None:
     more = ["--shards", "4", "--format", "tfrecord", "--workers", "1", "--quiet"]
     assert main.main(["dedup", work, "--output", output, *more]) == 0
     for held_out in (False, True):
-        of_tfrecord = pages_of(find_pages(Source(tmp_path / "corpus" / "en"), held_out))
+        of_tfrecord = pages_of(find_reading(TrainingText(tmp_path / "corpus" / "en"), held_out))
         assert of_tfrecord
-        assert of_tfrecord == pages_of(find_pages(Source(corpora["c4"] / "en"), held_out))
+        assert of_tfrecord == pages_of(find_reading(TrainingText(corpora["c4"] / "en"), held_out))
 
 
 def test_only_the_shards_of_the_language_are_read(tmp_path: Path) -> None:
     counts = {f"{name}/c4-train-0000{n}-of-00002.parquet": 5 for name in ("en", "en-GB", "de") for n in (0, 1)}
     write_corpus(tmp_path, {**counts, "de/c4-validation-00000-of-00001.parquet": 1})
     (tmp_path / "en" / "c4-train-00000-of-00003.parquet").touch()  # not in the manifest
-    reading = find_pages(Source(tmp_path / "en"))
+    reading = find_reading(TrainingText(tmp_path / "en"))
     assert reading.files == tuple(tmp_path / "en" / f"c4-train-0000{n}-of-00002.parquet" for n in (0, 1))
     assert reading.keys == (0, HELD_OUT_KEY)
 
 
 def test_the_folder_that_one_is_in(corpora: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(corpora["c4"] / "en")
-    assert find_pages(parse_source(".")).content == find_pages(Source(corpora["c4"] / "en")).content
+    assert find_reading(parse_source(".")).content == find_reading(TrainingText(corpora["c4"] / "en")).content
 
 
 def test_one_file(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Ça va.\n")
-    reading = find_pages(Source(tmp_path / "notes.txt"))
+    reading = find_reading(TrainingText(tmp_path / "notes.txt"))
     assert reading == Reading(
         (tmp_path / "notes.txt",), None, (0, HELD_OUT_KEY), [{"name": "notes.txt", "bytes": len("Ça va.\n".encode())}]
     )
@@ -336,7 +336,7 @@ def test_a_folder_of_files(tmp_path: Path, name: str) -> None:
     folder.mkdir()
     for file in ("c.json.gz", "b.txt", "a.jsonl", "readme.md"):
         (folder / file).write_text(file)
-    reading = find_pages(Source(folder), held_out=True)
+    reading = find_reading(TrainingText(folder), held_out=True)
     assert reading.files == tuple(folder / file for file in ("a.jsonl", "b.txt", "c.json.gz"))
     assert reading.page_keys is None
     assert reading.keys == (HELD_OUT_KEY, 1 << 64)
@@ -353,7 +353,7 @@ def test_a_twentieth_is_held_out() -> None:
 def test_a_validation_split_with_rows_is_held_out(corpora: dict[str, Path]) -> None:
     corpus = corpora["c4"]
     for held_out, split, number in ((False, "train", 4), (True, "validation", 1)):
-        reading = find_pages(Source(corpus / "en"), held_out)
+        reading = find_reading(TrainingText(corpus / "en"), held_out)
         assert reading.files == tuple(
             corpus / "en" / f"c4-{split}-{n:05}-of-{number:05}.parquet" for n in range(number)
         )
@@ -365,7 +365,7 @@ def test_a_validation_split_with_rows_is_held_out(corpora: dict[str, Path]) -> N
 
 def test_without_a_validation_split_the_last_keys_are_held_out(corpora: dict[str, Path]) -> None:
     corpus = corpora["tfds"]
-    trained, held = (find_pages(Source(corpus / "en"), held_out) for held_out in (False, True))
+    trained, held = (find_reading(TrainingText(corpus / "en"), held_out) for held_out in (False, True))
     assert trained.files == held.files == tuple(sorted((corpus / "en").glob("c4-train-*.parquet")))
     assert (trained.keys, held.keys) == ((0, HELD_OUT_KEY), (HELD_OUT_KEY, 1 << 64))
     texts = [text for _, text in pages_of(trained) + pages_of(held)]  # the order of keys is that of the shards
@@ -382,7 +382,7 @@ def test_pages_of_a_corpus_come_by_rising_keys(
     corpora: dict[str, Path], tmp_path: Path, name: str, parquet: bool
 ) -> None:
     corpus = corpora[name] if parquet else without_parquet(corpora[name], tmp_path / "corpus")
-    made = find_pages(Source(corpus / "en"))
+    made = find_reading(TrainingText(corpus / "en"))
     assert len(made.files) == 4
     assert made.content == {"manifest": hashlib.sha256((corpus / manifest.MANIFEST).read_bytes()).hexdigest()}
     assert all(file.name.endswith(".parquet" if parquet else ".json.gz") for file in made.files)
@@ -394,7 +394,7 @@ def test_pages_of_a_corpus_come_by_rising_keys(
 
 
 def test_keys_of_a_corpus_are_those_of_its_urls(tmp_path: Path, corpora: dict[str, Path]) -> None:
-    of_c4, of_tfds = (find_pages(Source(corpora[name] / "en")).page_keys for name in ("c4", "tfds"))
+    of_c4, of_tfds = (find_reading(TrainingText(corpora[name] / "en")).page_keys for name in ("c4", "tfds"))
     assert (of_c4, of_tfds) == (C4.page_keys, TFDS.page_keys)
     url = "https://www.example.com/a/?utm_source=x"
     pq.write_table(pa.table({"url": [url], "text": ["One line."]}), tmp_path / "a.parquet")
@@ -438,6 +438,6 @@ def test_shards_by_example(shards: Reading, size: int, number: int) -> None:
 def test_all_files_of_what_is_no_corpus(shards: Reading, corpora: dict[str, Path], tmp_path: Path) -> None:
     loose = Reading(shards.files, None, (0, HELD_OUT_KEY), None)
     assert first_files(loose, 1) == shards.files
-    json_alone = find_pages(Source(without_parquet(corpora["c4"], tmp_path / "corpus") / "en"))
+    json_alone = find_reading(TrainingText(without_parquet(corpora["c4"], tmp_path / "corpus") / "en"))
     assert first_files(json_alone, 1) == json_alone.files
-    assert len(first_files(find_pages(Source(corpora["c4"] / "en")), 1)) == 1
+    assert len(first_files(find_reading(TrainingText(corpora["c4"] / "en")), 1)) == 1
