@@ -268,27 +268,3 @@ def _first(number: int) -> int:
     """Returns the first whole number of a range."""
     exponent, step = divmod(number, _STEPS)
     return -(-(1 << exponent) * (_STEPS + step) // (2 * _STEPS))
-
-
-def _end(first: int) -> int:
-    """Returns the first number behind the range that begins with a number."""
-    return first + max(1, (1 << (first.bit_length() - 1)) // _STEPS)
-
-
-def quantiles(counts: Mapping[int, int], shares: Sequence[float]) -> list[int]:
-    """Returns the quantile of all lengths for each share, interpolated in its range.
-
-    Args:
-        counts: what `count_lengths` returns, or a sum of it; not empty.
-        shares: from 0 to 1.
-    """
-    firsts = sorted(counts)
-    sums = np.cumsum([counts[first] for first in firsts])
-    found = []
-    for share in shares:
-        wanted = share * int(sums[-1])
-        place = min(int(np.searchsorted(sums, wanted, side="right")), len(firsts) - 1)
-        first, before = firsts[place], int(sums[place - 1]) if place else 0
-        inside = (wanted - before) / counts[first]
-        found.append(round(first + min(1.0, max(0.0, inside)) * (_end(first) - 1 - first)))
-    return found

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from c4pipe.corpus.funnel import FunnelRow, percent
+from c4pipe.corpus.funnel import FunnelRow
 from c4pipe.io.words import JOINERS, visible
 
 if TYPE_CHECKING:
@@ -66,13 +66,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of numbers; `chart` is the head of a last column with bars, or empty where there is none."""
+    """A table of rows; `chart` is the head of a last column with bars. Without `numbers`, its cells are texts."""
 
     macro: ClassVar = "table"
     caption: str
     heads: tuple[str, ...]
     rows: Sequence[Row]
     chart: str = ""
+    numbers: bool = True
+
+
+LanguageCells = Mapping[str, tuple[str, float | None]]
+"""The cells of a language by the head of their column: a text, and the number that it is sorted by (None: the text)."""
 
 
 @dataclass(frozen=True)
@@ -82,14 +87,14 @@ class LanguageRow:
     Attributes:
         name: of the language.
         code: of the language.
-        cells: the texts of the other columns, each with the number that it is sorted by; None for a text.
+        cells: of the other columns.
         funnel: the table that the name opens; None for no table.
         total: whether the row is a total, in bold letters.
     """
 
     name: str
     code: str
-    cells: tuple[tuple[str, float | None], ...]
+    cells: LanguageCells
     funnel: Table | None = None
     total: bool = False
 
@@ -100,29 +105,14 @@ class LanguageTable:
 
     Attributes:
         caption: of the table.
-        heads: of the columns.
-        text_heads: those of columns of texts.
         rows: of the languages, sorted by the second column.
         ends: rows that stay at the end.
     """
 
     macro: ClassVar = "language_table"
     caption: str
-    heads: tuple[str, ...]
-    text_heads: tuple[str, ...]
     rows: Sequence[LanguageRow]
     ends: Sequence[LanguageRow]
-
-
-@dataclass(frozen=True)
-class TextTable:
-    """A table of texts; with `numbers`, all columns but the first have numbers."""
-
-    macro: ClassVar = "text_table"
-    caption: str
-    heads: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    numbers: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,14 +123,6 @@ class Lines:
     title: str
     note: str
     lines: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Tables side by side where the screen is wide enough."""
-
-    macro: ClassVar = "columns"
-    tables: Sequence[Table]
 
 
 @dataclass(frozen=True)
@@ -162,7 +144,7 @@ class Examples:
     pages: Sequence[Mapping[str, Any]]
 
 
-Block = Paragraph | Table | LanguageTable | TextTable | Columns | Examples | Lines
+Block = Paragraph | Table | LanguageTable | Examples | Lines
 
 
 @dataclass(frozen=True)
@@ -186,31 +168,21 @@ def funnel_chart(caption: str, what: str, rows: Iterable[FunnelRow], notes: Mapp
     """
     table_rows, left = [], 0
     for row in rows:
-        scale = 1 / row.whole if row.whole else 0.0
-        if row.kind == "changed":
-            bar, number = Bar(0.0), f"{row.signed} changed"
-        elif row.kind in ("dropped", "skipped"):
-            left -= row.number
-            bar, number = Bar(row.number * scale, left * scale, "dropped"), row.signed
-        else:
-            left = row.number
-            bar, number = Bar(row.number * scale), row.signed
+        is_dropped = row.kind in ("dropped", "skipped")
+        left = left - row.number if is_dropped else left if row.is_rule else row.number
+        bar = share_bar(0 if row.kind == "changed" else row.number, row.whole)
+        if is_dropped:
+            bar = share_bar(row.number, row.whole, "dropped", left)
+        number = f"{row.signed} changed" if row.kind == "changed" else row.signed
         note, link = notes.get(row.name, ("", ""))
-        table_rows.append(
-            Row(row.name, (number, row.percent), bar, note, link, total=not row.is_rule and row.kind != "skipped")
-        )
+        is_total = row.kind in ("read", "kept")
+        table_rows.append(Row(row.name, (number, row.percent), bar, note, link, is_total))
     return Table(caption, ("step", what, "%"), table_rows, chart=f"of all {what}")
 
 
-def share_bar(part: int, whole: int, kind: str = "kept") -> Bar:
-    """Returns a bar that fills its column by the share of a part in a whole."""
-    return Bar(min(1.0, part / whole) if whole else 0.0, 0.0, kind)
-
-
-def share_table(caption: str, heads: tuple[str, ...], counts: Sequence[tuple[str, int]], whole: int) -> Table:
-    """Returns a table of counts with their shares of a whole, as numbers and as bars."""
-    rows = [Row(name, (f"{count:,}", percent(count, whole)), share_bar(count, whole)) for name, count in counts]
-    return Table(caption, (*heads, "%"), rows, chart="share")
+def share_bar(part: int, whole: int, kind: str = "kept", start: int = 0) -> Bar:
+    """Returns a bar that fills its column by the share of a part in a whole, from `start` of the whole on."""
+    return Bar(min(1.0, part / whole), start / whole, kind) if whole else Bar(0.0)
 
 
 _OF_A_CORPUS = ("report.html", "blocks.html", "card.md", "card_loading.md")

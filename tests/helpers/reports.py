@@ -110,8 +110,6 @@ def attacked(data: Mapping[str, Any]) -> Any:
     """The data of a corpus whose pages are hostile."""
     page = {"url": f"https://{ATTACK}", "timestamp": ATTACK, "fact": ATTACK, "text": [ATTACK, ATTACK, ATTACK]}
     shown = {**page, "language": ATTACK, PROBABILITY: 0.99}
-    pages = {**data["profile"], "sample": [shown], "unsure": [shown], "months": {ATTACK: 1}, "pages": {f"{ATTACK}": 1}}
-    pages |= {"domain_pages": {ATTACK: 1}, "domain_bytes": {ATTACK: 1}}
-    pages |= {"lengths": {f"{ATTACK}/64": 1}, "language_bytes": {ATTACK: 1}}
-    data = {**data, "dropped_languages": {ATTACK: 1}}
-    return {**data, "profile": pages, "examples": {"bad_words": [page], "passed.few_sentences_left": [page]}}
+    pages = {**data["profile"], "sample": [shown], "pages": {ATTACK: 1}}
+    pages |= {"domain_pages": {ATTACK: 1}, "domain_bytes": {ATTACK: 1}, "language_bytes": {ATTACK: 1}}
+    return {**data, "profile": pages, "examples": {"bad_words": [page]}}

@@ -31,7 +31,6 @@ from tests.helpers.reports import (
     check_funnel,
     data_of,
     manifest_of,
-    number,
 )
 
 
@@ -94,7 +93,9 @@ def test_the_same_bytes_for_two_workers(corpus: Path, tmp_path: Path) -> None:
 def test_the_page_has_the_numbers_of_the_manifest(corpus: Path) -> None:
     tables = Tables((corpus / html_page.NAME).read_text())
     check_funnel(tables.rows, manifest_of(corpus))
-    assert sum(number(cells[1]) for cells in tables.rows["months"][1:]) == manifest_of(corpus)["counts"]["pages.kept"]
+    assert list(tables.rows) == [
+        *("pages", "lines", "languages", "domains", "duplicates", "inputs", "recipe"),
+    ]
     assert {cells[0] for cells in tables.rows["inputs"][1:]} == {"bad_length", "gzip_corrupt", "not_utf8"}
     assert [cells[0] for cells in tables.rows["recipe"][1:]] == [rule.name for _, rule in RECIPES["c4"].rules()]
 
@@ -108,7 +109,7 @@ def test_what_comes_from_the_web_is_shown_as_text(corpus: Path) -> None:
     tables = Tables(html_page.render_report(corpus_manifest, attacked(data_of(corpus))))
     assert tables.tags["script"] == tables.tags["img"] == tables.tags["a"] - tables.tags["li"] - 1 == 0
     words = "".join(tables.words)
-    assert words.count(ATTACK.replace("\u202e", "\ufffd")) >= 20
+    assert words.count(ATTACK.replace("\u202e", "\ufffd")) == 16
     assert "\u202e" not in words
 
 
@@ -116,19 +117,11 @@ def test_a_page_stays_below_two_megabytes(corpus: Path) -> None:
     page = {"url": "&" * URL_SIZE, "timestamp": "&" * 40, "fact": "&" * 200, "text": ["", "&" * SIZE, ""]}
     shown = {**page, "language": "xx", PROBABILITY: 0.99}
     many = {f"{'&' * 250}{n}": 1 for n in range(50_000)}
-    pages = {
-        **data_of(corpus)["profile"],
-        "sample": [shown] * 500,
-        "unsure": [shown] * 5,
-        "months": many,
-        "pages": many,
-    }
+    pages = {**data_of(corpus)["profile"], "sample": [shown] * 500, "pages": many}
     pages |= {"domain_pages": many, "domain_bytes": many, "language_bytes": many}
-    pages["lengths"] = {f"{name}/64": 1 for name in many}
     # a recipe has each rule once, and fifteen at most; here are all rules
     repeats = [{"times": 10**9, "domains": 10**9, "hash": "f" * 16, "text": "&" * 301}] * 20
     data: Any = {"profile": pages, "repeats": repeats, "examples": {rule: [page] * examples.A_RULE for rule in RULES}}
-    data["dropped_languages"] = many
     missing = [{"name": "&" * 9999, "path": "", "error": "&" * 9999}] * 5000
     shown_page = html_page.render_report(manifest_of(corpus) | {"missing": missing}, data)
     assert len(shown_page.encode()) < 2_000_000
