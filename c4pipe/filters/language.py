@@ -15,10 +15,6 @@ def check_detector(detector: str) -> None:
     """Raises UsageError, with the command that installs it, where a detector is not installed."""
     if detector == "cld3":
         cld3_module()
-    elif detector == "fasttext":
-        from c4pipe.text.fasttext import fasttext_class
-
-        fasttext_class()
 
 
 @dataclass(frozen=True)

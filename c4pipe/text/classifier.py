@@ -13,11 +13,8 @@ A job reads the vectors once: its work folder has the products, which all worker
 import hashlib
 import json
 import mmap
-import re
 import sys
-from collections.abc import Iterator
 from functools import lru_cache
-from math import exp, frexp
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,23 +23,15 @@ import numpy.typing as npt
 
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import open_file
-from c4pipe.native import text_kernel
-from c4pipe.text.fasttext_file import HIERARCHICAL_SOFTMAX, LABEL, SOFTMAX, ModelFile, open_model
+from c4pipe.text.fasttext import feature_sums, in_units, sigmoids, softmax
+from c4pipe.text.fasttext_file import HIERARCHICAL_SOFTMAX, LABEL, SOFTMAX, ModelFile, read_model
 from c4pipe.text.model_path import CHANGED, ModelPath, once_a_file
 
 _ROWS = 4096  # that are multiplied together
-_BITS = 30  # of a product
-_ADDED = 1e-5  # fastText adds it to each probability before it takes the logarithm
-_DIGITS = 9  # more than fastText has
-_SIGMOID_STEPS, _SIGMOID_LIMIT = 512, 8  # of fastText's table
 
 _MAGIC = f"c4pipe classifier 1, {sys.byteorder}\n".encode()  # of a file of products
 _START = len(_MAGIC) + 65  # of what has the digest before it
 _ALIGNMENT = 64  # bytes, of the products in their file
-
-_BLANK = rb"[ \n\r\t\v\f\0]+"
-_END_OF_LINE = b"</s>"
-_OF_64, _OF_32 = (1 << 64) - 1, (1 << 32) - 1
 
 
 class Products(NamedTuple):
@@ -54,9 +43,9 @@ class Products(NamedTuple):
         is_softmax: whether the probabilities of a text add up to 1.
         unit: of the products.
         words: the number of words.
-        ngrams: `buckets`, `word_ngrams`, `shortest` and `longest` of `ModelFile`.
+        ngrams: that of `ModelFile`.
         table: the product of each row with each label, in units.
-        bucket_rows: see `_bucket_rows`; empty for a model that is not pruned.
+        bucket_rows: that of `ModelFile`.
         dictionary: the entries of the words and labels.
     """
 
@@ -73,14 +62,13 @@ class Products(NamedTuple):
     @classmethod
     def of_model(cls, path: Path) -> "Products":
         """Checks the file of a model and multiplies its vectors. Raises as `FastTextClassifier`."""
-        with open_model(path) as (data, model):
-            check_classifier(model)
-            labels = tuple(each.removeprefix(LABEL) for each in model.labels)
-            table, unit = _products(data, model)
-            ngrams = (model.buckets, model.word_ngrams, model.shortest, model.longest)
-            rows = np.empty(0, dtype=np.int32) if model.pruned is None else _bucket_rows(model)
-            head = (hashlib.sha256(data).hexdigest(), labels, model.loss == SOFTMAX, unit, model.words, ngrams)
-            return cls(*head, table, rows, data[slice(*model.dictionary)])
+        model = read_model(path)
+        _check_classifier(model)
+        labels = tuple(each.removeprefix(LABEL) for each in model.labels)
+        table, unit = _products(model)
+        digest = hashlib.sha256(model.data).hexdigest()
+        head = (digest, labels, model.loss == SOFTMAX, unit, model.words, model.ngrams)
+        return cls(*head, table, model.bucket_rows, model.dictionary)
 
     @classmethod
     def of_file(cls, path: Path) -> "Products":
@@ -128,9 +116,8 @@ class FastTextClassifier:
             is_multiplied = file.read(len(_MAGIC)) == _MAGIC
         self.products = parts = Products.of_file(path) if is_multiplied else Products.of_model(path)
         self.labels = parts.labels
-        sums = text_kernel.Classifier if text_kernel else Sums
         sizes = (parts.words, parts.table, len(self.labels), parts.ngrams, parts.bucket_rows)
-        self._sums = sums(parts.dictionary, *sizes).sums
+        self._sums = feature_sums(parts.dictionary, *sizes)
 
     def scores(self, text: bytes) -> dict[str, float]:
         """Returns the probability of each label for a text in UTF-8; none where the model knows nothing of it.
@@ -141,8 +128,8 @@ class FastTextClassifier:
         if not count:
             return {}
         logits = [each / count * self.products.unit for each in sums]
-        values = _softmax(logits) if self.products.is_softmax else map(_sigmoid, logits)
-        return {label: min(1.0, round(each + _ADDED, _DIGITS)) for label, each in zip(self.labels, values, strict=True)}
+        values = softmax(logits) if self.products.is_softmax else sigmoids(logits)
+        return {label: min(1.0, each) for label, each in zip(self.labels, values, strict=True)}
 
 
 _read_once = once_a_file(FastTextClassifier)
@@ -177,7 +164,7 @@ def _classifier(model: ClassifierModel) -> FastTextClassifier:
     return model.loaded("classifier", _read_once)
 
 
-def check_classifier(model: ModelFile) -> None:
+def _check_classifier(model: ModelFile) -> None:
     """Raises ValueError for a model that is no classifier that c4pipe can use."""
     if model.loss == HIERARCHICAL_SOFTMAX:
         raise ValueError("its loss is hierarchical softmax: train it with -loss softmax or -loss ova")
@@ -186,132 +173,22 @@ def check_classifier(model: ModelFile) -> None:
             raise ValueError(f"its label {label[:60]!a} is not {LABEL} and a name")
 
 
-def _products(data: mmap.mmap, model: ModelFile) -> tuple[npt.NDArray[np.int32], float]:
+def _products(model: ModelFile) -> tuple[npt.NDArray[np.int32], float]:
     """Returns the product of each row with each label, in units, and the unit.
 
     Products are added one column after the other, so that each machine gets the same.
     """
-    inputs, outputs = model.inputs, model.outputs.chunk(data, 0, model.outputs.rows).astype(np.float64)
-    products = np.empty((inputs.rows, len(outputs)), dtype=np.float32)
-    memory = np.empty((inputs.columns, _ROWS))  # one for all: new memory costs more than the products
-    for first in range(0, inputs.rows, _ROWS):
-        last = min(first + _ROWS, inputs.rows)
+    outputs = model.outputs.chunk(0, len(model.labels)).astype(np.float64)
+    rows = len(model.inputs.values)
+    products = np.empty((rows, len(outputs)), dtype=np.float32)
+    memory = np.empty((outputs.shape[1], _ROWS))  # one for all: new memory costs more than the products
+    for first in range(0, rows, _ROWS):
+        last = min(first + _ROWS, rows)
         columns = memory[:, : last - first]
-        columns[:] = inputs.chunk(data, first, last).T
+        columns[:] = model.inputs.chunk(first, last).T
         for number, label in enumerate(outputs):
             total = np.zeros(last - first)
             for column, factor in zip(columns, label, strict=True):
                 total += column * factor
             products[first:last, number] = total
-    most = float(np.abs(products).max(initial=0.0))
-    unit = 2.0 ** (frexp(most)[1] - _BITS)
-    for first in range(0, inputs.rows, _ROWS):  # in place
-        rows = products[first : first + _ROWS]
-        rows.view(np.int32)[:] = np.rint(rows.astype(np.float64) / unit)
-    return products.view(np.int32), unit
-
-
-def _bucket_rows(model: ModelFile) -> npt.NDArray[np.int32]:
-    """Returns the number of each bucket among the buckets that a pruned model has left; -1 for the others."""
-    rows = np.full(model.buckets, -1, dtype=np.int32)
-    assert model.pruned is not None
-    rows[model.pruned[:, 0]] = model.pruned[:, 1]
-    return rows
-
-
-def _softmax(logits: list[float]) -> list[float]:
-    most = max(logits)
-    powers = [exp(each - most) for each in logits]
-    return [each / sum(powers) for each in powers]
-
-
-def _sigmoid(logit: float) -> float:
-    """Returns the logistic function as fastText looks it up in a table."""
-    if abs(logit) > _SIGMOID_LIMIT:
-        return float(logit > 0)
-    step = int((logit + _SIGMOID_LIMIT) * _SIGMOID_STEPS / _SIGMOID_LIMIT / 2)
-    return 1 / (1 + exp(_SIGMOID_LIMIT - step * 2 * _SIGMOID_LIMIT / _SIGMOID_STEPS))
-
-
-class Sums:
-    """The words and n-grams of a text, and the sums of their products: what native/text/classifier.c does."""
-
-    def __init__(
-        self,
-        dictionary: bytes | memoryview,
-        words: int,
-        table: npt.NDArray[np.int32],
-        labels: int,
-        ngrams: tuple[int, int, int, int],
-        bucket_rows: npt.NDArray[np.int32],
-    ) -> None:
-        """Takes the parts of a model (see `ModelFile`).
-
-        Args:
-            dictionary, words, labels: the entries, the number of words and the number of labels.
-            table: the products.
-            ngrams: `buckets`, `word_ngrams`, `shortest` and `longest`.
-            bucket_rows: see `_bucket_rows`; empty for a model that is not pruned.
-        """
-        entries = (each[1] for each in re.finditer(rb"([^\0]*)\0.{9}", dictionary, re.DOTALL))
-        self._rows = {word: row for row, word in enumerate(entries) if row < words}
-        self._words = words
-        self._table = table.reshape(-1, labels)
-        self._buckets, self._word_ngrams, *self._sizes = ngrams
-        self._bucket_rows = bucket_rows
-
-    def sums(self, line: bytes) -> tuple[int, tuple[int, ...]]:
-        """Returns the number of words and n-grams of a line, and the sum of their products with each label."""
-        rows: list[int] = []
-        hashes: list[int] = []
-        for word in [*filter(None, re.split(_BLANK, line)), _END_OF_LINE]:
-            if word not in self._rows and word.startswith(LABEL.encode()):
-                continue
-            rows += self._of_word(word)
-            hashes.append(_hash(word))
-            if word == _END_OF_LINE:  # also inside of the text
-                break
-        rows += filter(self._is_left, self._of_ngrams(hashes))
-        sums = self._table[rows].sum(axis=0, dtype=np.int64) if rows else np.zeros(self._table.shape[1], np.int64)
-        return len(rows), tuple(map(int, sums))
-
-    def _of_word(self, word: bytes) -> Iterator[int]:
-        if word in self._rows:
-            yield self._rows[word]
-        if self._sizes[1] and word != _END_OF_LINE:
-            yield from filter(self._is_left, map(self._row, self._characters(word)))
-
-    def _characters(self, word: bytes) -> Iterator[int]:
-        """Yields the hashes of the n-grams of characters of a word."""
-        shortest, longest = self._sizes
-        marked = b"<" + word + b">"
-        starts = [each for each, value in enumerate(marked) if value & 0xC0 != 0x80] + [len(marked)]
-        for place in range(len(starts) - 1):
-            for size in range(max(shortest, 1), longest + 1):
-                if place + size >= len(starts):
-                    break
-                if size > 1 or (place and place + 2 < len(starts)):
-                    yield _hash(marked[starts[place] : starts[place + size]])
-
-    def _of_ngrams(self, hashes: list[int]) -> Iterator[int]:
-        """Yields the rows of the n-grams of words."""
-        signed = [each - (1 << 32) if each >> 31 else each for each in hashes]
-        for place, value in enumerate(signed):
-            for other in signed[place + 1 : place + self._word_ngrams]:
-                value = (value * 116049371 + other) & _OF_64
-                yield self._row(value)
-
-    def _row(self, value: int) -> int:
-        bucket = value % self._buckets
-        return self._words + (int(self._bucket_rows[bucket]) if len(self._bucket_rows) else bucket)
-
-    def _is_left(self, row: int) -> bool:
-        return row >= self._words
-
-
-def _hash(word: bytes) -> int:
-    """Returns fastText's hash of a word: FNV-1a of signed bytes, in 32 bits."""
-    value = 2166136261
-    for each in word:
-        value = ((value ^ (each if each < 128 else each | 0xFFFFFF00)) * 16777619) & _OF_32
-    return value
+    return in_units(products)

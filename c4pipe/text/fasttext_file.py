@@ -1,11 +1,9 @@
-"""The file of a fastText model that gives labels: checked as a whole, and where its parts are."""
+"""The file of a fastText model that gives labels: checked as a whole, its parts memory-mapped."""
 
 import math
 import mmap
 import re
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,102 +24,64 @@ _SUPERVISED = 3
 _MOST_NGRAMS = 100  # characters or words of an n-gram: models have 6 or fewer
 _MOST_COUNT = 10**15  # of all labels: fastText takes this number for infinite when it builds its tree
 _CENTROIDS = 256
-_CHUNK = 1 << 22
+_CHUNK = 1 << 20
 _ENTRY = re.compile(rb"([^\0]*)\0(.{8})(.)", re.DOTALL)  # word, count, type
 _WORD, _LABEL = 0, 1
 
 
-class Quantiser(NamedTuple):
-    """A product quantiser: a row is cut into parts, and each part is one of 256 centroids.
-
-    Attributes:
-        width: the numbers of a part; the last part may have fewer.
-        columns: the numbers of a row.
-        start: where the centroids are in the file: those of each part together.
-    """
-
-    width: int
-    columns: int
-    start: int
-
-    def parts(self, data: mmap.mmap) -> list[npt.NDArray[np.float32]]:
-        """Returns the centroids of each part: an array of 256 rows."""
-        values, place = np.frombuffer(data, "<f4", self.columns * _CENTROIDS, self.start), 0
-        found = []
-        for first in range(0, self.columns, self.width):
-            width = min(self.width, self.columns - first)
-            found.append(values[place : place + _CENTROIDS * width].reshape(_CENTROIDS, width))
-            place += _CENTROIDS * width
-        return found
-
-
 class Matrix(NamedTuple):
-    """Where a matrix is in the file.
+    """A matrix of a model. A quantised row has parts, each of which is one of 256 centroids, and a norm.
 
     Attributes:
-        rows, columns: its size.
-        start: where its numbers are, or its codes where it is quantised.
-        quantiser: None where it is not quantised.
-        norms: where the codes of the rows' norms are, with their quantiser; None where there are none.
+        values: float32 of shape [rows, columns]; uint8 of shape [rows, parts] if the matrix is quantised.
+        parts: the centroids of each part, of shape [256, columns of the part]; empty if the matrix is not quantised.
+        norms: uint8 of shape [rows], with the 256 norms; None without norms.
     """
 
-    rows: int
-    columns: int
-    start: int
-    quantiser: Quantiser | None = None
-    norms: tuple[int, Quantiser] | None = None
+    values: npt.NDArray[Any]
+    parts: list[npt.NDArray[np.float32]]
+    norms: tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]] | None
 
-    def chunk(self, data: mmap.mmap, first: int, last: int) -> npt.NDArray[np.float32 | np.float64]:
-        """Returns some rows: a view, or in double precision where they are quantised."""
-        if self.quantiser is None:
-            place = self.start + 4 * first * self.columns
-            return np.frombuffer(data, "<f4", (last - first) * self.columns, place).reshape(-1, self.columns)
-        parts = self.quantiser.parts(data)
-        codes = np.frombuffer(data, np.uint8, (last - first) * len(parts), self.start + first * len(parts))
-        chosen = [part[each] for part, each in zip(parts, codes.reshape(-1, len(parts)).T, strict=True)]
-        values = np.concatenate(chosen, axis=1).astype(np.float64)
-        if self.norms:
-            norms = np.frombuffer(data, np.uint8, last - first, self.norms[0] + first)
-            values *= self.norms[1].parts(data)[0][norms]
-        return values
+    def chunk(self, first: int, last: int) -> npt.NDArray[np.float32 | np.float64]:
+        """Returns some rows: a view, or in double precision if they are quantised."""
+        if not self.parts:
+            return self.values[first:last]
+        chosen = [part[codes] for part, codes in zip(self.parts, self.values[first:last].T, strict=True)]
+        rows = np.concatenate(chosen, axis=1).astype(np.float64)
+        return rows if self.norms is None else rows * self.norms[1][self.norms[0][first:last]]
 
 
 class ModelFile(NamedTuple):
-    """What is in the file of a model.
+    """The parts of a model.
 
     Attributes:
+        data: the whole file.
         labels: with their prefix, in their order.
+        label_counts: how often each label was seen in training.
         words: the number of words.
-        dictionary: start and end of the words and labels: each with a NUL, its count (8 bytes) and its type (1 byte).
+        dictionary: the bytes of the words and labels: each with a NUL, its count (8 bytes) and its type (1 byte).
         loss: one of the four numbers of this module.
-        buckets: of n-grams.
-        word_ngrams: the most words of an n-gram.
-        shortest, longest: the characters of an n-gram of characters; longest is 0 where there are none.
-        pruned: pairs of a bucket and its number among the buckets that are left; None where all are there.
+        ngrams: the number of buckets of n-grams, the most words of an n-gram, and the fewest and the most characters
+            of an n-gram of characters; the last is 0 without n-grams of characters.
+        bucket_rows: the number of each bucket among the buckets of a pruned model, -1 for removed ones; empty for a
+            model that is not pruned.
         inputs, outputs: a row for each word and bucket, and for each label.
     """
 
+    data: mmap.mmap
     labels: tuple[str, ...]
+    label_counts: tuple[int, ...]
     words: int
-    dictionary: tuple[int, int]
+    dictionary: bytes
     loss: int
-    buckets: int
-    word_ngrams: int
-    shortest: int
-    longest: int
-    pruned: npt.NDArray[np.int32] | None
+    ngrams: tuple[int, int, int, int]
+    bucket_rows: npt.NDArray[np.int32]
     inputs: Matrix
     outputs: Matrix
 
-    def entries(self, data: mmap.mmap) -> Iterator[bytes]:
-        """Yields the words, then the labels."""
-        for entry in _ENTRY.finditer(data, *self.dictionary):
-            yield entry[1]
 
-
-@contextmanager
-def open_model(path: Path) -> Iterator[tuple[mmap.mmap, ModelFile]]:
-    """Yields the bytes of a fastText classifier and what is where in them. Memory stays flat, whatever its size.
+def read_model(path: Path) -> ModelFile:
+    """Returns the parts of a fastText classifier. Memory stays flat, whatever its size.
 
     Raises ValueError, with the reason, for a file that is no such model, OSError for one that can't be read.
     """
@@ -130,8 +90,7 @@ def open_model(path: Path) -> Iterator[tuple[mmap.mmap, ModelFile]]:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except ValueError:
             raise ValueError("it is empty") from None
-        with data:
-            yield data, _Reader(data).model()
+    return _Reader(data).model()
 
 
 class _Reader:
@@ -142,13 +101,10 @@ class _Reader:
         self._place = 0
 
     def model(self) -> ModelFile:
-        """Checks the whole file, and returns what is in it."""
-        if len(self._data) < 8 or struct.unpack_from("<i", self._data)[0] != _MAGIC:
-            raise ValueError("it is no fastText model")
-        _, version = self._numbers("ii")
+        _expect(len(self._data) >= 8 and self._numbers("i") == (_MAGIC,), "it is no fastText model")
+        (version,) = self._numbers("i")
         _expect(version in _VERSIONS, f"it has version {version} of fastText's format, not 12")
-        dim, _, _, _, _, word_ngrams, loss, model, buckets, shortest, longest, _ = self._numbers("12i")
-        self._numbers("d")
+        dim, _, _, _, _, word_ngrams, loss, model, buckets, shortest, longest, _, _ = self._numbers("12id")
         _expect(model == _SUPERVISED, "it is a fastText model of word vectors, not one that gives labels")
         known = HIERARCHICAL_SOFTMAX <= loss <= ONE_VS_ALL
         _expect(known and dim > 0, "its loss or its dimension is not one of fastText's")
@@ -157,22 +113,27 @@ class _Reader:
         _expect(all(0 <= each <= _MOST_NGRAMS for each in sizes), f"its n-grams have impossible sizes: {sizes}")
         hashes = longest > 0 or word_ngrams > 1
         _expect(buckets >= hashes, f"it has {buckets:,} buckets for n-grams")
-        labels, words, dictionary, pruned = self._dictionary(buckets)
+        size, words, label_count, _, pruned = self._numbers("iiiqq")
+        fits = words >= 0 < label_count and size == words + label_count
+        _expect(fits, "its numbers of words and labels contradict each other")
+        _expect(-1 <= pruned <= buckets, "its number of n-grams is impossible")
+        start = self._place
+        labels, counts = self._labels(words, size)
+        dictionary = self._data[start : self._place]
+        bucket_rows = self._bucket_rows(buckets, pruned)
         (is_quantised,) = self._numbers("?")
-        _expect(is_quantised or pruned is None, "its dictionary is pruned and its matrix is not quantised")
-        hashed = len(pruned) if pruned is not None else buckets if hashes else 0
+        _expect(is_quantised or pruned < 0, "its dictionary is pruned and its matrix is not quantised")
+        hashed = pruned if pruned >= 0 else buckets if hashes else 0
         inputs = self._matrix(words + hashed, dim, is_quantised, exact=False)
         (output_is_quantised,) = self._numbers("?")
         outputs = self._matrix(len(labels), dim, is_quantised and output_is_quantised, exact=True)
         _expect(self._place == len(self._data), f"{len(self._data) - self._place:,} bytes follow its end")
-        return ModelFile(labels, words, dictionary, loss, buckets, *sizes, pruned, inputs, outputs)
+        ngrams = (buckets, *sizes)
+        return ModelFile(self._data, labels, counts, words, dictionary, loss, ngrams, bucket_rows, inputs, outputs)
 
-    def _dictionary(self, buckets: int) -> tuple[tuple[str, ...], int, tuple[int, int], npt.NDArray[np.int32] | None]:
-        """Returns the labels, the number of words, where both are, and the n-grams of a pruned model."""
-        size, words, labels, _, pruned = self._numbers("iiiqq")
-        _expect(words >= 0 < labels and size == words + labels, "its numbers of words and labels contradict each other")
-        _expect(-1 <= pruned <= buckets, "its number of n-grams is impossible")
-        names, total, start = [], 0, self._place
+    def _labels(self, words: int, size: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Reads the dictionary, and returns its labels and their counts."""
+        found: dict[str, int] = {}
         for number in range(size):
             entry = _ENTRY.match(self._data, self._place)
             if entry is None:
@@ -180,73 +141,59 @@ class _Reader:
             self._place = entry.end()
             _expect(entry[3][0] == (_WORD if number < words else _LABEL), "its words and labels are mixed")
             if number >= words:
-                names.append(entry[1].decode("utf-8", "replace"))
-                count = struct.unpack("<q", entry[2])[0]
-                _expect(count > 0, f"its label {names[-1].removeprefix(LABEL)} has the count {count:,}")
-                total += count
-        _expect(total < _MOST_COUNT, "the counts of its labels are impossible")
-        _expect(len(set(names)) == len(names), "it has a label twice")
-        place = (start, self._place)
+                name, (count,) = entry[1].decode("utf-8", "replace"), struct.unpack("<q", entry[2])
+                _expect(count > 0, f"its label {name.removeprefix(LABEL)} has the count {count:,}")
+                _expect(name not in found, "it has a label twice")
+                found[name] = count
+        _expect(sum(found.values()) < _MOST_COUNT, "the counts of its labels are impossible")
+        return tuple(found), tuple(found.values())
+
+    def _bucket_rows(self, buckets: int, pruned: int) -> npt.NDArray[np.int32]:
         if pruned < 0:
-            return tuple(names), words, place, None
-        rows = np.frombuffer(self._bytes(8 * pruned), dtype="<i4").reshape(-1, 2)
-        fits = not pruned or bool((rows >= 0).all() and rows[:, 1].max() < pruned and rows[:, 0].max() < buckets)
+            return np.empty(0, dtype=np.int32)
+        pairs = self._array("<i4", 2 * pruned).reshape(-1, 2)
+        fits = not pruned or bool((pairs >= 0).all() and pairs[:, 1].max() < pruned and pairs[:, 0].max() < buckets)
         _expect(fits, "its n-grams are out of range")
-        return tuple(names), words, place, rows
+        rows = np.full(buckets, -1, dtype=np.int32)
+        rows[pairs[:, 0]] = pairs[:, 1]
+        return rows
 
     def _matrix(self, rows: int, columns: int, is_quantised: bool, exact: bool) -> Matrix:
-        """Checks that a matrix has at least, or exactly, this number of rows. Returns where it is."""
+        """Reads a matrix of at least, or exactly, this number of rows."""
         has_norms = self._numbers("?")[0] if is_quantised else False
         m, n = self._numbers("qq")
         fits = n == columns and (m == rows or (m > rows and not exact))
         _expect(fits, f"a matrix has {m:,} x {n:,} numbers, and its dictionary needs {rows:,} x {columns:,}")
         if not is_quantised:
-            start = self._place
-            self._floats(m * n)
-            return Matrix(m, n, start)
-        (codes,) = self._numbers("i")
-        start = self._place
-        self._skip(max(codes, 0))
-        parts, quantiser = self._quantiser(columns)
-        _expect(codes == m * parts, f"a matrix has {codes:,} codes for {m:,} rows from {start:,} on")
-        norms = None
-        if has_norms:
-            norms_start = self._place
-            self._skip(m)
-            norms = (norms_start, self._quantiser(1)[1])
-        return Matrix(m, n, start, quantiser, norms)
+            return Matrix(self._floats(m * n).reshape(m, n), [], None)
+        codes = self._array("u1", self._numbers("i")[0])
+        parts = self._quantiser(columns)
+        _expect(len(codes) == m * len(parts), f"a matrix has {len(codes):,} codes for {m:,} rows")
+        norms = (self._array("u1", m), self._quantiser(1)[0]) if has_norms else None
+        return Matrix(codes.reshape(m, len(parts)), parts, norms)
 
-    def _quantiser(self, columns: int) -> tuple[int, Quantiser]:
-        """Checks a product quantiser, and returns the number of parts into which it cuts a row."""
+    def _quantiser(self, columns: int) -> list[npt.NDArray[np.float32]]:
+        """Reads a product quantiser, and returns the centroids of its parts."""
         dim, parts, width, last = self._numbers("iiii")
         fits = dim == columns and 0 < width <= dim and parts == math.ceil(dim / width)
         _expect(fits and last == dim - (parts - 1) * width, "the parts of a quantised matrix contradict each other")
-        start = self._place
-        self._floats(dim * _CENTROIDS)
-        return parts, Quantiser(width, columns, start)
+        widths = (min(width, columns - first) for first in range(0, columns, width))
+        return [self._floats(_CENTROIDS * each).reshape(_CENTROIDS, each) for each in widths]
 
-    def _floats(self, count: int) -> None:
-        start = self._place
-        self._skip(4 * count)
-        for place in range(start, self._place, _CHUNK):
-            size = min(_CHUNK, self._place - place) // 4
-            _expect(_all_finite(self._data, place, size), "it has a number that is not finite")
+    def _floats(self, count: int) -> npt.NDArray[np.float32]:
+        values = self._array("<f4", count)
+        chunks = (values[first : first + _CHUNK] for first in range(0, count, _CHUNK))
+        _expect(all(np.isfinite(each).all() for each in chunks), "it has a number that is not finite")
+        return values
 
-    def _bytes(self, size: int) -> bytes:
+    def _array(self, dtype: str, count: int) -> npt.NDArray[Any]:
         start = self._place
-        self._skip(size)
-        return self._data[start : self._place]
+        self._place += count * np.dtype(dtype).itemsize
+        _expect(start <= self._place <= len(self._data), "it is cut off, or its sizes are false")
+        return np.frombuffer(self._data, dtype, count, start)
 
     def _numbers(self, form: str) -> tuple[Any, ...]:
-        return struct.unpack(f"<{form}", self._bytes(struct.calcsize(f"<{form}")))
-
-    def _skip(self, size: int) -> None:
-        _expect(self._place + size <= len(self._data), "it is cut off, or its sizes are false")
-        self._place += size
-
-
-def _all_finite(data: mmap.mmap, place: int, count: int) -> bool:
-    return bool(np.isfinite(np.frombuffer(data, "<f4", count, place)).all())
+        return struct.unpack(f"<{form}", self._array("u1", struct.calcsize(f"<{form}")).tobytes())
 
 
 def _expect(holds: bool, message: str) -> None:

@@ -1,14 +1,81 @@
-"""The file of a fastText language model that the user names: checked, known by its SHA-256, loaded once a process."""
+"""A fastText language model that the user names, such as lid.176 or GlotLID: loaded once a process."""
 
 import os
+import re
 from collections.abc import Iterable
 from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
 
 from c4pipe.errors import UsageError
 from c4pipe.io.words import error_reason
-from c4pipe.text.fasttext import FastTextDetector, read_labels
-from c4pipe.text.languages import Detector, suggested_languages
+from c4pipe.text.fasttext import HuffmanTree, feature_sums, in_units, sigmoids, softmax
+from c4pipe.text.fasttext_file import HIERARCHICAL_SOFTMAX, LABEL, SOFTMAX, ModelFile, read_model
+from c4pipe.text.languages import LANGUAGE, Detector, Guess, suggested_languages
 from c4pipe.text.model_path import ModelPath
+
+_ROWS = 1 << 16  # that are copied together
+
+
+def read_labels(path: Path) -> tuple[str, ...]:
+    """Returns the labels of a fastText model of languages, without `__label__`. Memory stays flat, whatever the size.
+
+    Raises ValueError, with the reason, for a file that is no such model, OSError for one that can't be read.
+    """
+    return _languages(read_model(path))
+
+
+def _languages(model: ModelFile) -> tuple[str, ...]:
+    for label in model.labels:
+        if not label.startswith(LABEL) or not re.fullmatch(LANGUAGE, label.removeprefix(LABEL)):
+            raise ValueError(f"its label {label[:60]!a} is not {LABEL} and the code of a language")
+    return tuple(label.removeprefix(LABEL) for label in model.labels)
+
+
+class FastTextDetector:
+    """A fastText model. The text is given to it as one line, as datatrove 0.10 does.
+
+    As fastText gives them, its probabilities can be slightly above 1.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Checks the file of a model and loads it.
+
+        Raises ValueError, with the reason, for a file that is no model, OSError for one that can't be read.
+        """
+        model = read_model(path)
+        self._labels = _languages(model)
+        outputs = model.outputs.chunk(0, len(self._labels)).astype(np.float64)
+        self._outputs = np.ascontiguousarray(outputs.T)
+        vectors = np.empty((len(model.inputs.values), len(self._outputs)), dtype=np.float32)
+        for first in range(0, len(vectors), _ROWS):
+            vectors[first : first + _ROWS] = model.inputs.chunk(first, first + _ROWS)
+        table, self._unit = in_units(vectors)
+        columns = len(self._outputs)
+        self._sums = feature_sums(model.dictionary, model.words, table, columns, model.ngrams, model.bucket_rows)
+        if model.loss == HIERARCHICAL_SOFTMAX:
+            self._probabilities = HuffmanTree(model.label_counts).probabilities
+        else:
+            self._probabilities = softmax if model.loss == SOFTMAX else sigmoids
+
+    def guess(self, text: str) -> Guess | None:
+        """Returns the most probable label, without `__label__`; None if the model has none for the text."""
+        return next(iter(self.labels(text, 1)), None)
+
+    def labels(self, text: str, most: int) -> list[Guess]:
+        """Returns the most probable labels, without `__label__`, `most` at most, the best first.
+
+        Of equally probable labels, the first of the model is better.
+        """
+        count, sums = self._sums(text.encode(errors="replace"))
+        if not count:
+            return []
+        logits = np.zeros(len(self._labels))
+        for column, value in zip(self._outputs, sums, strict=True):  # in this order on each machine
+            logits += column * (value / count * self._unit)
+        found = map(Guess, self._labels, self._probabilities(logits.tolist()))
+        return sorted(filter(lambda each: each.probability, found), key=lambda each: -each.probability)[:most]
 
 
 class LanguageModel(ModelPath):

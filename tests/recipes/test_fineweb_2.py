@@ -21,7 +21,7 @@ from c4pipe.lists.lists import Lists
 from c4pipe.recipes.choose import choose_recipe
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.stored_recipe import check_recipe
-from c4pipe.text.fasttext import FastTextDetector
+from c4pipe.text.language_model import FastTextDetector
 from c4pipe.text.languages import Guess
 from c4pipe.wet.page import Page
 from tests.helpers.language_models import lid176

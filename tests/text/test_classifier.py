@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fasttext.FastText import _FastText
 
 from c4pipe.errors import UsageError
 from c4pipe.native import text_kernel
-from c4pipe.text import classifier
+from c4pipe.text import fasttext
 from c4pipe.text.classifier import ClassifierModel, FastTextClassifier
 from tests.helpers.classifiers import random_classifier, small_classifier
 from tests.helpers.crawls import sample_pages
 from tests.helpers.language_models import lid176, model_bytes
+from tests.helpers.machine import library
 
 TEXTS = [page.body.replace("\n", " ") for page in sample_pages()[::3]] + [
     *("", "  ", "\0x\0y\r\tz\v\f", "a </s> behind the end", "</s>", "__label__hq x", "__label__zz the"),
@@ -44,9 +44,9 @@ SHAPES: dict[str, dict[str, Any]] = {
 def test_probabilities_are_those_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: str) -> None:
     path = tmp_path / "model.bin"
     path.write_bytes(random_classifier(WORDS, LABELS, **SHAPES[shape]))
-    package = _FastText(str(path)).f
+    package = library("fasttext.FastText")._FastText(str(path)).f
     ours = FastTextClassifier(path)
-    monkeypatch.setattr(classifier, "text_kernel", None)
+    monkeypatch.setattr(fasttext, "text_kernel", None)
     python = FastTextClassifier(path)
     spread = set()
     for text in TEXTS:
@@ -72,7 +72,7 @@ def test_the_file_of_the_products_says_the_same(tmp_path: Path, monkeypatch: pyt
     assert copy.with_labels() == (copy, labels)
     expected = [model.classifier().scores(text.encode()) for text in TEXTS]
     assert [copy.classifier().scores(text.encode()) for text in TEXTS] == expected
-    monkeypatch.setattr(classifier, "text_kernel", None)
+    monkeypatch.setattr(fasttext, "text_kernel", None)
     assert [FastTextClassifier(saved).scores(text.encode()) for text in TEXTS] == expected
 
 
@@ -95,7 +95,7 @@ def test_words_of_all_lengths_are_found_in_c_as_in_python(tmp_path: Path, monkey
     path = tmp_path / "model.bin"
     path.write_bytes(random_classifier([*sorted(words)[::2], "with a blank"], LABELS, buckets=97, word_ngrams=2))
     ours = FastTextClassifier(path)
-    monkeypatch.setattr(classifier, "text_kernel", None)
+    monkeypatch.setattr(fasttext, "text_kernel", None)
     python = FastTextClassifier(path)
     for _ in range(400):
         chosen = draw.sample(sorted(words - {"</s>"}), draw.randint(1, 90))
