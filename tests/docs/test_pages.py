@@ -10,7 +10,7 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.filters.rules import RULES
-from tests.helpers.documents import DOCS, PAGES, ROOT, code_blocks, page, quoted, section, shown_commands, table_rows
+from tests.helpers.documents import DOCS, PAGES, ROOT, code_blocks, page, quoted, shown_commands, table_rows
 
 GENERATED = DOCS / "options.md"
 WRITTEN = [each for each in PAGES if each != GENERATED]
@@ -63,18 +63,6 @@ def commands() -> dict[str, argparse.ArgumentParser]:
         if isinstance(action, argparse._SubParsersAction):
             return dict(action.choices)
     raise AssertionError("the parser has no commands")
-
-
-def test_readme_has_each_command_and_its_arguments() -> None:
-    quotes = [quote for cells in table_rows(section(page("README.md"), "The commands")) for quote in quoted(cells[0])]
-    for name, parser in commands().items():
-        shown = [quote.replace("[", "").split() for quote in quotes if quote.startswith(f"c4pipe {name} ")]
-        assert shown
-        words = {word.strip(".]") for each in shown for word in each}
-        for action in parser._actions:
-            if not action.option_strings:
-                names = action.choices or [action.metavar or action.dest.upper()]
-                assert [each for each in names if each not in words] == []
 
 
 def test_each_option_is_explained_on_a_page() -> None:

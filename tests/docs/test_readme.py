@@ -1,6 +1,5 @@
 """The README, the tutorial and the page of formats: what they show is what happens."""
 
-import os
 import re
 import subprocess
 import sys
@@ -31,10 +30,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder, subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def test_the_readme_is_one_screen_and_a_half() -> None:
-    assert len(README.splitlines()) <= 160
-
-
 def funnel(text: str) -> list[str]:
     (shown,) = re.findall(r"```text\n(\s+number +%\n.*?)```", text, re.DOTALL)
     return str(shown).splitlines()
@@ -50,12 +45,11 @@ def test_the_funnel_of_the_demo_is_what_is_printed(built: tuple[Path, str]) -> N
     assert whole[-1].startswith("bytes of text kept")
 
 
-def test_each_recipe_is_in_the_tables() -> None:
-    for text, heading in ((README, "Recipes"), (RECIPES_PAGE, "The recipes of c4pipe")):
-        assert first_quotes(section(text, heading)) == RECIPES.keys()
+def test_each_recipe_is_in_the_table() -> None:
+    assert first_quotes(section(RECIPES_PAGE, "The recipes of c4pipe")) == RECIPES.keys()
 
 
-@pytest.mark.parametrize("text", [README, RECIPES_PAGE, page("docs/explain.md")], ids=["README", "recipes", "explain"])
+@pytest.mark.parametrize("text", [RECIPES_PAGE, page("docs/explain.md")], ids=["recipes", "explain"])
 def test_the_recipe_that_is_shown_can_be_read(text: str, tmp_path: Path) -> None:
     (shown,) = code_blocks(text, "toml")
     (tmp_path / "my.toml").write_text(shown)
@@ -87,23 +81,9 @@ def test_snippet_reads_the_corpus(name: str, built: tuple[Path, str]) -> None:
     assert lines[0] == "https://kitchen.example.com/bread/plain-white-loaf 921"
 
 
-@pytest.mark.slow
-def test_the_python_of_the_readme_runs(built: tuple[Path, str], tmp_path: Path) -> None:
-    reading, building = code_blocks(README, "python")
+def test_the_python_of_the_readme_runs(built: tuple[Path, str]) -> None:
+    (reading,) = code_blocks(README, "python")
     folder, _ = built
     done = subprocess.run([sys.executable, "-c", reading], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 38
-
-    (tmp_path / "crawl").symlink_to(ROOT / "samples" / "crawl")
-    (tmp_path / "cache" / "c4pipe").mkdir(parents=True)
-    (tmp_path / "cache" / "c4pipe" / "lists").symlink_to(ROOT / "samples" / "lists")
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
-    (tmp_path / "example.py").write_text(building)
-    command = [sys.executable, "example.py"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    built_line, verdict_line = done.stdout.splitlines()
-    pages, path = built_line.split()
-    assert (pages, Path(path).name) == ("38", "corpus")
-    assert verdict_line.split() == ["False", "few_sentences"]
