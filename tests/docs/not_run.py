@@ -23,7 +23,6 @@ NOT_RUN = (
     ("*", "c4pipe clean *CC-MAIN-*", CRAWL),
     ("*", "c4pipe plan *CC-MAIN-*", CRAWL),
     ("*", "c4pipe lists fetch *", NETWORK),
-    ("CONTRIBUTING.md", "sudo scripts/try_fresh*", DEVELOPMENT),
     ("*", "make demo", NETWORK + "; tests/docs/test_readme.py builds the same corpus"),
     ("*", "git clone *", NETWORK),
     ("*", "make setup*", NETWORK + "; the tests run in what it installs"),
@@ -129,9 +128,6 @@ NOT_RUN = (
     ("ARCHITECTURE.md", "*class FewLetters*", "tests/docs/test_architecture.py adds it to a copy of the package"),
     ("CONTRIBUTING.md", "make *", DEVELOPMENT),
     ("CONTRIBUTING.md", "scripts/*", DEVELOPMENT),
-    ("CONTRIBUTING.md", "python3 scripts/try_wheel.py *", DEVELOPMENT + "; tests/docs/test_wheel.py runs it"),
-    ("CONTRIBUTING.md", "python3 scripts/try_image.py *", DOCKER),
-    ("CONTRIBUTING.md", ".venv/bin/*", DEVELOPMENT),
     ("CONTRIBUTING.md", '{"why": *', "it is a golden case, as tests/cases/ has hundreds of"),
     ("samples/README.md", "*make_samples.py", "it writes into samples/; the command below it compares"),
 )

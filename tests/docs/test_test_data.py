@@ -1,6 +1,5 @@
-"""The files of tests/data: where each is from, and that a script writes it; which tests need more than they have."""
+"""The files of tests/data: where each is from, and that a script writes it."""
 
-import ast
 import re
 import subprocess
 import sys
@@ -35,15 +34,3 @@ def test_the_files_are_what_the_script_writes() -> None:
 
 def test_the_data_is_small() -> None:
     assert sum(path.stat().st_size for path in SHIPPED.rglob("*") if path.is_file()) < 2_500_000
-
-
-def test_contributing_names_the_tests_that_need_the_real_data() -> None:
-    """A bare clone skips no others, but for libraries that are missing."""
-    needing = []
-    for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef) and "shared_data" in [each.arg for each in node.args.args]:
-                needing.append(node.name)
-    assert 0 < len(needing) <= 5
-    section = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\n## Test data\n")[2]
-    assert re.findall(r"`(test_\w+)`", section.partition("\n## ")[0]) == needing
