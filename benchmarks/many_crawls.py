@@ -23,6 +23,7 @@ import numpy as np
 from measuring import folder_bytes, machine, watch
 from scale import COMMON, RECIPE, make_work
 
+from c4pipe.clean.work_file import URL_ROW
 from c4pipe.clean.work_folder import find_work_files, read_headers
 from c4pipe.corpus.manifest import read_manifest
 from c4pipe.dedup.known import (
@@ -38,9 +39,8 @@ from c4pipe.dedup.known import (
     compared_by,
     digest_of_shards,
 )
-from c4pipe.dedup.shuffle import bucket_bits
+from c4pipe.dedup.shuffle import SPAN_ROW, bucket_bits
 from c4pipe.io.json_files import write_checked_json
-from c4pipe.text.duplicates import SPAN_ROW, URL_ROW
 from c4pipe.text.hashes import U64
 
 SMALLER = 1000

@@ -10,10 +10,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from c4pipe.dedup.shuffle import bucket_bits, group_size  # noqa: E402
+from c4pipe.clean.work_file import URL_ROW  # noqa: E402
+from c4pipe.dedup.shuffle import (  # noqa: E402
+    SPAN_ROW,
+    bucket_bits,
+    group_size,
+)
 from c4pipe.io.words import format_duration, format_number, format_size  # noqa: E402 - also in a clone that is not installed
 from c4pipe.jobs.plan import Cost, CrawlsPlan, Plan, Sizes  # noqa: E402
-from c4pipe.text.duplicates import SPAN_ROW, URL_ROW  # noqa: E402
 
 PAGE = ROOT / "docs" / "scale.md"
 START, END = "<!-- made by scripts/make_scale_table.py -->\n", "<!-- end -->\n"

@@ -10,13 +10,15 @@ import numpy as np
 from c4pipe.beam import page_schema
 from c4pipe.beam.page_schema import DroppedPage, Page, bucket_bits, capture_of
 from c4pipe.beam.stage_reports import CAPTURED_PAGES, CAPTURES, KEPT, CheckTotals, PageFlow, PageTransform, check_batch
+from c4pipe.clean.work_file import URL_ROW
 from c4pipe.dedup import shuffle
+from c4pipe.dedup.order import find_stale_captures
 from c4pipe.dedup.shuffle import Sent
 from c4pipe.dedup.step import Made, Received, RowStep
 from c4pipe.filters.corpus_rules import StaleCapture
+from c4pipe.io.rows import Rows
 from c4pipe.runners.control_totals import REPORT
 from c4pipe.runners.graph import Graph
-from c4pipe.text.duplicates import URL_ROW, Rows, find_stale_captures
 from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.text.languages import language_counter
 from c4pipe.wet.page import microseconds, text_order

@@ -7,8 +7,8 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
-from c4pipe.dedup import shuffle
 from c4pipe.errors import UsageError
+from c4pipe.io.rows import by_number
 from c4pipe.text.hashes import capture_hash
 
 
@@ -124,5 +124,5 @@ def bucket_bits(buckets: int) -> int:
 def to_buckets(table: pa.Table, hashes: Any, bits: int) -> Iterator[tuple[int, bytes]]:
     """Yields (bucket, its packed rows) for each bucket that has rows, given the hash of each row."""
     buckets = hashes >> np.uint64(64 - bits)
-    for bucket, rows in shuffle.by_number(np.arange(len(table)), buckets):
+    for bucket, rows in by_number(np.arange(len(table)), buckets):
         yield bucket, to_ipc_bytes(table.take(pa.array(rows)))

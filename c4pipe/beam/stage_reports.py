@@ -16,13 +16,13 @@ from apache_beam.transforms.window import GlobalWindow, GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from c4pipe.beam.page_schema import DroppedPage, Page
+from c4pipe.clean.work_file import URL_ROW
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.shuffle import SPANS, Shuffle
 from c4pipe.errors import UsageError
 from c4pipe.runners.beam_runner import BeamFlow, StepFn
 from c4pipe.runners.control_totals import REPORT, TOTALS_PREFIX, Report, add_reports, check_totals
 from c4pipe.runners.flow import Step
-from c4pipe.text.duplicates import URL_ROW
 from c4pipe.text.languages import LANGUAGES
 
 KEPT = "kept"

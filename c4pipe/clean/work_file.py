@@ -24,10 +24,10 @@ from c4pipe.io.atomic import AtomicFile, FileBatch
 from c4pipe.io.json_files import Digest, FileName, choice, from_json, parse_json, shown, text, to_json
 from c4pipe.io.parquet_footer import open_parquet, parquet_writer, read_footer, reading, sign_footer
 from c4pipe.io.paths import StoragePath, open_file
+from c4pipe.io.rows import Rows
 from c4pipe.lists.lists import LIST_NAMES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.stored_recipe import check_recipe
-from c4pipe.text.duplicates import URL_ROW, Rows
 from c4pipe.text.hashes import U64
 from c4pipe.text.minhash import U16
 from c4pipe.wet.columns import EXTRA, with_extra
@@ -62,6 +62,10 @@ NEAR_COLUMNS = [
     pa.field("characters", pa.uint32()),
 ]
 """Further columns if the recipe has the rule `near_duplicate`. They are empty for a page without n-grams."""
+
+URL_ROW = np.dtype([("hash", "<u8"), ("captured", "<i8"), ("tie", "<u8"), ("file", "<u4"), ("row", "<u4")])
+"""A capture of a URL: the URL's key, its time in microseconds since 1970, the hash that decides between captures of the
+same time (`hashes.capture_hash`), its file number and its row. 32 bytes."""
 
 PAGE_COLUMNS = [name for name in SCHEMA.names if name not in ("url_key", "captured", "tie", "span_hashes")]
 """The columns with which deduplication decides about a page."""

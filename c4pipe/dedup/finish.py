@@ -26,11 +26,11 @@ from c4pipe.dedup.step import DedupPlan, DedupStep, Made, Received, RowStep, row
 from c4pipe.filters.corpus_rules import KNOWN_FACTS, KNOWN_NEAR, KNOWN_URL, NearDuplicate, RepeatedSpan, StaleCapture
 from c4pipe.filters.page_size import FewSentencesLeft
 from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.rows import Rows
 from c4pipe.io.words import excerpt
 from c4pipe.lists.lists import Lists, find_lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
-from c4pipe.text.duplicates import Rows
 from c4pipe.text.languages import UNKNOWN, language_counter
 from c4pipe.text.spans import remove_spans, units_of
 from c4pipe.wet.columns import COPIES_COLUMN, EXTRA

@@ -14,6 +14,7 @@ from c4pipe.dedup.known import URLS as URLS_OF_INDEX
 from c4pipe.dedup.known import KnownHashes
 from c4pipe.dedup.near_duplicates import CountHosts, find_known_pages, find_near_duplicates
 from c4pipe.dedup.occurrences import FindRepeats, ReadSpans
+from c4pipe.dedup.order import find_stale_captures
 from c4pipe.dedup.shuffle import KNOWN_URLS, STALE_CAPTURES, URLS
 from c4pipe.dedup.step import FILES, DedupPlan, DedupStep, Files, Made, Received
 from c4pipe.dedup.survivors import choose_survivors
@@ -22,7 +23,6 @@ from c4pipe.io.paths import storage_path
 from c4pipe.runners.control_totals import REPORT
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.graph import Graph, Output, Outputs
-from c4pipe.text.duplicates import find_stale_captures
 
 
 def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: DedupPlan) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from c4pipe.clean.file_cleaner import PageKeeper
+from c4pipe.clean.work_file import URL_ROW
 from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.dedup.known import (
@@ -30,7 +31,7 @@ from c4pipe.dedup.known import (
     smallest_of_each,
 )
 from c4pipe.dedup.near_pages import BAND_ROW
-from c4pipe.dedup.shuffle import Shuffle, bucket_bits
+from c4pipe.dedup.shuffle import SPAN_ROW, Shuffle, bucket_bits
 from c4pipe.dedup.step import Made, Received, RowStep
 from c4pipe.errors import C4pipeError, LostDataError
 from c4pipe.filters.checked_page import CheckedPage, RuleTools
@@ -38,13 +39,13 @@ from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.atomic import write_bytes
 from c4pipe.io.json_files import write_checked_json
 from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.rows import Rows
 from c4pipe.io.words import error_reason
 from c4pipe.lists.lists import Lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.control_totals import Report, check_totals
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.graph import Graph
-from c4pipe.text.duplicates import SPAN_ROW, URL_ROW, Rows
 from c4pipe.text.languages import Guess
 from c4pipe.wet.page import Page
 

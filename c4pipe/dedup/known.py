@@ -22,9 +22,9 @@ from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan
 from c4pipe.filters.page_size import FewSentences
 from c4pipe.io.json_files import Digest, choice, decode_checked_json, parse_json, shown
 from c4pipe.io.paths import StoragePath, read_file, storage_path
+from c4pipe.io.rows import Rows
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.text.duplicates import Rows
 from c4pipe.text.hashes import U64
 from c4pipe.text.minhash import U16
 

@@ -43,10 +43,10 @@ from c4pipe.dedup.shuffle import KNOWN_PAGES, STALE_CAPTURES, Sent
 from c4pipe.dedup.step import DedupPlan, DedupStep, Files, Made, Received, rows_of
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.rows import Rows, groups_of, with_fields
 from c4pipe.report.data import MOST
 from c4pipe.report.profile import domains
 from c4pipe.runners.graph import Graph, Output, Outputs
-from c4pipe.text.duplicates import Rows
 from c4pipe.text.hashes import U64
 from c4pipe.text.minhash import U16
 from c4pipe.wet.columns import COPIES_COLUMN, EXTRA, parse_columns
@@ -222,7 +222,7 @@ def host_pairs(pairs: Rows, urls: pa.Array, staying: pa.Array) -> Rows:
 def add_up(rows: Rows) -> Rows:
     """Adds up HOSTS rows to one row for each hash, in the order of the hashes."""
     rows = rows[np.argsort(rows["hash"], kind="stable")]
-    starts = np.flatnonzero(np.r_[True, rows["hash"][1:] != rows["hash"][:-1]][: len(rows)])
+    starts, _ = groups_of(rows["hash"])
     sums = rows[starts]
     if len(rows):
         sums["pages"] = np.add.reduceat(rows["pages"], starts)
@@ -379,7 +379,7 @@ class FindKnownPages(_NearStep):
         """Compares the sketches of a bucket with those of known corpora."""
         rows = received.rows(SKETCHES)
         rows = rows[np.argsort(rows["hash"], kind="stable")]
-        found = np.unique(shuffle.with_fields(rows[self._known.near_mask(rows, self._near)], shuffle.STALE_ROW))
+        found = np.unique(with_fields(rows[self._known.near_mask(rows, self._near)], shuffle.STALE_ROW))
         for sent in (STALE_CAPTURES, KNOWN_PAGES):
             yield sent.to_groups(found, self._groups(found["file"]))
 
@@ -465,9 +465,7 @@ class CompareSignatures(_NearStep):
         later = later[np.argsort(later["page"])]
         pairs = pairs[np.isin(pairs["page"], later["page"])]  # the control totals tell if some are lost
         _, index, of_page = np.unique(pairs["first_page"], return_index=True, return_inverse=True)
-        first = np.empty(len(index), NEAR_PAGE)
-        for name in NEAR_PAGE.names or ():
-            first[name] = pairs[f"first_{name}"][index]
+        first = with_fields(pairs[index], NEAR_PAGE, "first_")
         minima = self._minima(received.files, first)
         place = np.searchsorted(later["page"], pairs["page"])
         similar = np.zeros(len(pairs), bool)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from c4pipe.dedup.known import SKETCHED_BAND
 from c4pipe.dedup.shuffle import KNOWN_PAGES, Shuffle
-from c4pipe.text.duplicates import Rows
+from c4pipe.io.rows import Indices, Rows, is_new
 from c4pipe.text.hashes import U64
 from c4pipe.text.minhash import U16
 
@@ -77,7 +77,6 @@ NEIGHBOURS = 4
 _NAMES = tuple(NEAR_PAGE.names or ())
 _MOST_RANK = 2**32 - 1
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-Index = npt.NDArray[np.intp]
 
 
 def signature_row(numbers: int) -> np.dtype[np.void]:
@@ -85,7 +84,7 @@ def signature_row(numbers: int) -> np.dtype[np.void]:
     return np.dtype([("page", "<u8"), ("minima", "<u2", (numbers + numbers % 2,))])
 
 
-def page_rows(pages: pa.Table, file: int, rows: Index) -> Rows:
+def page_rows(pages: pa.Table, file: int, rows: Indices) -> Rows:
     """Returns the NEAR_PAGE rows of pages with `page_key` and `characters`, given their file and their rows in it."""
     made = np.empty(len(pages), NEAR_PAGE)
     made["rank"] = _MOST_RANK - pages["characters"].to_numpy()
@@ -93,7 +92,7 @@ def page_rows(pages: pa.Table, file: int, rows: Index) -> Rows:
     return made
 
 
-def split_copies(pages: Rows, bands: U64, crawls: U64) -> tuple[Index, Rows]:
+def split_copies(pages: Rows, bands: U64, crawls: U64) -> tuple[Indices, Rows]:
     """Finds pages of one crawl with the same signature among those of a group of files.
 
     Args:
@@ -107,7 +106,7 @@ def split_copies(pages: Rows, bands: U64, crawls: U64) -> tuple[Index, Rows]:
     """
     whole = whole_hashes(bands) ^ crawls
     order = _order(whole, pages)
-    first = _starts(whole[order])
+    first = is_new(whole[order])
     leaders = order[first]
     others = np.delete(order, np.flatnonzero(first))
     of_leader = leaders[np.delete(np.cumsum(first) - 1, np.flatnonzero(first))]
@@ -150,13 +149,13 @@ def candidates(rows: Rows) -> Rows:
     """
     hashes = np.ascontiguousarray(rows["hash"])
     order = np.argsort(hashes)
-    first = _starts(hashes[order])
+    first = is_new(hashes[order])
     shared = ~(first & np.r_[first[1:], True][: len(first)])
     rows = rows[order[shared]]
     # One number to sort by: the index of the hash in the order of hashes, then the signature.
     bands = np.cumsum(first)[shared].astype(np.uint64) << np.uint64(32) | rows["signature"]
     rows = rows[_order(bands, rows)]
-    leads = _starts(rows["hash"], rows["signature"])
+    leads = is_new(rows["hash"], rows["signature"])
     leaders = rows[leads]
     pairs = [pairs_of(rows[~leads], leaders[(np.cumsum(leads) - 1)[~leads]])]
     for distance in range(1, min(NEIGHBOURS + 1, len(leaders))):
@@ -180,12 +179,12 @@ def unique_pairs(pairs: Rows) -> Rows:
     # Equal pairs have equal mixtures, so they become neighbours; then fewer pairs have to be sorted.
     mixtures = (pairs["page"] ^ (pairs["first_page"] >> np.uint64(29))) * _ODD + pairs["first_page"]
     pairs = pairs[np.argsort(mixtures)]
-    pairs = pairs[_starts(pairs["page"], pairs["first_page"])]
+    pairs = pairs[is_new(pairs["page"], pairs["first_page"])]
     pairs = pairs[np.lexsort((pairs["first_page"], pairs["first_rank"], pairs["page"]))]
-    return pairs[_starts(pairs["page"], pairs["first_page"])]
+    return pairs[is_new(pairs["page"], pairs["first_page"])]
 
 
-def minima_of(column: pa.ChunkedArray, rows: Index | None = None) -> U16:
+def minima_of(column: pa.ChunkedArray, rows: Indices | None = None) -> U16:
     """Returns the minima of pages, from the column `minima` of a work file: a row for each page.
 
     Args:
@@ -213,7 +212,7 @@ def connect(pairs: Rows) -> Rows:
     """Returns a PAIR of each later page with the first page of its cluster, as far as these PAIRs tell."""
     keys = np.r_[pairs["page"], pairs["first_page"]]
     order = np.argsort(keys)
-    new = _starts(keys[order])
+    new = is_new(keys[order])
     by_key, chosen = np.cumsum(new) - 1, order[new]
     pages = np.empty(len(chosen), NEAR_PAGE)
     for name in _NAMES:
@@ -243,7 +242,7 @@ def choose(clusters: Rows, copies: Rows, is_own: npt.NDArray[np.bool_]) -> tuple
         page.
     """
     all_own = unique_pairs(clusters[is_own])
-    first = _starts(all_own["page"])
+    first = is_new(all_own["page"])
     own = all_own[first]
     unsettled = int((~first).sum() + np.isin(own["page"], clusters["first_page"]).sum())
     place = np.searchsorted(own["page"], copies["first_page"])
@@ -259,7 +258,7 @@ def choose(clusters: Rows, copies: Rows, is_own: npt.NDArray[np.bool_]) -> tuple
 def staying(dropped: Rows, group: int) -> Rows:
     """Returns a STAY row of each page that stays, given the PAIRs of a group's pages to drop."""
     order = np.argsort(dropped["first_page"], kind="stable")
-    new = np.flatnonzero(_starts(dropped["first_page"][order]))
+    new = np.flatnonzero(is_new(dropped["first_page"][order]))
     first = dropped[order[new]]
     rows = np.empty(len(new), STAY)
     for name in ("page", "file", "row"):
@@ -268,7 +267,7 @@ def staying(dropped: Rows, group: int) -> Rows:
     return rows
 
 
-def components(one: Index, other: Index, number: int) -> Index:
+def components(one: Indices, other: Indices, number: int) -> Indices:
     """Returns for each node the smallest node of its connected component, given the number of nodes and the edges'
     ends.
     """
@@ -285,21 +284,11 @@ def components(one: Index, other: Index, number: int) -> Index:
             labels = labels[labels]
 
 
-def _order(keys: U64, pages: Rows) -> Index:
+def _order(keys: U64, pages: Rows) -> Indices:
     """Returns the order of rows by a key, and among equal keys by their pages."""
     order = np.argsort(keys)
-    first = _starts(keys[order])
+    first = is_new(keys[order])
     tied = ~(first & np.r_[first[1:], True][: len(first)])
     some = order[tied]
     order[tied] = some[np.lexsort((pages["page"][some], pages["rank"][some], keys[some]))]
     return order
-
-
-def _starts(*columns: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
-    """Returns a mask of the rows that differ from the row before them, given columns in which equal rows are
-    neighbours.
-    """
-    if not len(columns[0]):
-        return np.empty(0, bool)
-    differs: npt.NDArray[np.bool_] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
-    return np.concatenate([np.ones(1, np.bool_), differs])

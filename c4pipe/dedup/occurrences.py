@@ -10,49 +10,34 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.clean.work_file import read_kept
-from c4pipe.dedup import shuffle
 from c4pipe.dedup.known import SPANS as SPANS_OF_INDEX
 from c4pipe.dedup.known import Known, KnownHashes
 from c4pipe.dedup.near_pages import NEAR_DUPLICATES
+from c4pipe.dedup.order import find_repeats, order_of_occurrences
 from c4pipe.dedup.shuffle import (
     KNOWN_GROUP,
     MARK,
     MARKS,
     REPEATED,
     REPEATED_SPANS,
+    SPAN_ROW,
     SPANS,
     STALE_CAPTURES,
+    span_rows,
 )
 from c4pipe.dedup.step import DedupStep, Made, Received, RowStep, rows_of
 from c4pipe.io.paths import storage_path
-from c4pipe.text.duplicates import SPAN_ROW, Rows, find_repeats
+from c4pipe.io.rows import Rows, by_number, groups_of, ranges
 
 
 def expand(runs: Rows) -> Rows:
     """Returns a row for each span of some runs, with `count` 1."""
-    counts = runs["count"].astype(np.intp)
-    rows = np.repeat(runs, counts)
-    index = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    rows = np.repeat(runs, runs["count"])
     for name in ("unit", "other_unit"):
         if name in (rows.dtype.names or ()):
-            rows[name] += index.astype(np.uint32)
+            rows[name] = ranges(runs[name], runs["count"])
     rows["count"] = 1
     return rows
-
-
-def order_of_occurrences(rows: Rows) -> npt.NDArray[np.intp]:
-    """Returns the indices that sort rows by their occurrence."""
-    return np.lexsort((rows["unit"], rows["page"]))
-
-
-def occurrence_numbers(rows: Rows) -> npt.NDArray[np.intp]:
-    """Returns a number for each row: equal occurrences have equal numbers, in the order of the occurrences."""
-    order = order_of_occurrences(rows)
-    pages, units = rows["page"][order], rows["unit"][order]
-    new = np.r_[False, (pages[1:] != pages[:-1]) | (units[1:] != units[:-1])][: len(rows)]
-    numbers = np.empty(len(rows), np.intp)
-    numbers[order] = np.cumsum(new)
-    return numbers
 
 
 def runs_of(rows: Rows) -> Rows:
@@ -61,7 +46,7 @@ def runs_of(rows: Rows) -> Rows:
     Spans make a run if their units are consecutive, the units of their other occurrences are consecutive, too, and all
     other fields are equal.
     """
-    rows = rows[np.lexsort((rows["unit"], rows["page"]))]
+    rows = rows[order_of_occurrences(rows)]
     if not len(rows):
         return rows
     follows = np.ones(len(rows) - 1, bool)
@@ -81,8 +66,8 @@ def repeated_in_group(first: Rows, repeats: Rows, group: int) -> Rows:
     return runs_of(_repeated(repeats, first[np.searchsorted(first["hash"], repeats["hash"])], group))
 
 
-def repeated_in_bucket(first: Rows, repeats: Rows, files: int) -> Rows:
-    """Returns the REPEATED rows of the repeated spans of a bucket, with a field `file`, in the order of the hashes.
+def repeated_in_bucket(first: Rows, repeats: Rows, files: int) -> tuple[Rows, npt.NDArray[np.uint32]]:
+    """Returns the REPEATED rows of the repeated spans of a bucket, in the order of the hashes, and the group of each.
 
     Args:
         first: the first span of each hash (SPAN_ROW).
@@ -90,15 +75,10 @@ def repeated_in_bucket(first: Rows, repeats: Rows, files: int) -> Rows:
         files: how many files make a group.
     """
     firsts = first[np.searchsorted(first["hash"], repeats["hash"])]
-    starts = np.flatnonzero(np.r_[True, repeats["hash"][1:] != repeats["hash"][:-1]][: len(repeats)])
+    starts, _ = groups_of(repeats["hash"])
     rows = np.concatenate([firsts[starts], repeats])
     others = np.concatenate([repeats[starts], firsts])
-    routed = np.empty(len(rows), [*REPEATED.descr, ("file", "<u4")])
-    repeated = _repeated(rows, others, others["file"] // np.uint32(files))
-    for name in REPEATED.names or ():
-        routed[name] = repeated[name]
-    routed["file"] = rows["file"]
-    return routed
+    return _repeated(rows, others, others["file"] // np.uint32(files)), rows["file"] // np.uint32(files)
 
 
 def repeated_in_known(rows: Rows) -> Rows:
@@ -141,7 +121,7 @@ class ReadSpans(DedupStep):
             dropped = np.r_[rows_of(stale, file), rows_of(near, file)]
             for pages, left_out in read_kept(storage_path(path), ["page_key", "span_hashes"], dropped):
                 hashes = pages["span_hashes"].combine_chunks()
-                rows.append(shuffle.span_rows(pages["page_key"].to_numpy(), file, hashes))
+                rows.append(span_rows(pages["page_key"].to_numpy(), file, hashes))
                 self._tally("spans", len(pages) + left_out)
         # Each group finds its own repeats first: so a group sends only one row even of the most frequent span.
         first, repeats = find_repeats(np.concatenate([np.empty(0, SPAN_ROW), *rows]))
@@ -179,15 +159,14 @@ class FindRepeats(RowStep):
             yield {"spans.known": int(in_known.sum())}
             yield from self._send_known(known)
         if self._moves_survivors:
-            repeated = repeated_in_bucket(first, repeats, self._files)
-            yield REPEATED_SPANS.to_groups(repeated, repeated["file"] // self._files)
+            yield REPEATED_SPANS.to_groups(*repeated_in_bucket(first, repeats, self._files))
         else:
-            for group, rows in shuffle.by_number(repeats, repeats["file"] // self._files):
+            for group, rows in by_number(repeats, repeats["file"] // self._files):
                 yield MARKS.to_group(marks_of(rows, survives=0), group)
 
     def _send_known(self, known: Rows) -> Iterator[Made]:
         """Sends the occurrences of spans that known corpora have."""
-        for group, rows in shuffle.by_number(known, known["file"] // np.uint32(self._files)):
+        for group, rows in by_number(known, known["file"] // np.uint32(self._files)):
             if self._moves_survivors:
                 yield REPEATED_SPANS.to_group(runs_of(repeated_in_known(rows)), group)
             else:

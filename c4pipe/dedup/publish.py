@@ -137,7 +137,6 @@ def _check_files(output: StoragePath, manifest: Manifest) -> None:
     if "sha256" not in manifest:  # of an earlier version, which wrote fewer files
         return
     read_report_data(output, manifest["counts"])
-    read_report_data(output, manifest["counts"])
     if moves_survivors(Recipe.from_json(manifest["recipe"]).find(RepeatedSpan)):
         removals.read_moved(output, np.empty(0, np.uint64))
     present = file_sizes(output, "*")

@@ -12,15 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.clean.work_file import row_groups
+from c4pipe.dedup.order import order_of_occurrences
 from c4pipe.dedup.shuffle import REMOVED
 from c4pipe.dedup.survivors import Occurrences
 from c4pipe.io.atomic import write_bytes
 from c4pipe.io.parquet_footer import open_parquet, parquet_writer, reading
 from c4pipe.io.paths import StoragePath, read_file
+from c4pipe.io.rows import Rows, groups_of, is_new, ranges
 from c4pipe.io.words import short
 from c4pipe.report.data import DEDUP_DATA, MOST, read_dedup_data
 from c4pipe.report.profile import domains
-from c4pipe.text.duplicates import Rows
 from c4pipe.text.hashes import U64, span_hashes, unit_hashes
 from c4pipe.text.spans import cut, units_of
 
@@ -69,12 +70,11 @@ JOINED = 2**32 - 1
 
 
 def _units_by_page(occurrences: Rows) -> dict[int, list[int]]:
-    """Returns, by page key, the index of the first unit of each occurrence, in ascending order."""
-    occurrences = occurrences[np.lexsort((occurrences["unit"], occurrences["page"]))]
-    units: dict[int, list[int]] = {}
-    for page, unit in zip(occurrences["page"].tolist(), occurrences["unit"].tolist(), strict=True):
-        units.setdefault(page, []).append(unit)
-    return units
+    """Returns, by page key, the index of the first unit of each occurrence, given occurrences in their order."""
+    starts, ends = groups_of(occurrences["page"])
+    places = zip(occurrences["page"][starts].tolist(), starts.tolist(), ends.tolist(), strict=True)
+    units = occurrences["unit"].tolist()
+    return {page: units[start:end] for page, start, end in places}
 
 
 class Removals:
@@ -177,7 +177,7 @@ class LocatedOccurrences:
         hashes = pages["span_hashes"].combine_chunks()
         offsets, values = hashes.offsets.to_numpy(), hashes.values.to_numpy()
         starts, lengths = starts[here], (ends - starts)[here]
-        occurrences = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+        occurrences = ranges(starts, lengths)
         domain = np.array([mmh3.hash64(host or "", signed=False)[0] for host in hosts], np.uint64)
         units = np.repeat(offsets[:-1], lengths) + self._rows["unit"][occurrences].astype(np.intp)
         self._seen[occurrences] = True
@@ -199,20 +199,16 @@ Repeat = dict[str, Any]
 
 def most_repeated(rows: Rows) -> list[Repeat]:
     """Returns the spans that are removed most often, given all REMOVED rows of their hashes; ties by hash."""
-    rows = rows[np.lexsort((rows["unit"], rows["page"], rows["domain"], rows["hash"]))]
-    hashes = rows["hash"]
-    starts = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1]]) if len(rows) else np.empty(0, np.int64)
-    new_domain = np.r_[True, rows["domain"][1:] != rows["domain"][:-1]] if len(rows) else np.empty(0, bool)
-    new_domain[starts] = True
-    removed = np.diff(np.r_[starts, len(rows)])
-    hosts = np.add.reduceat(new_domain.astype(np.int64), starts) if len(starts) else removed
+    rows = rows[order_of_occurrences(rows, before=[rows["hash"], rows["domain"]])]
+    starts, ends = groups_of(rows["hash"])
+    hosts = np.diff(np.r_[0, np.cumsum(is_new(rows["hash"], rows["domain"]))][np.r_[starts, len(rows)]])
     return [
         {
-            "times": int(removed[each]) + 1,  # one copy stays
+            "times": int(ends[each] - starts[each]) + 1,  # one copy stays
             "domains": int(hosts[each]),
-            **_occurrence(rows[starts[each] : starts[each] + removed[each]]),
+            **_occurrence(rows[starts[each] : ends[each]]),
         }
-        for each in np.lexsort((hashes[starts], -removed))[:MOST].tolist()
+        for each in np.lexsort((rows["hash"][starts], starts - ends))[:MOST].tolist()
     ]
 
 

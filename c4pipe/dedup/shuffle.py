@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from c4pipe.clean.work_file import URL_ROW
+from c4pipe.io.rows import Rows, by_number, groups_of, ranges, with_fields
 from c4pipe.runners.control_totals import Totals
-from c4pipe.text.duplicates import SPAN_ROW, URL_ROW, Rows
 
 BUCKET_BYTES = 64 * 1024 * 1024
 """Bytes of rows in a bucket, on average: the number of buckets follows from it."""
@@ -32,6 +33,9 @@ FEW_ROWS = 4096
 """Rows of small files that make a group."""
 
 _OCCURRENCE = [("page", "<u8"), ("unit", "<u4")]
+
+SPAN_ROW = np.dtype([("hash", "<u8"), ("page", "<u8"), ("file", "<u4"), ("unit", "<u4")])
+"""A span: its hash, the key and the file number of its page, and the index of its first unit. 24 bytes."""
 
 STALE_ROW = np.dtype([("file", "<u4"), ("row", "<u4")])
 """A capture that is not the newest of its URL: the number of its work file, and its row there."""
@@ -161,11 +165,8 @@ def bucket_bits(rows: int, row_bytes: int) -> int:
 
 def bucketed(rows: Rows, bits: int) -> Iterator[tuple[int, bytes]]:
     """Yields (bucket, packed rows) for each bucket that has rows. The rows must be sorted by hash."""
-    if not len(rows):
-        return
     buckets = rows["hash"] >> np.uint64(64 - bits)
-    starts = np.flatnonzero(np.r_[True, buckets[1:] != buckets[:-1]])
-    ends = np.r_[starts[1:], len(rows)]
+    starts, ends = groups_of(buckets)
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         yield int(buckets[start]), rows[start:end].tobytes()
 
@@ -193,28 +194,5 @@ def span_rows(page_keys: npt.NDArray[np.uint64], file: int, spans: Any) -> Rows:
     rows["hash"] = spans.flatten().to_numpy()
     rows["page"] = np.repeat(page_keys, lengths)
     rows["file"] = file
-    rows["unit"] = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    rows["unit"] = ranges(np.zeros(len(lengths)), lengths)
     return rows
-
-
-def with_fields(rows: Rows, dtype: np.dtype[Any]) -> Rows:
-    """Returns rows with only the fields of `dtype`: a new array, unless the rows have exactly these fields."""
-    if rows.dtype == dtype:
-        return rows
-    selected = np.empty(len(rows), dtype)
-    for name in dtype.names or ():
-        selected[name] = rows[name]
-    return selected
-
-
-def by_number(rows: Rows, groups: npt.NDArray[Any]) -> Iterator[tuple[int, Rows]]:
-    """Yields (group, its rows) for each group that has rows, given the group of each row."""
-    if not len(rows):
-        return
-    # NumPy sorts numbers of 16 bits in one pass.
-    order = np.argsort(groups.astype(np.uint16) if groups.max() <= np.iinfo(np.uint16).max else groups, kind="stable")
-    ordered, groups = np.take(rows, order), groups[order]
-    starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])
-    ends = np.r_[starts[1:], len(rows)]
-    for group, start, end in zip(groups[starts].tolist(), starts.tolist(), ends.tolist(), strict=True):
-        yield group, ordered[start:end]

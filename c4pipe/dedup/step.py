@@ -15,12 +15,12 @@ from c4pipe.dedup.known import Known
 from c4pipe.dedup.progress import StepTally
 from c4pipe.dedup.shuffle import Sent, Shuffle
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan
+from c4pipe.io.rows import Rows
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
 from c4pipe.runners.control_totals import REPORT, Report, Totals
 from c4pipe.runners.flow import Step
 from c4pipe.runners.spill import Spill
-from c4pipe.text.duplicates import Rows
 
 
 def moves_survivors(span: RepeatedSpan | None) -> bool:

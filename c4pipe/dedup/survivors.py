@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.dedup.occurrences import expand, marks_of, occurrence_numbers, order_of_occurrences
+from c4pipe.dedup.occurrences import expand, marks_of
+from c4pipe.dedup.order import is_after_other, occurrence_numbers, order_of_occurrences
 from c4pipe.dedup.shuffle import (
     CANDIDATE_PAGES,
     CHANGES,
@@ -44,14 +45,11 @@ from c4pipe.dedup.shuffle import (
     Sent,
 )
 from c4pipe.dedup.step import Made, Received, RowStep
+from c4pipe.io.rows import Indices, Mask, Rows, groups_of, is_new, with_fields
 from c4pipe.runners.graph import Graph, Output
-from c4pipe.text.duplicates import Rows
 
 ROUNDS = 2
 """How often survivors near duplicates are requested to move."""
-
-Mask = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.intp]
 
 
 class Occurrences:
@@ -73,21 +71,18 @@ class Occurrences:
         self.rows = rows[order_of_occurrences(rows)]
         self.survives: Mask = self.rows["survives"] == 1
         units = self.rows["unit"].astype(np.intp)
-        new_page = np.r_[True, self.rows["page"][1:] != self.rows["page"][:-1]][: len(rows)]
-        starts = np.flatnonzero(new_page)
+        starts, ends = groups_of(self.rows["page"])
         self._pages, self._least = self.rows["page"][starts], units[starts]
-        ends = np.r_[starts[1:], len(rows)][: len(starts)] - 1
-        lengths = units[ends] - self._least + 6 * size
+        self._lengths = units[ends - 1] - self._least
+        lengths = self._lengths + 6 * size
         self._bases = np.cumsum(lengths) - lengths + 3 * size
-        self._lengths = lengths - 6 * size
-        page = np.cumsum(new_page) - 1
-        self.at: Index = self._bases[page] + units - self._least[page]
+        self.at: Indices = np.repeat(self._bases - self._least, ends - starts) + units
         width = int(lengths.sum()) + 6 * size
         self._row = np.full(width, -1, np.intp)
         self._row[self.at] = np.arange(len(rows))
         self.needed = needed_units(self.at[self.survives], size, width)
 
-    def find(self, occurrences: Rows) -> Index:
+    def find(self, occurrences: Rows) -> Indices:
         """Returns the index of each of some occurrences; -1 for an occurrence that is not here."""
         if not len(self._pages):
             return np.full(len(occurrences), -1, np.intp)
@@ -111,12 +106,12 @@ class Occurrences:
         """Returns the coordinates of an occurrence's units."""
         return slice(self.at[index], self.at[index] + self.size)
 
-    def around(self, index: int, reach: int) -> Index:
+    def around(self, index: int, reach: int) -> Indices:
         """Returns the occurrences at most `reach` units before or after an occurrence, including that occurrence."""
         rows = self._row[self.at[index] - reach : self.at[index] + reach + 1]
         return rows[rows >= 0]
 
-    def at_unit(self, unit: int) -> Index:
+    def at_unit(self, unit: int) -> Indices:
         """Returns the occurrences that contain the unit at a coordinate, in their order."""
         rows = self._row[unit - self.size + 1 : unit + 1]
         return rows[rows >= 0]
@@ -135,18 +130,17 @@ class Occurrences:
         return marks_of(rows, rows["survives"])
 
 
-def needed_units(at: Index, size: int, width: int) -> npt.NDArray[np.int64]:
+def needed_units(at: Indices, size: int, width: int) -> npt.NDArray[np.int64]:
     """Returns for each of `width` units the number of spans that contain it. `at` has the spans' coordinates."""
     begins = np.bincount(at, minlength=width).astype(np.int64)
     begins[size:] -= begins[:-size].copy()
     return np.cumsum(begins)
 
 
-def candidate_pages(requests: Rows) -> Rows:
-    """Returns the pages to which survivors could move, with their groups; each page once."""
-    pages = np.empty(len(requests), [("group", "<u4"), *PAGE.descr])
-    pages["group"], pages["page"] = requests["group"], requests["page"]
-    return np.unique(pages)
+def smallest_requests(requests: Rows) -> Rows:
+    """Returns, of the REQUEST rows to each occurrence, the one from the smallest occurrence."""
+    requests = requests[order_of_occurrences(requests, after=[requests["from_page"], requests["from_unit"]])]
+    return requests[is_new(requests["page"], requests["unit"])]
 
 
 def grant_proposals(occurrences: Occurrences, proposals: Rows) -> Rows:
@@ -154,10 +148,7 @@ def grant_proposals(occurrences: Occurrences, proposals: Rows) -> Rows:
 
     A survivor whose occurrence stays as a whole without it does not move.
     """
-    proposals = proposals[
-        np.lexsort((proposals["from_unit"], proposals["from_page"], proposals["unit"], proposals["page"]))
-    ]
-    smallest = proposals[np.unique(occurrence_numbers(proposals), return_index=True)[1]]
+    smallest = smallest_requests(proposals)
     granted = np.zeros(len(smallest), bool)
     for number, index in enumerate(occurrences.find(smallest).tolist()):
         if index >= 0 and occurrences.survives[index] and (occurrences.needed[occurrences.units(index)] == 1).any():
@@ -177,7 +168,7 @@ def request_moves(occurrences: Occurrences, options: Rows, requested: Rows) -> R
         options: the possible REQUEST rows. Only some survivors have such rows.
         requested: the occurrences of the survivors whose move was requested before.
     """
-    movable = occurrences.find(from_where(options))
+    movable = occurrences.find(with_fields(options, OCCURRENCE, "from_"))
     option_of = {
         index: number for number, index in enumerate(movable.tolist()) if index >= 0 and occurrences.survives[index]
     }
@@ -199,20 +190,6 @@ def request_moves(occurrences: Occurrences, options: Rows, requested: Rows) -> R
     return options[[option_of[each] for each in sorted(leaving)]]
 
 
-def from_where(requests: Rows) -> Rows:
-    """Returns the occurrences from which REQUEST rows come."""
-    rows = np.empty(len(requests), OCCURRENCE)
-    rows["page"], rows["unit"] = requests["from_page"], requests["from_unit"]
-    return rows
-
-
-def to_where(requests: Rows) -> Rows:
-    """Returns the occurrences to which REQUEST rows go."""
-    rows = np.empty(len(requests), OCCURRENCE)
-    rows["page"], rows["unit"] = requests["page"], requests["unit"]
-    return rows
-
-
 def accept_requests(occurrences: Occurrences, requests: Rows, leaving: Rows) -> Rows:
     """Returns the accepted requests: the moved survivor leaves no other occurrence as a duplicate.
 
@@ -222,7 +199,7 @@ def accept_requests(occurrences: Occurrences, requests: Rows, leaving: Rows) -> 
         leaving: the occurrences of the group's own survivors that have requested to move. A request must be acceptable
             whether these survivors leave or stay.
     """
-    requests = requests[np.lexsort((requests["unit"], requests["page"]))]
+    requests = requests[order_of_occurrences(requests)]
     left = occurrences.find(leaving)
     left = left[left >= 0]
     after = occurrences.needed - needed_units(occurrences.at[left], occurrences.size, len(occurrences.needed))
@@ -257,8 +234,7 @@ class FirstSurvivors:
         """Takes all REPEATED rows of the group, its number, and the number of units in a span."""
         self._size, self._group = size, group
         rows = expand(repeated)
-        is_repeat = _before(rows["other_page"], rows["other_unit"], rows["page"], rows["unit"])
-        is_repeat |= rows["other_group"] == KNOWN_GROUP
+        is_repeat = is_after_other(rows) | (rows["other_group"] == KNOWN_GROUP)
         inside = is_repeat & (rows["other_group"] == group)
         own = np.empty(len(rows) + int(inside.sum()), OCCURRENCE)
         own["page"] = np.r_[rows["page"], rows["other_page"][inside]]
@@ -271,20 +247,20 @@ class FirstSurvivors:
         survivor[number_of_row[is_repeat]] = False
         self.occurrences = Occurrences(marks_of(occurrences, survivor), size)
         self._home = np.zeros(len(occurrences), _SOMEWHERE)
-        self._home[number_of_row[is_repeat]] = _other_of(rows[is_repeat])
+        self._home[number_of_row[is_repeat]] = with_fields(rows[is_repeat], _SOMEWHERE, "other_")
         elsewhere = ~survivor[first_in_group]  # not the first of all: both name the same first
         self._home[number_of_row[inside][elsewhere]] = self._home[first_in_group[elsewhere]]
         self._second = self._seconds(rows, number_of_row, is_repeat, inside, first_in_group, len(occurrences))
 
     def _seconds(
-        self, rows: Rows, number_of_row: Index, is_repeat: Mask, inside: Mask, first_in_group: Index, count: int
+        self, rows: Rows, number_of_row: Indices, is_repeat: Mask, inside: Mask, first_in_group: Indices, count: int
     ) -> Rows:
         """Returns for each survivor the second occurrence of its span: the smallest that is in this group or named."""
         of = np.r_[number_of_row[~is_repeat], first_in_group]
         here = np.zeros(int(inside.sum()), _SOMEWHERE)
         here["group"], here["page"], here["unit"] = self._group, rows["page"][inside], rows["unit"][inside]
-        candidates = np.r_[_other_of(rows[~is_repeat]), here]
-        order = np.lexsort((candidates["unit"], candidates["page"], of))[::-1]
+        candidates = np.r_[with_fields(rows[~is_repeat], _SOMEWHERE, "other_"), here]
+        order = order_of_occurrences(candidates, before=[of])[::-1]
         seconds = np.zeros(count, _SOMEWHERE)
         seconds[of[order]] = candidates[order]  # of several values for one occurrence, the last counts: the smallest
         return seconds
@@ -304,11 +280,7 @@ class FirstSurvivors:
         distance = np.abs(home["unit"].astype(np.int64) - rows["unit"].astype(np.int64))
         close = np.flatnonzero((home["page"] == rows["page"]) & (distance < self._size))
         helped = [each for each in close.tolist() if self._is_helped(duplicates[each], home[each : each + 1])]
-        requests = self._requests(np.delete(duplicates, helped), np.delete(home, helped))
-        requests = requests[
-            np.lexsort((requests["from_unit"], requests["from_page"], requests["unit"], requests["page"]))
-        ]
-        return requests[np.unique(occurrence_numbers(requests), return_index=True)[1]]
+        return smallest_requests(self._requests(np.delete(duplicates, helped), np.delete(home, helped)))
 
     def _is_helped(self, duplicate: Any, survivor: Rows) -> bool:
         """Tells whether a duplicate left has a unit that only the survivor of its own span needs."""
@@ -328,7 +300,7 @@ class FirstSurvivors:
         survivors = survivors[occurrences.survives[survivors]]
         return self._requests(survivors, self._second[survivors])
 
-    def _requests(self, occurrences: Index, to: Rows) -> Rows:
+    def _requests(self, occurrences: Indices, to: Rows) -> Rows:
         requests = np.empty(len(occurrences), REQUEST)
         for name in ("group", "page", "unit"):
             requests[name] = to[name]
@@ -339,18 +311,7 @@ class FirstSurvivors:
 
 
 _SOMEWHERE = np.dtype([("group", "<u4"), *OCCURRENCE.descr])
-
-
-def _other_of(rows: Rows) -> Rows:
-    others = np.empty(len(rows), _SOMEWHERE)
-    for name in ("group", "page", "unit"):
-        others[name] = rows[f"other_{name}"]
-    return others
-
-
-def _before(page: Any, unit: Any, other_page: Any, other_unit: Any) -> Mask:
-    before: Mask = (page < other_page) | ((page == other_page) & (unit < other_unit))
-    return before
+_PAGE_AND_GROUP = np.dtype([("group", "<u4"), *PAGE.descr])
 
 
 def choose_survivors(graph: Graph, repeats: list[Output], spill: str, size: int) -> tuple[Output, list[Output]]:
@@ -395,8 +356,8 @@ class _SurvivorStep(RowStep):
 
 def _send_changes(group: int, moved: Rows) -> Iterator[Sent]:
     """Sends the changes: the occurrences of this group to which survivors move, and the occurrences that they leave."""
-    yield CHANGES.to_group(to_where(moved), group)
-    yield CHANGES.to_groups(from_where(moved), moved["from_group"])
+    yield CHANGES.to_group(with_fields(moved, OCCURRENCE), group)
+    yield CHANGES.to_groups(with_fields(moved, OCCURRENCE, "from_"), moved["from_group"])
 
 
 class MarkFirst(_SurvivorStep):
@@ -411,7 +372,7 @@ class MarkFirst(_SurvivorStep):
         proposals, options = first.proposals(), first.options()
         yield PROPOSALS.to_groups(proposals, proposals["group"])
         yield OPTIONS.to_groups(options, options["from_group"])
-        pages = candidate_pages(options)
+        pages = np.unique(with_fields(options, _PAGE_AND_GROUP))
         yield CANDIDATE_PAGES.to_groups(pages, pages["group"])
 
 
@@ -439,7 +400,7 @@ class RequestMoves(_SurvivorStep):
         occurrences = self._current(received)
         requests = request_moves(occurrences, received.rows(OPTIONS), received.rows(LEAVING))
         yield REQUESTS.to_groups(requests, requests["group"])
-        yield LEAVING.to_group(from_where(requests), received.key)
+        yield LEAVING.to_group(with_fields(requests, OCCURRENCE, "from_"), received.key)
 
 
 class AcceptRequests(_SurvivorStep):

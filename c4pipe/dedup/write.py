@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from c4pipe.dedup.shuffle import PAGES, Sent
 from c4pipe.dedup.step import DedupPlan, DedupStep, Made, Received
 from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.rows import groups_of
 from c4pipe.io.words import error_reason
 from c4pipe.report.profile import Profiler
 from c4pipe.runners import control_totals
@@ -147,10 +147,8 @@ def _folders_of(pages: pa.Table, layout: Layout) -> Any:
 def _by_shard(pages: pa.Table, numbers: Any) -> Iterator[tuple[int, Any]]:
     """Yields (shard number, the rows of its pages in the order of their keys), given the shard of each page."""
     order = np.lexsort((pages["page_key"].to_numpy(), numbers))
-    ordered = numbers[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else ()
-    for start, end in pairwise([*starts, len(ordered)]):
-        yield int(ordered[start]), order[start:end]
+    for start, end in zip(*groups_of(numbers[order]), strict=True):
+        yield int(numbers[order[start]]), order[start:end]
 
 
 _WAITING = 8  # batches of 512 pages that may wait for the profile

@@ -34,7 +34,7 @@ class NormalisedUrl(CorpusRule):
 
 @dataclass(frozen=True)
 class StaleCapture(CorpusRule):
-    """Keeps the newest page of each URL. See `duplicates.find_stale_captures`."""
+    """Keeps the newest page of each URL. See `dedup.order.find_stale_captures`."""
 
     name = "stale_capture"
     does = "keeps the newest page of each URL; of equally new ones, the smallest hash of the text"

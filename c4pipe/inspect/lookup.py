@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 from c4pipe.clean.work_file import read_kept, row_groups, url_rows
 from c4pipe.dedup import near_duplicates, near_pages, shuffle
 from c4pipe.dedup.known import SPANS, URLS, KnownHashes
+from c4pipe.dedup.order import find_repeats, find_stale_captures
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.paths import StoragePath
-from c4pipe.text.duplicates import Rows, find_repeats, find_stale_captures
+from c4pipe.io.rows import Rows
 from c4pipe.text.hashes import U64
 
 _COLUMNS = ["page_key", "url", "band_hashes", "minima", "characters"]

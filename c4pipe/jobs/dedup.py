@@ -10,7 +10,7 @@ from typing import Any
 
 from c4pipe.clean import dropped_pages, examples, work_folder
 from c4pipe.clean.dropped_pages import KeepDropped
-from c4pipe.clean.work_file import WorkHeader
+from c4pipe.clean.work_file import URL_ROW, WorkHeader
 from c4pipe.clean.work_folder import check_complete, find_work_files, read_headers
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.funnel import empty_warning
@@ -23,7 +23,7 @@ from c4pipe.dedup.known import Known, find_known
 from c4pipe.dedup.near_pages import BAND_ROW
 from c4pipe.dedup.progress import watch_dedup
 from c4pipe.dedup.publishers import STAGING
-from c4pipe.dedup.shuffle import bucket_bits, group_size
+from c4pipe.dedup.shuffle import SPAN_ROW, bucket_bits, group_size
 from c4pipe.dedup.step import DedupPlan
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.filters.corpus_rules import NearDuplicate
@@ -43,7 +43,6 @@ from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
 from c4pipe.runners.runner import check_runner, run_job, spill_folder
 from c4pipe.runners.worker import cpu_seconds
-from c4pipe.text.duplicates import SPAN_ROW, URL_ROW
 from c4pipe.text.languages import LANGUAGES
 from c4pipe.wet.inputs import Missing
 

@@ -12,6 +12,7 @@ from functools import cache, cached_property
 import numpy as np
 import numpy.typing as npt
 
+from c4pipe.io.rows import ranges
 from c4pipe.text.character_sets import PUNCTUATION_AND_SYMBOLS, characters
 from c4pipe.text.hashes import U64
 
@@ -220,8 +221,7 @@ class ExampleNgrams:
         are sorted by the place.
         """
         counts = self._first[ngrams + 1] - self._first[ngrams]
-        before = np.cumsum(counts) - counts
-        at = np.repeat(self._first[ngrams] - before, counts) + np.arange(int(counts.sum()))
+        at = ranges(self._first[ngrams], counts)
         order = np.argsort(self._places[at], kind="stable")
         return self._owners[at][order], self._places[at][order]
 

@@ -17,6 +17,7 @@ from c4pipe.clean import work_file
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import (
     SCHEMA,
+    URL_ROW,
     KeptPage,
     WorkHeader,
     WorkWriter,
@@ -31,7 +32,6 @@ from c4pipe.io.parquet_footer import parquet_writer
 from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import C4, TFDS, UNFILTERED
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.text.duplicates import URL_ROW
 from c4pipe.text.hashes import span_hashes, unit_hashes, url_key
 from tests.helpers.wet import record
 

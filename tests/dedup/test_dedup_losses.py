@@ -15,8 +15,8 @@ from c4pipe.dedup.shuffle import SHUFFLES, Shuffle, unpack
 from c4pipe.dedup.step import Received
 from c4pipe.dedup.write import encode, in_order
 from c4pipe.errors import LostDataError
+from c4pipe.io.rows import Rows
 from c4pipe.jobs import dedup
-from c4pipe.text.duplicates import Rows
 from c4pipe.text.hashes import normalise_url
 from tests.helpers.dedup_oracle import (
     Crawl,

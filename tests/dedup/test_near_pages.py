@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from c4pipe.dedup import near_pages, shuffle
 from c4pipe.dedup.near_pages import BAND_ROW, NEAR_PAGE, PAIR
+from c4pipe.io.rows import Rows
 from c4pipe.text import minhash
 from c4pipe.text.character_sets import OTHER_PUNCTUATION, characters
-from c4pipe.text.duplicates import Rows
 from c4pipe.text.english_words import english_words
 from scripts.make_near_curve import PLOT, plot, share_a_band
 from tests.helpers.near_crawls import jaccard, joined, made_words

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from c4pipe.cli.main import main
 from c4pipe.dedup.removals import LocatedOccurrences, Repeat, most_repeated
 from c4pipe.dedup.shuffle import OCCURRENCE, REMOVED, bucketed
+from c4pipe.io.rows import Rows
 from c4pipe.report.data import MOST
-from c4pipe.text.duplicates import Rows
 from c4pipe.text.spans import cut
 
 hosts = st.sampled_from(["a.example", "b.example", "www.c.example"])

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from c4pipe.clean.work_file import URL_ROW
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.occurrences import expand, marks_of, runs_of
+from c4pipe.dedup.order import find_repeats, find_stale_captures
 from c4pipe.dedup.removals import _units_by_page
 from c4pipe.dedup.shuffle import (
     BUCKET_BYTES,
@@ -21,17 +23,16 @@ from c4pipe.dedup.shuffle import (
     PAGE,
     REPEATED,
     REQUEST,
+    SPAN_ROW,
     bucket_bits,
     bucketed,
-    by_number,
     group_size,
     span_rows,
     totals,
     unpack,
-    with_fields,
 )
+from c4pipe.io.rows import Rows, by_number, with_fields
 from c4pipe.runners.control_totals import Totals
-from c4pipe.text.duplicates import SPAN_ROW, URL_ROW, Rows, find_repeats, find_stale_captures
 
 M64 = 2**64 - 1
 Row = tuple[int, ...]
@@ -248,7 +249,7 @@ def test_units_by_page(values: list[Row]) -> None:
     removals: dict[int, list[int]] = {}
     for page, unit in sorted(values):
         removals.setdefault(page, []).append(unit)
-    assert _units_by_page(as_rows(values, OCCURRENCE)) == removals
+    assert _units_by_page(as_rows(sorted(values), OCCURRENCE)) == removals
 
 
 @given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 30)), max_size=60), st.integers(0, 1))

@@ -11,13 +11,14 @@ from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from c4pipe.dedup.occurrences import expand, repeated_in_bucket, repeated_in_group
+from c4pipe.dedup.order import find_repeats
 from c4pipe.dedup.removals import Removals
-from c4pipe.dedup.shuffle import MARK, OCCURRENCE, REPEATED, SHUFFLES
+from c4pipe.dedup.shuffle import MARK, OCCURRENCE, REPEATED, SHUFFLES, SPAN_ROW
 from c4pipe.dedup.survivors import choose_survivors
+from c4pipe.io.rows import Rows
 from c4pipe.runners.control_totals import Report, add_reports, check_totals
 from c4pipe.runners.graph import Graph
 from c4pipe.runners.local_flow import LocalFlow
-from c4pipe.text.duplicates import SPAN_ROW, Rows, find_repeats
 from tests.helpers import survivor_oracle
 from tests.helpers.survivor_oracle import Place
 
@@ -146,10 +147,8 @@ def chosen(
         first, others = find_repeats(spans[spans["file"] == group])
         repeats.append((group, repeated_in_group(first, others, group).tobytes()))
         firsts.append(first)
-    repeated = repeated_in_bucket(*find_repeats(np.concatenate(firsts)), 1)
-    for group in range(files):
-        own = repeated[repeated["file"] == group]
-        repeats.append((group, own[list(REPEATED.names or ())].astype(REPEATED).tobytes()))
+    repeated, groups = repeated_in_bucket(*find_repeats(np.concatenate(firsts)), 1)
+    repeats += [(group, repeated[groups == group].tobytes()) for group in range(files)]
     graph = Graph()
     marks, changes = choose_survivors(graph, [graph.given(repeats, "repeated_spans")], "", size)
     with LocalFlow(workers) as flow:

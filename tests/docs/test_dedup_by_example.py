@@ -8,14 +8,24 @@ import numpy as np
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.occurrences import FindRepeats
 from c4pipe.dedup.removals import Removals
-from c4pipe.dedup.shuffle import CHANGES, MARK, OCCURRENCE, OPTIONS, PROPOSALS, REPEATED, REQUEST, REQUESTS, SPANS
+from c4pipe.dedup.shuffle import (
+    CHANGES,
+    MARK,
+    OCCURRENCE,
+    OPTIONS,
+    PROPOSALS,
+    REPEATED,
+    REQUEST,
+    REQUESTS,
+    SPAN_ROW,
+    SPANS,
+)
 from c4pipe.dedup.survivors import Occurrences, choose_survivors
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.recipes.presets import C4
 from c4pipe.runners.flow import Step
 from c4pipe.runners.graph import Graph
 from c4pipe.runners.local_flow import LocalFlow
-from c4pipe.text.duplicates import SPAN_ROW
 from c4pipe.text.hashes import span_hashes, unit_hashes
 from c4pipe.text.sentences import SentenceSplitter
 from c4pipe.text.spans import cut, remove_spans

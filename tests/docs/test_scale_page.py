@@ -4,11 +4,12 @@ import re
 
 import pytest
 
+from c4pipe.clean.work_file import URL_ROW
 from c4pipe.corpus.layout import SHARD_BYTES
 from c4pipe.dedup import finish, shuffle
+from c4pipe.dedup.shuffle import SPAN_ROW
 from c4pipe.io.words import format_number
 from c4pipe.jobs.plan import KNOWN_RATE
-from c4pipe.text.duplicates import SPAN_ROW, URL_ROW
 from scripts import make_scale_table as crawl
 from tests.helpers.documents import folded, page, section, table_rows
 

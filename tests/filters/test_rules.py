@@ -39,7 +39,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.clean.work_file import URL_ROW
 from c4pipe.dedup import occurrences, shuffle
+from c4pipe.dedup.order import find_repeats, find_stale_captures
 from c4pipe.dedup.removals import Removals
 from c4pipe.dedup.survivors import choose_survivors
 from c4pipe.filters import body_lines
@@ -58,7 +60,6 @@ from c4pipe.recipes.recipe import Recipe, page_settings
 from c4pipe.runners.graph import Graph
 from c4pipe.runners.local_flow import LocalFlow
 from c4pipe.text import minhash, spans
-from c4pipe.text.duplicates import URL_ROW, find_repeats, find_stale_captures
 from c4pipe.text.hashes import capture_hash, is_validation, normalise_url, span_hashes, unit_hashes, url_key, url_md5
 from c4pipe.text.languages import Guess
 from c4pipe.text.ngrams import ngram_words
