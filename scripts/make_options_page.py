@@ -6,7 +6,7 @@ from pathlib import Path
 from c4pipe.cli.console import endings_sentence
 from c4pipe.cli.main import make_parser
 from c4pipe.cli.parser import Parser
-from c4pipe.jobs.options import SubmittedJobOptions
+from c4pipe.jobs.options import CleaningOptions
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "options.md"
 
@@ -62,7 +62,7 @@ def _section(parser: Parser) -> str:
         "| argument or option | default | description |\n|---|---|---|\n" + "".join(rows),
     ]
     if parser.takes_runner_options:
-        slurm = _SLURM if issubclass(parser.command.options, SubmittedJobOptions) else ""
+        slurm = _SLURM if issubclass(parser.command.options, CleaningOptions) else ""
         blocks.append((_RUNNER + slurm).format(name=parser.name))
     return "\n".join(blocks)
 

@@ -16,7 +16,6 @@ from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.streams import InputOpener
 from c4pipe.io.words import error_reason
 from c4pipe.jobs.logs import LOG
-from c4pipe.jobs.options import CRAWL_KINDS, check_input_kind
 from c4pipe.recipes.choose import PathArgument
 from c4pipe.runners.control_totals import REPORT, Report
 from c4pipe.wet.damage import Damage, NoRecordError
@@ -69,7 +68,6 @@ class ReadPages(PageTransform):
         given = [patterns] if isinstance(patterns, str | os.PathLike) else patterns
         self._patterns = tuple(os.fspath(each) for each in given)
         self._files = files
-        check_input_kind(input_kind, CRAWL_KINDS)
         self._kind, self._extraction = input_kind, choose_extraction(input_kind, extract)
 
     def expand(self, root: Any) -> beam.PCollection:

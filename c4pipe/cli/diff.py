@@ -22,18 +22,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ComparisonOptions:
+class DiffOptions(LogOptions):
+    """The options of the command."""
+
     first: Annotated[
         "StoragePath", Option("folder of a finished corpus", "FIRST", positional=True, parse=readable_path)
     ]
     second: Annotated["StoragePath", Option("folder of another one", "SECOND", positional=True, parse=readable_path)]
     examples: Annotated[int, Option("number of example pages of each kind", "N")] = 3
     json: Annotated[bool, Option("print JSON instead of tables")] = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class DiffOptions(LogOptions, _ComparisonOptions):
-    """The options of the command."""
 
     quiet = False
 

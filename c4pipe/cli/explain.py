@@ -12,7 +12,7 @@ from c4pipe.cli.parser import Command
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, PathArgument
 from c4pipe.io.words import visible
-from c4pipe.jobs.options import KindOptions, RecipeOptions, check_input_kind, recipe_option
+from c4pipe.jobs.options import KindOptions, RecipeOptions, recipe_option
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,12 +30,9 @@ Explained = tuple[dict[str, Any], "RenderableType"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _JsonOptions:
-    json: Annotated[bool, Option("print JSON, one page on each line, without shortening")] = False
+class ExplainOptions(RecipeOptions, KindOptions):
+    """The options of the command."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class _PageOptions:
     input: Annotated[
         str,
         Option(
@@ -67,12 +64,7 @@ class _PageOptions:
             parse=path_or_url,
         ),
     ] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainOptions(RecipeOptions, _JsonOptions, KindOptions, _PageOptions):
-    """The options of the command."""
-
+    json: Annotated[bool, Option("print JSON, one page on each line, without shortening")] = False
     recipe: Annotated["PathArgument | Recipe", recipe_option("c4")] = ""  # a corpus has its own
 
 
@@ -134,7 +126,6 @@ def _of_pages(options: ExplainOptions) -> Iterator[Explained]:
     if options.known:
         raise UsageError(f"--known {options.known[0]}: {options.input} is no corpus: leave the option out")
     recipe = choose_recipe(options.recipe or "c4", options.language_codes, options.language_model, options.score)
-    check_input_kind(options.input_kind)
     extraction = choose_extraction(options.input_kind, options.extract)
     pages = find_pages(options.input, options.url, recipe.page_keys[0], extraction)
     listed = ListedRecipe.gather(recipe, options.lists, options.links, options.language_model)

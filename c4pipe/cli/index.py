@@ -15,15 +15,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _CorpusOptions:
+class IndexOptions(TerminalOptions, RunnerOptions):
+    """The options of the command."""
+
     corpus: Annotated[
         "StoragePath", Option("folder of a finished corpus", "CORPUS", positional=True, parse=path_or_url)
     ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class IndexOptions(TerminalOptions, RunnerOptions, _CorpusOptions):
-    """The options of the command."""
 
 
 def run(options: IndexOptions) -> None:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ActionOptions:
+class ListsOptions(TerminalOptions, WorkerOptions):
+    """The options of the command."""
+
     action: Annotated[
         str,
         Option(
@@ -56,11 +58,6 @@ class _ActionOptions:
     source: Annotated[
         str | None, Option("a mirror to download from", "URL", otherwise="https://raw.githubusercontent.com")
     ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ListsOptions(TerminalOptions, WorkerOptions, _ActionOptions):
-    """The options of the command."""
 
 
 def run(options: ListsOptions) -> None:

@@ -8,7 +8,7 @@ from c4pipe.cli.console import MISSING, new_table, note, printer, say
 from c4pipe.cli.parser import Command
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.words import format_core_time, format_cost, format_count, format_duration, format_number, format_size
-from c4pipe.jobs.options import PlanOptions, check_input_kind
+from c4pipe.jobs.options import PlanOptions
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -30,8 +30,9 @@ def run(options: PlanOptions) -> int:
     from c4pipe.jobs.plan import ASSUMPTIONS, Plan, find_crawls, make_plan
     from c4pipe.runners.events import Progress
     from c4pipe.runners.machine_limits import allowed_cores
+    from c4pipe.wet.extraction import choose_extraction
 
-    check_input_kind(options.input_kind)
+    choose_extraction(options.input_kind, options.extract)
     formats = options.formats
     cores = options.cores or allowed_cores().most
     on_terminal = printer().is_terminal

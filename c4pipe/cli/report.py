@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _CorpusOptions:
+class ReportOptions(TerminalOptions, WorkerOptions):
+    """The options of the command."""
+
     corpus: Annotated[
         "StoragePath", Option("folder of a finished corpus", "CORPUS", positional=True, parse=path_or_url)
     ]
@@ -29,11 +31,6 @@ class _CorpusOptions:
             parse=Path,
         ),
     ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportOptions(TerminalOptions, WorkerOptions, _CorpusOptions):
-    """The options of the command."""
 
 
 def run(options: ReportOptions) -> None:

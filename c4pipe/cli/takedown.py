@@ -22,7 +22,9 @@ def _files(what: str) -> Option:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ListOptions:
+class TakedownOptions(TerminalOptions, WorkerOptions):
+    """The options of the command."""
+
     corpus: Annotated[
         "StoragePath", Option("folder of a finished corpus", "CORPUS", positional=True, parse=path_or_url)
     ]
@@ -35,11 +37,6 @@ class _ListOptions:
         Option("new folder for the corpus: a path, or a URL with s3://, gs:// or hdfs://", "DIR", parse=path_or_url),
     ] = None
     in_place: Annotated[bool, Option("replace the files of the corpus itself that have such pages")] = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class TakedownOptions(TerminalOptions, WorkerOptions, _ListOptions):
-    """The options of the command."""
 
 
 def run(options: TakedownOptions) -> None:

@@ -29,7 +29,18 @@ _NAMED = 5  # sources, in a note
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ComparisonOptions:
+class VocabReportOptions(QuietOptions, SourceOptions):
+    """The options of the command."""
+
+    vocabulary: Annotated[
+        "StoragePath",
+        Option(
+            "the folder of a vocabulary, or the file of a SentencePiece model",
+            "VOCABULARY",
+            positional=True,
+            parse=path_or_url,
+        ),
+    ]
     compare: Annotated[
         Sequence["StoragePath"],
         Option(
@@ -42,24 +53,6 @@ class _ComparisonOptions:
     output: Annotated[
         "StoragePath | None", Option("folder for quality.json and quality.svg", "DIR", parse=path_or_url)
     ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _VocabularyOptions:
-    vocabulary: Annotated[
-        "StoragePath",
-        Option(
-            "the folder of a vocabulary, or the file of a SentencePiece model",
-            "VOCABULARY",
-            positional=True,
-            parse=path_or_url,
-        ),
-    ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class VocabReportOptions(QuietOptions, _ComparisonOptions, SourceOptions, _VocabularyOptions):
-    """The options of the command."""
 
     json_progress = False
 

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, PathArgument, as_strings
-from c4pipe.runners.runner_options import ProgressOptions, WorkerOptions
+from c4pipe.runners.runner_options import WorkerOptions
 
 if TYPE_CHECKING:
     from c4pipe.io.paths import StoragePath
 
 
 @dataclass(frozen=True)
-class _ExampleOptions:
+class OverlapOptions(WorkerOptions):
+    """What a corpus shares with examples. The defaults of n-grams are those of PaLM (8) and of GPT-3 (13, 10 pages)."""
+
     corpus: Annotated[
         PathArgument, Option("folder of a finished corpus, or of one of its languages", "CORPUS", positional=True)
     ]
@@ -41,11 +43,6 @@ class _ExampleOptions:
         PathArgument | None, Option("write all matches to this file: .parquet, .jsonl or .jsonl.gz", "FILE")
     ] = None
 
-
-@dataclass(frozen=True, kw_only=True)
-class OverlapOptions(ProgressOptions, WorkerOptions, _ExampleOptions):
-    """What a corpus shares with examples. The defaults of n-grams are those of PaLM (8) and of GPT-3 (13, 10 pages)."""
-
     @property
     def example_files(self) -> tuple[Path, ...]:
         """The files of examples. Raises UsageError for a URL."""
@@ -67,8 +64,7 @@ class TuneOptions:
     """The page of an annotated folder with other limits."""
 
     annotated: Annotated[
-        PathArgument,
-        Option("folder that c4pipe clean or build wrote with --annotate", "ANNOTATED", positional=True),
+        PathArgument, Option("folder that c4pipe clean or build wrote with --annotate", "ANNOTATED", positional=True)
     ]
     output: Annotated[
         PathArgument, Option("the recipe file that the page writes; it must not exist yet", "FILE.toml")

@@ -6,6 +6,7 @@ of the Python API (`takes_options`) and docs/options.md are made from these fiel
 
 import dataclasses
 import functools
+import inspect
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -54,12 +55,24 @@ class Option:
 
 
 def options_of(record: Any) -> list[tuple["dataclasses.Field[Any]", Any, Option]]:
-    """Returns the fields of a record that are options, each with its type and its `Option`."""
+    """Returns the fields of a record that are options, each with its type and its `Option`.
+
+    Arguments without a name come first. The record's own fields come before the fields of its base classes, and the
+    fields of its last base class before the fields of its first.
+    """
+    fields = {field.name: field for field in dataclasses.fields(record)}
     found = []
-    for field in dataclasses.fields(record):
+    for field in (fields[name] for name in _names_of(record) if name in fields):
         for option in getattr(field.type, "__metadata__", ()):
             found.append((field, field.type.__origin__, option))  # type: ignore[union-attr]
-    return found
+    return sorted(found, key=lambda each: not each[2].positional)
+
+
+def _names_of(record: type) -> list[str]:
+    """Returns the names of a record's annotations in this order; a field that a class changes keeps its place."""
+    inherited = [name for base in reversed(record.__bases__) for name in _names_of(base)]
+    own = [name for name in inspect.get_annotations(record) if name not in inherited]
+    return list(dict.fromkeys([*own, *inherited]))
 
 
 def flag_of(field: "dataclasses.Field[Any]", option: Option) -> str:
@@ -134,8 +147,6 @@ def _docstring(record: Any) -> str:
 
 def _signature(record: Any, returned: Any) -> Any:
     """Returns the signature of a function that takes the fields of a record."""
-    import inspect
-
     types = {field.name: getattr(kind, "__forward_arg__", kind) for field, kind, _ in options_of(record)}
     parameters = inspect.signature(record).parameters.values()
     return inspect.Signature(

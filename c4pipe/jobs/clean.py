@@ -26,7 +26,7 @@ from c4pipe.io.paths import StoragePath, check_inner, list_names, storage_path
 from c4pipe.io.streams import InputOpener, digest_ends
 from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.logs import LOG, count_values, key_values, log_cost
-from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions, check_input_kind
+from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
 from c4pipe.jobs.parts import count_lines, divide
 from c4pipe.lists.lists import LISTS_FOLDER, Lists
 from c4pipe.native import kernels
@@ -120,8 +120,6 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
     """
     check_runner(options)
     dropped = options.dropped
-    if not isinstance(options, ImportOptions):
-        check_input_kind(options.input_kind)
     check_annotate_folder(options)
     recipe = choose_recipe(options.recipe, options.language_codes, options.language_model, options.score)
     if isinstance(options, ImportOptions):

@@ -1,8 +1,7 @@
 """The options of the jobs: one plain record for each job. Making a record reads and opens no file.
 
 A record has the values that the user gave, as on the command line or in Python. `plan_clean`, `plan_dedup` and
-`plan_build` check the values, and look up the recipes and files that they name. A group of options that several
-commands have is a class of its own; the help shows the groups of a record from its last base class to its first.
+`plan_build` check them, and look up what they name. Options that several commands have are a class.
 """
 
 import os
@@ -11,13 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from c4pipe.corpus.formats.table import FORMAT_NAMES, parse_formats
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, PathArgument, as_strings, comma_separated, shared_fields
-from c4pipe.io.words import suggestion
-from c4pipe.runners.runner_options import JobOptions, is_slurm
+from c4pipe.runners.runner_options import RunnerOptions, is_slurm
 
 if TYPE_CHECKING:
     from c4pipe.clean.annotated_folder import Annotate
@@ -30,12 +28,6 @@ if TYPE_CHECKING:
     from c4pipe.wet.inputs import Selection
 
 # Modules that need NumPy or Arrow are imported at their first use: `c4pipe --help` answers at once.
-
-CRAWL_KINDS = ("wet", "warc")
-"""The kinds of the files of a crawl: WET files, which have the text of pages; WARC files, which have their HTML."""
-
-TEXT_KIND = "text"
-"""The kind of the inputs of `import`: files of text."""
 
 
 def recipe_names() -> Iterable[str]:
@@ -73,22 +65,8 @@ class KindOptions:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProvenanceOptions:
-    """Whether pages say where they come from."""
-
-    provenance: Annotated[
-        bool,
-        Option("keep the origin of each page in further columns: its file, and its record or row in the file"),
-    ] = False
-    copies: Annotated[
-        bool,
-        Option("keep in a column how many pages of the inputs were nearly the same; the recipe has near_duplicate"),
-    ] = False
-
-
 @dataclass(frozen=True)
-class CrawlOptions:
+class CrawlOptions(KindOptions):
     """The WET files to read, and how."""
 
     inputs: Annotated[
@@ -140,14 +118,22 @@ class CrawlOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _RecipeName:
+class RecipeOptions:
+    """The recipe and its lists."""
+
     recipe: Annotated["PathArgument | Recipe", recipe_option()] = "c4"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ListOptions:
-    """The lists that rules of a recipe need."""
-
+    languages: Annotated[
+        str | Sequence[str], Option("languages to keep", "CODE,...", otherwise="those of the recipe")
+    ] = ()
+    score: Annotated[
+        Sequence[str],
+        Option(
+            "also keep in the column NAME the probability that the fastText classifier MODEL gives to LABEL (without "
+            "one: hq), and drop no page by it; can be repeated",
+            "NAME=MODEL[:LABEL]",
+            repeated=True,
+        ),
+    ] = ()
     lists: Annotated[
         PathArgument | None,
         Option("folder of the lists of bad words, domains and blocked URLs", "DIR", otherwise="the user's cache"),
@@ -163,72 +149,14 @@ class ListOptions:
     language_model: Annotated[
         PathArgument | None,
         Option(
-            "fastText model that detects the language, such as lid.176.bin",
-            "FILE",
-            otherwise="the recipe's detector",
+            "fastText model that detects the language, such as lid.176.bin", "FILE", otherwise="the recipe's detector"
         ),
     ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecipeOptions(ListOptions, _RecipeName):
-    """The recipe and its lists."""
-
-    languages: Annotated[
-        str | Sequence[str], Option("languages to keep", "CODE,...", otherwise="those of the recipe")
-    ] = ()
-    score: Annotated[
-        Sequence[str],
-        Option(
-            "also keep in the column NAME the probability that the fastText classifier MODEL gives to LABEL (without "
-            "one: hq), and drop no page by it; can be repeated",
-            "NAME=MODEL[:LABEL]",
-            repeated=True,
-        ),
-    ] = ()
 
     @property
     def language_codes(self) -> tuple[str, ...]:
         """The languages to keep; () for the recipe's."""
         return comma_separated(self.languages)
-
-
-class _Folder:
-    @property
-    def folder(self) -> "StoragePath":
-        """The folder that the job writes."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkOptions(_Folder):
-    """The work folder of job 1."""
-
-    work: Annotated[PathArgument, Option("folder for the work files", "DIR")]
-
-    @property
-    def folder(self) -> "StoragePath":
-        """The work folder."""
-        return _storage_path(self.work)
-
-    @property
-    def work_folder(self) -> "StoragePath":
-        """The work folder."""
-        return self.folder
-
-
-@dataclass(frozen=True, kw_only=True)
-class OutputOptions(_Folder):
-    """Where a corpus is written."""
-
-    output: Annotated[
-        PathArgument, Option("folder for the corpus: a path, or a URL with s3://, gs:// or hdfs://", "DIR")
-    ]
-
-    @property
-    def folder(self) -> "StoragePath":
-        """The folder of the corpus."""
-        return _storage_path(self.output)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,23 +175,12 @@ class FormatOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardCountOptions:
-    """The number of the shards."""
+class ShardOptions:
+    """The number of the shards, and what they leave out since finished corpora have it."""
 
     shards: Annotated[
         int | None, Option("train shards for each language", "N", otherwise="one for each 128 MiB of text")
     ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShardOptions(ShardCountOptions, FormatOptions, OutputOptions):
-    """Where and how a corpus is written."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class KnownCorporaOptions:
-    """What is left out since finished corpora have it."""
-
     known: Annotated[
         Sequence[PathArgument],
         Option(
@@ -277,59 +194,22 @@ class KnownCorporaOptions:
     @property
     def known_corpora(self) -> "tuple[StoragePath, ...]":
         """The folders of the known corpora."""
-        return tuple(map(_storage_path, as_strings(self.known)))
+        return _storage_paths(self.known)
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnownOptions(KnownCorporaOptions):
-    """What is left out since finished corpora have it, and whether the corpus gets an index for later corpora."""
-
-    index: Annotated[
-        bool, Option("also write the index of the corpus, by which later corpora leave out what it has")
-    ] = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class CorpusOptions(ShardOptions):
-    """A corpus, and the work folder on the way to it."""
-
-    work: Annotated[PathArgument | None, Option("folder for the work files", "DIR", otherwise="OUTPUT/_work")] = None
-
-    @property
-    def work_folder(self) -> "StoragePath":
-        """The work folder."""
-        from c4pipe.clean.work_folder import WORK_FOLDER
-
-        return self.folder / WORK_FOLDER if self.work is None else _storage_path(self.work)
-
-    @property
-    def work_folders(self) -> "tuple[StoragePath, ...]":
-        """The work folder, for job 2."""
-        return (self.work_folder,)
-
-
-@dataclass(frozen=True, kw_only=True)
-class MissingOptions:
-    """How files that can't be downloaded, or have no record, are treated."""
-
-    max_missing: Annotated[
-        int | None,
-        Option(
-            "accept up to N files that can't be downloaded or have no record; stop with an error if there are more",
-            "N",
-            otherwise="accept any number, with exit status 3",
-        ),
-    ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class DroppedOptions(_Folder):
+class DroppedOptions:
     """Which dropped pages are kept."""
 
     keep_dropped: Annotated[
         float | str | None,
         Option("keep the dropped pages of a share of all URLs, such as 0.01, or all", "SHARE", parse=str),
     ] = None
+
+    @property
+    def folder(self) -> "StoragePath":
+        """The folder that the job writes."""
+        raise NotImplementedError
 
     @property
     def dropped(self) -> "KeepDropped | None":
@@ -343,12 +223,28 @@ class DroppedOptions(_Folder):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OutputOptions(DroppedOptions, ShardOptions, FormatOptions):
+    """A new corpus."""
+
+    output: Annotated[
+        PathArgument, Option("folder for the corpus: a path, or a URL with s3://, gs:// or hdfs://", "DIR")
+    ]
+    index: Annotated[
+        bool, Option("also write the index of the corpus, by which later corpora leave out what it has")
+    ] = False
+
+    @property
+    def folder(self) -> "StoragePath":
+        """The folder of the corpus."""
+        return _storage_path(self.output)
+
+
+@dataclass(frozen=True, kw_only=True)
 class AnnotateOptions:
     """Where all pages are written, with what each rule decides about each."""
 
     annotate: Annotated[
-        PathArgument | None,
-        Option("also write every page to this folder, with what each rule decides about it", "DIR"),
+        PathArgument | None, Option("also write every page to this folder, with what each rule decides about it", "DIR")
     ] = None
     language_labels: Annotated[
         int | None, Option("with --annotate: write the N most probable languages of each page, too", "N")
@@ -373,9 +269,24 @@ class AnnotateOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubmittedJobOptions(JobOptions):
-    """What runs a job that can also be submitted to Slurm."""
+class CleaningOptions(RunnerOptions, DroppedOptions, RecipeOptions):
+    """Job 1, for WET files and for other text."""
 
+    max_missing: Annotated[
+        int | None,
+        Option(
+            "accept up to N files that can't be downloaded or have no record; stop with an error if there are more",
+            "N",
+            otherwise="accept any number, with exit status 3",
+        ),
+    ] = None
+    provenance: Annotated[
+        bool, Option("keep the origin of each page in further columns: its file, and its record or row in the file")
+    ] = False
+    copies: Annotated[
+        bool,
+        Option("keep in a column how many pages of the inputs were nearly the same; the recipe has near_duplicate"),
+    ] = False
     wait: Annotated[bool, Option("for --runner slurm: show progress until the jobs have ended")] = False
 
     def __post_init__(self) -> None:
@@ -390,34 +301,49 @@ class SubmittedJobOptions(JobOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CleanOptions(
-    SubmittedJobOptions,
-    AnnotateOptions,
-    DroppedOptions,
-    RecipeOptions,
-    WorkOptions,
-    MissingOptions,
-    ProvenanceOptions,
-    KindOptions,
-    CrawlOptions,
-):
+class CleanOptions(CleaningOptions, AnnotateOptions, CrawlOptions):
     """Job 1: WET files to work files."""
 
+    work: Annotated[PathArgument, Option("folder for the work files", "DIR")]
+
+    @property
+    def folder(self) -> "StoragePath":
+        """The work folder."""
+        return _storage_path(self.work)
+
+    work_folder = folder
+
 
 @dataclass(frozen=True, kw_only=True)
-class _BothJobsOptions(DroppedOptions, RecipeOptions, KnownOptions, CorpusOptions, MissingOptions, ProvenanceOptions):
-    """What both jobs take, for WET files and for other text."""
+class CorpusOptions(CleaningOptions, OutputOptions):
+    """Both jobs, for WET files and for other text."""
+
+    work: Annotated[PathArgument | None, Option("folder for the work files", "DIR", otherwise="OUTPUT/_work")] = None
+
+    @property
+    def work_folder(self) -> "StoragePath":
+        """The work folder."""
+        from c4pipe.clean.work_folder import WORK_FOLDER
+
+        return self.folder / WORK_FOLDER if self.work is None else _storage_path(self.work)
+
+    @property
+    def work_folders(self) -> "tuple[StoragePath, ...]":
+        """The work folder, for job 2."""
+        return (self.work_folder,)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildOptions(SubmittedJobOptions, AnnotateOptions, _BothJobsOptions, KindOptions, CrawlOptions):
+class BuildOptions(CorpusOptions, AnnotateOptions, CrawlOptions):
     """Both jobs: WET files to a corpus."""
 
 
 @dataclass(frozen=True)
-class TextOptions:
-    """The files of text to import, and how documents lie in them."""
+class ImportOptions(CorpusOptions):
+    """Both jobs: other text to a corpus."""
 
+    input_kind: ClassVar[str] = "text"
+    annotation: ClassVar[None] = None
     inputs: Annotated[
         PathArgument | Sequence[PathArgument],
         Option(
@@ -430,8 +356,7 @@ class TextOptions:
     ]
     _: KW_ONLY
     text_column: Annotated[
-        str | None,
-        Option("the column of Parquet, or the key of JSON, with the text", "NAME", otherwise="text"),
+        str | None, Option("the column of Parquet, or the key of JSON, with the text", "NAME", otherwise="text")
     ] = None
     url_column: Annotated[
         str | None,
@@ -462,6 +387,7 @@ class TextOptions:
             otherwise="files",
         ),
     ] = None
+    recipe: Annotated["PathArgument | Recipe", recipe_option()] = "as-is"
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -473,12 +399,7 @@ class TextOptions:
         """How documents lie in files of text. Raises UsageError for values that can't be used."""
         from c4pipe.wet.extraction import TextLayout
 
-        given = {
-            "text": self.text_column,
-            "url": self.url_column,
-            "timestamp": self.timestamp_column,
-            "split": self.split,
-        }
+        given = {each: getattr(self, f"{each}_column") for each in ("text", "url", "timestamp")} | {"split": self.split}
         return TextLayout(**{name: value for name, value in given.items() if value is not None})
 
     @property
@@ -501,16 +422,6 @@ class TextOptions:
         return None if names == (ALL_COLUMNS,) else split_columns(names)
 
     @property
-    def input_kind(self) -> str:
-        """The kind of the inputs."""
-        return TEXT_KIND
-
-    @property
-    def annotation(self) -> "Annotate | None":
-        """Where annotated files are written: nowhere."""
-        return None
-
-    @property
     def network(self) -> "NetworkOptions":
         """How files are downloaded."""
         from c4pipe.io.downloads import NetworkOptions
@@ -518,48 +429,44 @@ class TextOptions:
         return NetworkOptions()
 
 
-@dataclass(frozen=True, kw_only=True)
-class ImportOptions(SubmittedJobOptions, _BothJobsOptions, TextOptions):
-    """Both jobs: other text to a corpus."""
-
-    recipe: Annotated["PathArgument | Recipe", recipe_option()] = "as-is"
+_WorkFolders = Annotated[
+    PathArgument | Sequence[PathArgument],
+    Option("work folders that clean has written", "WORK", positional=True, nargs="+"),
+]
 
 
 @dataclass(frozen=True)
-class _WorkFolders:
-    work: Annotated[
-        PathArgument | Sequence[PathArgument],
-        Option("work folders that clean has written", "WORK", positional=True, nargs="+"),
-    ]
+class DedupOptions(RunnerOptions, OutputOptions):
+    """Job 2: work folders to a corpus."""
+
+    work: _WorkFolders
 
     @property
     def work_folders(self) -> "tuple[StoragePath, ...]":
         """The work folders."""
-        return tuple(map(_storage_path, as_strings(self.work)))
-
-
-@dataclass(frozen=True, kw_only=True)
-class DedupOptions(JobOptions, DroppedOptions, KnownOptions, ShardOptions, _WorkFolders):
-    """Job 2: work folders to a corpus."""
+        return _storage_paths(self.work)
 
 
 @dataclass(frozen=True)
-class _GrowingCorpus(_Folder):
+class AddOptions(RunnerOptions, ShardOptions):
+    """Job 2: work folders to a new part of a finished corpus."""
+
     corpus: Annotated[PathArgument, Option("folder of a finished corpus", "CORPUS", positional=True)]
+    work: _WorkFolders
 
     @property
     def folder(self) -> "StoragePath":
         """The folder of the corpus."""
         return _storage_path(self.corpus)
 
+    @property
+    def work_folders(self) -> "tuple[StoragePath, ...]":
+        """The work folders."""
+        return _storage_paths(self.work)
+
 
 @dataclass(frozen=True, kw_only=True)
-class AddOptions(JobOptions, KnownCorporaOptions, ShardCountOptions, _WorkFolders, _GrowingCorpus):
-    """Job 2: work folders to a new part of a finished corpus."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanOptions(RecipeOptions, FormatOptions, KindOptions, CrawlOptions):
+class PlanOptions(RecipeOptions, FormatOptions, CrawlOptions):
     """An estimate of a build."""
 
     cores: Annotated[int | None, Option("number of cores to plan for", "N", otherwise="those of this machine")] = None
@@ -581,8 +488,5 @@ def _storage_path(path: PathArgument) -> "StoragePath":
     return storage_path(os.fspath(path))
 
 
-def check_input_kind(kind: str, kinds: Sequence[str] = CRAWL_KINDS) -> None:
-    """Raises UsageError for a kind of input that is none of `kinds`."""
-    if kind not in kinds:
-        hint = "c4pipe import reads text; " if kind == TEXT_KIND else ""
-        raise UsageError(f"--from {kind}: {hint}give {', '.join(kinds[:-1])} or {kinds[-1]}" + suggestion(kind, kinds))
+def _storage_paths(paths: PathArgument | Sequence[PathArgument]) -> "tuple[StoragePath, ...]":
+    return tuple(map(_storage_path, as_strings(paths)))

@@ -13,14 +13,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerOptions:
-    """How many processes of this machine run a job."""
+    """How many processes of this machine run a job, and what is told of it."""
 
     workers: Annotated[
         int | None,
+        Option("number of processes on this machine", "N", otherwise="one for each core that it may use"),
+    ] = None
+    progress: Annotated[
+        "Callable[[ProgressEvent], None] | bool | None",
         Option(
-            "number of processes on this machine",
-            "N",
-            otherwise="one for each core that it may use",
+            "True shows a bar in a terminal or notebook; a function is called about once a second with a "
+            "`ProgressEvent`, in a thread of its own",
+            in_python=True,
         ),
     ] = None
 
@@ -83,25 +87,6 @@ class RunnerOptions(WorkerOptions):
     def is_local(self) -> bool:
         """Whether the job runs in processes of this machine."""
         return self.runner is None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProgressOptions:
-    """What is told of a job."""
-
-    progress: Annotated[
-        "Callable[[ProgressEvent], None] | bool | None",
-        Option(
-            "True shows a bar in a terminal or notebook; a function is called about once a second with a "
-            "`ProgressEvent`, in a thread of its own",
-            in_python=True,
-        ),
-    ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class JobOptions(ProgressOptions, RunnerOptions):
-    """What runs a job, and what is told of it."""
 
 
 def is_slurm(options: RunnerOptions) -> bool:

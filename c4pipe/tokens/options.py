@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
 
 from c4pipe.io.options import Option, PathArgument
-from c4pipe.runners.runner_options import JobOptions
+from c4pipe.runners.runner_options import RunnerOptions
 
 _CORPUS = "folder of a finished corpus, or of one of its languages"
 _VOCABULARY = Option(
@@ -48,7 +48,9 @@ _WEIGHTS = Option(
 
 
 @dataclass(frozen=True)
-class _TokenFiles:
+class TokenFileOptions(RunnerOptions):
+    """Token files: a corpus to files of ids. `files.write` checks it."""
+
     corpus: Annotated[PathArgument, Option(f"{_CORPUS}; also a URL of a store or a web server", positional=True)]
     vocabulary: Annotated[PathArgument, _VOCABULARY]
     _: KW_ONLY
@@ -58,11 +60,6 @@ class _TokenFiles:
     end_of_document: Annotated[str | None, _END] = None
     begin_of_document: Annotated[str | None, _BEGIN] = None
     weights: Annotated[Mapping[int, float] | None, _WEIGHTS] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TokenFileOptions(JobOptions, _TokenFiles):
-    """Token files: a corpus to files of ids. `files.write` checks it."""
 
 
 @dataclass(frozen=True, kw_only=True)

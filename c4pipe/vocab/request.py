@@ -9,7 +9,7 @@ from unicodedata import normalize
 
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, PathArgument, as_strings, shared_fields
-from c4pipe.runners.runner_options import JobOptions
+from c4pipe.runners.runner_options import RunnerOptions
 
 if TYPE_CHECKING:
     from c4pipe.io.paths import StoragePath
@@ -128,19 +128,10 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _VocabularyFolder:
+class VocabOptions(RunnerOptions, Settings, SourceOptions):
+    """Job 3: text to a vocabulary. `plan_vocab` checks it."""
+
     output: Annotated[PathArgument, Option("folder for the vocabulary", "DIR")]
-
-    @property
-    def folder(self) -> "StoragePath":
-        """The folder for the vocabulary."""
-        from c4pipe.io.paths import storage_path
-
-        return storage_path(os.fspath(self.output))
-
-
-@dataclass(frozen=True, kw_only=True)
-class _SampleOptions:
     sample_bytes: Annotated[
         int | None, Option("train on at most N bytes of text", "N", otherwise="what fits in 8 GB of memory")
     ] = None
@@ -155,14 +146,16 @@ class _SampleOptions:
     ] = None
 
     @property
+    def folder(self) -> "StoragePath":
+        """The folder for the vocabulary."""
+        from c4pipe.io.paths import storage_path
+
+        return storage_path(os.fspath(self.output))
+
+    @property
     def most_bytes(self) -> int:
         """Bytes of text to train on, at most."""
         return SAMPLE_BYTES if self.sample_bytes is None else self.sample_bytes
-
-
-@dataclass(frozen=True, kw_only=True)
-class VocabOptions(JobOptions, _SampleOptions, Settings, _VocabularyFolder, SourceOptions):
-    """Job 3: text to a vocabulary. `plan_vocab` checks it."""
 
     @property
     def settings(self) -> Settings:

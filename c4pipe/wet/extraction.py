@@ -34,7 +34,9 @@ NO_COLUMN = "none"
 """Instead of the name of a column: no column is read."""
 
 KIND = "text"
-"""The start of `TextLayout.extraction`."""
+"""The kind of the inputs of `import`, and the start of `TextLayout.extraction`."""
+
+_CRAWL_KINDS = ("wet", "warc")
 
 _EXTRACTION = re.compile(rf"{KIND}: column (\S+), url (\S+), timestamp (\S+), split (\S+)")
 
@@ -106,11 +108,15 @@ def choose_extraction(input_kind: str, extractor: str | None) -> str:
     """Returns the extraction: "" for WET files; for WARC files, the result of `find_extraction`.
 
     Args:
-        input_kind: `warc`, or another kind, which has text.
+        input_kind: `wet` or `warc`.
         extractor: one of EXTRACTORS, or None for DEFAULT_EXTRACTOR.
 
-    Raises UsageError as `find_extraction`, and for an extractor where the inputs are no WARC files.
+    Raises UsageError as `find_extraction`, for another kind, and for an extractor if the inputs are no WARC files.
     """
+    if input_kind not in _CRAWL_KINDS:
+        hint = "c4pipe import reads text; " if input_kind == KIND else ""
+        given = f"--from {input_kind}: {hint}give {' or '.join(_CRAWL_KINDS)}"
+        raise UsageError(given + suggestion(input_kind, _CRAWL_KINDS))
     if input_kind == "warc":
         return find_extraction(DEFAULT_EXTRACTOR if extractor is None else extractor)
     if extractor is not None:
