@@ -33,13 +33,13 @@ from dataflow_service import BUCKET, IMAGE, run_graph, served, staged, store, st
 from fetch import BOOT, PRISM, built, cache
 from gcs import gcs
 
+from c4pipe.clean.work_file import URL_ROW
 from c4pipe.corpus.layout import Layout
 from c4pipe.dedup.graph import dedup_work_files
-from c4pipe.dedup.shuffle import bucket_bits, group_size
+from c4pipe.dedup.shuffle import SPAN_ROW, bucket_bits, group_size
 from c4pipe.dedup.step import DedupPlan
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.runners.beam_runner import BeamFlow
-from c4pipe.text.duplicates import SPAN_ROW, URL_ROW
 
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
