@@ -64,16 +64,6 @@ def test_the_table_has_each_extra_for_users() -> None:
     assert shown == EXTRAS.keys() - DEVELOPER_EXTRAS
 
 
-def test_the_numbers_of_packages_are_those_of_the_locks() -> None:
-    shown = {part: cells[0] for part, cells in rows().items()}
-    assert shown["`pip install .`"] == str(packages("setup"))
-    assert shown["of it, all other"] == str(packages("local"))
-    assert shown["of it, Beam and what it brings"] == str(packages("setup") - packages("local"))
-    spark, ray = (int(shown[f"`[{extra}]`"].removeprefix("+ ")) for extra in ("spark", "ray"))
-    assert spark + ray == packages("engines") - packages("setup")  # one lock has both
-    assert shown["[to read only](#only-to-read)"] == str(packages("reader"))
-
-
 def test_the_names_of_wheels_are_those_of_the_project() -> None:
     names = re.findall(r"c4pipe-([\w.]+)-cp(\d+)-\*\.whl", INSTALL)
     assert set(names) == {(PROJECT["project"]["version"], PYTHON.replace(".", ""))}

@@ -1,4 +1,4 @@
-"""All pages of the documentation: links, code blocks, shown commands, options, and words that are no longer used."""
+"""All pages of the documentation: links, code blocks, shown commands, options."""
 
 import argparse
 import html
@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from c4pipe.cli import main
-from c4pipe.filters.rules import RULES
-from tests.helpers.documents import DOCS, PAGES, ROOT, code_blocks, page, quoted, shown_commands, table_rows
+from tests.helpers.documents import DOCS, PAGES, ROOT, code_blocks, page, shown_commands, table_rows
 
 GENERATED = DOCS / "options.md"
 WRITTEN = [each for each in PAGES if each != GENERATED]
@@ -85,28 +84,3 @@ def test_the_commands_that_are_shown_can_be_parsed(path: Path) -> None:
         if command.startswith("c4pipe "):
             own = command.partition(" -- ")[0].rstrip(" &")
             parser.parse_args(shlex.split(own)[1:])  # raises UsageError for what c4pipe does not know
-
-
-# Words
-
-
-@every_page
-def test_a_rule_has_no_number(path: Path) -> None:
-    numbered = rf"\brules? \d+|^#+ \d+\.|\b\d+ `(?:{'|'.join(RULES)})`"
-    assert re.findall(numbered, path.read_text(), re.MULTILINE) == []
-
-
-def old_names() -> list[str]:
-    """The names that the changelog lists as renamed, but for those that are words of their own, too."""
-    (renamed,) = re.findall(r"^#### Renamed\n(.*?)^#### ", page("CHANGELOG.md"), re.DOTALL | re.MULTILINE)
-    olds = [quote for cells in table_rows(renamed) for quote in quoted(cells[-2])]
-    return [old for old in olds if re.fullmatch(r"--[\w-]+|[a-z]+(_[a-z]+)+", old)]
-
-
-def test_old_names_are_not_used() -> None:
-    names = old_names()
-    assert {"no_end_mark", "--take", "made_with", "engine_job"} <= set(names)
-    for path in PAGES:
-        if path.name != "CHANGELOG.md":
-            text = path.read_text()
-            assert [name for name in names if is_named(name, text)] == [], path
