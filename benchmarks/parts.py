@@ -88,7 +88,7 @@ class Clock:
 
 def build(clock: Clock, files: Sequence[str], recipe: str, lists: Path, folder: Path) -> int:
     """Builds a corpus with clocks around its parts, and returns the number of pages that were read."""
-    from c4pipe.clean import evaluate, file_cleaner, work_file
+    from c4pipe.clean import evaluate, file_cleaner, side_files, work_file
     from c4pipe.clean.work_folder import work_path
     from c4pipe.jobs import clean, dedup
     from c4pipe.jobs.options import CleanOptions, DedupOptions
@@ -102,10 +102,10 @@ def build(clock: Clock, files: Sequence[str], recipe: str, lists: Path, folder: 
     clock.around(page_text, "joined_words", "words")
     clock.around(minhash, "minima", "minhash")
     clock.around(evaluate.RecipeEvaluator, "clean", "rules")
-    clock.around(file_cleaner.PageKeeper, "keep", "hashes")
+    clock.around(side_files.PageKeeper, "keep", "hashes")
     clock.around(work_file.WorkWriter, "add", "work files")
     clock.around(work_file.WorkWriter, "finish", "work files")
-    clock.around(file_cleaner, "write_examples", "examples")
+    clock.around(side_files, "write_examples", "examples")
     clock.around(file_cleaner.WetFileCleaner, "clean", "loop and counts")
     clock.around(dedup, "dedup", "dedup")
     work = folder / "work"

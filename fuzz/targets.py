@@ -15,7 +15,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from c4pipe.clean.evaluate import RecipeEvaluator
-from c4pipe.clean.file_cleaner import count_page
+from c4pipe.clean.side_files import count_page
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.lines import NoTerminalPunctuation
 from c4pipe.io import gzip_members

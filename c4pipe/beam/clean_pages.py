@@ -9,7 +9,7 @@ import apache_beam as beam
 from c4pipe.beam.page_schema import CleanedPages, DroppedPage, Page, capture_of
 from c4pipe.beam.read_pages import ReadPages
 from c4pipe.beam.stage_reports import CountingFn, PageTransform, upstream
-from c4pipe.clean import file_cleaner, text_cleaner
+from c4pipe.clean import side_files, text_cleaner
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.errors import UsageError
 from c4pipe.filters.column_rules import ColumnBelow
@@ -118,7 +118,7 @@ class _CleanPage(CountingFn):
     def process(self, element: Page) -> Iterator[Any]:
         page = text_cleaner.page_of_text(element.text, element.url, element.timestamp)
         verdict, checked = self._evaluator.clean(page)
-        file_cleaner.count_page(checked, verdict, self._evaluator.line_counters, self._counts)
+        side_files.count_page(checked, verdict, self._evaluator.line_counters, self._counts)
         if verdict.reason:
             dropped = DroppedPage(element, verdict.reason, verdict.stage or "")
             yield beam.pvalue.TaggedOutput("dropped", dropped)

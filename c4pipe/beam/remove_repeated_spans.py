@@ -19,7 +19,7 @@ from c4pipe.beam.stage_reports import (
     PageTransform,
     check_batch,
 )
-from c4pipe.clean import file_cleaner, text_cleaner
+from c4pipe.clean import side_files, text_cleaner
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.finish import CountRepeats, GroupFinisher, PageFinisher
@@ -164,7 +164,7 @@ class SendSpans(RowStep):
         super().setup()
         recipe = self._rules.recipe
         self._evaluator = RecipeEvaluator(recipe, self._rules.lists)
-        self._keeper = file_cleaner.PageKeeper(recipe)
+        self._keeper = side_files.PageKeeper(recipe)
         settings = recipe.page_settings
         self._needs_language = settings.sentence_model != "nltk english" and settings.unit == "sentence"
 

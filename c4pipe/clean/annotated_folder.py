@@ -1,18 +1,18 @@
-"""Annotated folders: a file for each WET file, and a manifest that is written when all of them are there."""
+"""Annotated folders: a Parquet file for each WET file, with the recipe in its footer, and the list of these files."""
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, TypedDict
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from c4pipe.clean.evaluate import operations_of
-from c4pipe.clean.page_rows import PageRowsFile
-from c4pipe.clean.work_file import CrawlName, ListDigests, StoredRecipe, check_fingerprint
+from c4pipe.clean.work_file import ListDigests, StoredRecipe, check_fingerprint
+from c4pipe.clean.work_folder import CORPUS_MANIFEST
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters.language import Language
 from c4pipe.filters.rule import PageRule
@@ -30,7 +30,6 @@ from c4pipe.io.parquet_footer import open_parquet, reading
 from c4pipe.io.paths import StoragePath, list_names, storage_path
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.columns import with_extra
-from c4pipe.wet.inputs import Missing
 
 PAGE_FIELDS = (
     pa.field("url", pa.string(), nullable=False),
@@ -89,13 +88,12 @@ def annotated_schema(recipe: Recipe, labels: int) -> pa.Schema:
     return with_extra(pa.schema(list(fields)), recipe.columns)
 
 
-VERSION = 1
+ANNOTATED_VERSION = 2
 """The version of this format. Reading a file of another version is an error."""
 
-HEADER_KEY = b"c4pipe_annotated"
+ANNOTATED_KEY = b"c4pipe_annotated"
 """The key of the header in the metadata of the Parquet file."""
 
-_OF_FILE = ("damage.", "records.skipped.")  # counters of a file, which its pages do not tell
 _ADVICE = "delete it, and run the same c4pipe command with --annotate again"
 
 
@@ -105,125 +103,67 @@ class AnnotatedHeader:
 
     Attributes:
         source: the name of the WET file, without folders.
-        source_bytes: the size of the WET file, as it is stored.
         ends_sha256: the digest of its ends (`io.EndsDigest`).
         recipe: the recipe whose rules were applied.
         fingerprint: the fingerprint of the recipe and its lists.
         lists: the digests of these lists, by name.
         language_labels: how many languages the column `language_labels` has; 0 for no such column.
-        c4pipe: the release of c4pipe that applied the rules.
         rows: the number of pages.
-        damage: the counters of damage and of skipped records in the file, by name.
-        crawl: the crawl that the WET file names (`wet.records.crawl_name`); "" where it names none.
     """
 
     source: FileName
-    source_bytes: int
     ends_sha256: str
     recipe: StoredRecipe
     fingerprint: str
     lists: ListDigests
     language_labels: int
-    c4pipe: str
     rows: int
-    damage: Mapping[str, int]
-    crawl: CrawlName
 
-
-class AnnotatedWriter:
-    """Writes an annotated file. The file appears when it is complete; an older file of that name is replaced."""
-
-    def __init__(self, path: StoragePath, recipe: Recipe, lists: Mapping[str, str], labels: int) -> None:
-        """Takes its path, the recipe, the digests of its lists, and how many languages `language_labels` has."""
-        self._recipe, self._lists, self._labels = recipe, lists, labels
-        schema = annotated_schema(recipe, labels)
-        self._columns = schema.names
-        self._file = PageRowsFile(path, schema, ["reason", "language"])
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Adds the page of an `annotator.Row`."""
-        self._file.add([row.get(name) for name in self._columns], row["text"])
-
-    def finish(
-        self, source: str, source_bytes: int, ends_sha256: str, counts: Mapping[str, int], crawl: str = ""
-    ) -> None:
-        """Writes the header and gives the file its name. The arguments are those of `WorkWriter.finish`."""
-        from importlib.metadata import version
-
-        header = AnnotatedHeader(
-            source=source,
-            source_bytes=source_bytes,
-            ends_sha256=ends_sha256,
-            recipe=self._recipe,
-            fingerprint=self._recipe.fingerprint(self._lists),
-            lists=dict(self._lists),
-            language_labels=self._labels,
-            c4pipe=version("c4pipe"),
-            rows=self._file.rows,
-            damage={name: number for name, number in sorted(counts.items()) if name.startswith(_OF_FILE)},
-            crawl=crawl,
-        )
-        self._file.finish({HEADER_KEY: json.dumps({"version": VERSION, **to_json(header)}).encode()})
-
-    def discard(self) -> None:
-        """Removes an unfinished file."""
-        self._file.discard()
+    def encode(self) -> dict[bytes, bytes]:
+        """Returns the metadata of a Parquet file with this header."""
+        return {ANNOTATED_KEY: json.dumps({"version": ANNOTATED_VERSION, **to_json(self)}).encode()}
 
 
 def read_annotated_header(path: StoragePath) -> AnnotatedHeader:
     """Returns the metadata of an annotated file.
 
-    Raises UsageError where the file can't be read or is of another version, DamagedFileError where it is no annotated
-    file, or was changed since it was written.
+    Raises UsageError if the file can't be read or is of another version, DamagedFileError if it is no annotated file,
+    was changed since it was written, or has the name of another annotated file.
     """
-    with reading(path, "can't be read as an annotated file", _ADVICE):
-        file, is_signed = open_parquet(path)
-        metadata = file.metadata.metadata or {}
-        if HEADER_KEY not in metadata or not is_signed:
-            raise DamagedFileError(f"{path} is no annotated file: c4pipe clean --annotate did not write it; {_ADVICE}")
-        values = from_json(dict, parse_json(metadata[HEADER_KEY]))
-        if values.get("version") != VERSION:
+    with open_annotated_file(path) as file:
+        values = from_json(dict, parse_json(file.metadata.metadata[ANNOTATED_KEY]))
+        if values.get("version") != ANNOTATED_VERSION:
             raise UsageError(
-                f"{path} has version {shown(values.get('version'))} of annotated files, and this c4pipe reads "
-                f"version {VERSION}: another release of c4pipe wrote it; annotate its input file again, in a new folder"
+                f"{path} has version {shown(values.get('version'))} of annotated files, and this c4pipe reads version "
+                f"{ANNOTATED_VERSION}: another release wrote it; annotate its input file again, in a new folder"
             )
         header = from_json(AnnotatedHeader, values)
-        if file.metadata.num_rows != header.rows:
-            raise ValueError("its rows are not those of its header")
         check_fingerprint(header.recipe, header.lists, header.fingerprint)
-        if not file.schema_arrow.equals(annotated_schema(header.recipe, header.language_labels)):
-            raise ValueError("its columns are not those of its header")
+        if path.name != f"{header.source}.parquet":
+            raise ValueError(f"it is the file of {header.source}, under another name")
+        columns = annotated_schema(header.recipe, header.language_labels)
+        if file.metadata.num_rows != header.rows or not file.schema_arrow.equals(columns):
+            raise ValueError("its rows or columns are not those of its header")
     return header
 
 
-MANIFEST = "_annotated.json"
-"""The manifest of an annotated folder. A folder without it is not complete. Arrow skips names that begin with `_`."""
+FILES_LIST = "_annotated.json"
+"""The list of an annotated folder's files, which is written last. A folder without it is not complete.
+
+Arrow skips names that begin with `_`.
+"""
 
 MOST_LABELS = 20
 """The most languages of a page that can be asked for."""
 
 _HEADERS_AT_ONCE = 16
-_VERSION = 1
 
 
-class AnnotatedFile(TypedDict):
-    """An annotated file: name, size and digest of the ends of its WET file, and the number of its pages."""
+class FilesList(TypedDict):
+    """The content of FILES_LIST: the names of the annotated files."""
 
-    name: FileName
-    bytes: int
-    ends_sha256: str
-    pages: int
-
-
-class AnnotatedManifest(TypedDict):
-    """What the manifest of an annotated folder holds, besides `columns`."""
-
-    version: Annotated[int, choice(_VERSION)]
-    recipe: dict[str, Any]
-    fingerprint: str
-    language_labels: int
-    files: Sequence[AnnotatedFile]
-    missing: Sequence[Missing]
+    version: Annotated[int, choice(ANNOTATED_VERSION)]
+    files: Sequence[FileName]
 
 
 @dataclass(frozen=True)
@@ -240,106 +180,68 @@ class Annotate:
 
     def path(self, source: str) -> StoragePath:
         """Returns the annotated file of a WET file (its name)."""
-        return annotated_path(storage_path(self.folder), source)
-
-
-def annotated_path(folder: StoragePath, source: str) -> StoragePath:
-    """Returns the annotated file of a WET file (its name) in a folder."""
-    return folder / f"{source}.parquet"
+        return storage_path(self.folder) / f"{source}.parquet"
 
 
 def check_annotated(annotate: Annotate, recipe: Recipe, fingerprint: str) -> None:
     """Checks, without any change, that files of this recipe can be written to an annotated folder.
 
-    Raises UsageError where the folder has files of another recipe, other lists or other labels, or is no such folder.
+    Raises UsageError if the folder has files of another recipe, other lists or other labels, or is no such folder.
     """
     folder = storage_path(annotate.folder)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--annotate {folder} is a file: give a folder")
     if annotate.labels and not recipe.find(Language):
         raise UsageError(f"--language-labels needs the rule language, which recipe {recipe.name} has not: leave it out")
-    manifest = read_manifest(folder)
-    if manifest is None:
-        if "manifest.json" in list_names(folder):
-            raise UsageError(f"--annotate {folder} is the folder of a corpus: give a new folder")
+    names = list_names(folder)
+    if CORPUS_MANIFEST in names:
+        raise UsageError(f"--annotate {folder} is the folder of a corpus: give a new folder")
+    for name in sorted(names.intersection(_listed_files(folder) or ())):
+        try:
+            header = read_annotated_header(folder / name)
+        except DamagedFileError:
+            continue  # it is written again
+        _check_recipe(folder / name, header, annotate, recipe, fingerprint)
         return
-    if (manifest["fingerprint"], manifest["language_labels"]) != (fingerprint, annotate.labels):
-        raise UsageError(
-            f"--annotate {folder} has annotated files of recipe {_described(manifest)}, and this run has recipe "
-            f"{recipe.name} ({fingerprint}; {annotate.labels} language labels): give another folder"
-        )
 
 
-def _described(manifest: AnnotatedManifest) -> str:
-    name = str(manifest["recipe"].get("name", ""))[:100]
-    return f"{name!a} ({manifest['fingerprint']}; {manifest['language_labels']} language labels)".replace("'", "")
+def check_annotated_file(annotate: Annotate, source: str, recipe: Recipe, fingerprint: str, ends_sha256: str) -> None:
+    """Checks the annotated file of a WET file (its name), by its header, against the recipe and the file's ends.
 
-
-def check_annotated_file(annotate: Annotate, source: str, fingerprint: str, ends_sha256: str) -> None:
-    """Checks the annotated file of a WET file (its name), by its header, against the fingerprint and the file's ends.
-
-    Raises UsageError where it is of another recipe, other lists, other labels or another WET file, DamagedFileError
-    where it is damaged.
+    Raises UsageError if recipe, lists, labels or WET file differ, DamagedFileError if the file is damaged.
     """
     path = annotate.path(source)
     header = read_annotated_header(path)
-    if (header.fingerprint, header.language_labels) != (fingerprint, annotate.labels):
-        raise UsageError(
-            f"{path} was annotated with recipe {header.recipe.name} ({header.fingerprint}; {header.language_labels} "
-            f"language labels), and this run has {fingerprint} and {annotate.labels}: give another --annotate folder"
-        )
+    _check_recipe(path, header, annotate, recipe, fingerprint)
     if header.ends_sha256 != ends_sha256:
         raise UsageError(f"{path} was made from another input than its work file: give another --annotate folder")
 
 
-def write_manifest(
-    annotate: Annotate, recipe: Recipe, fingerprint: str, sources: Sequence[str], missing: Iterable[Missing]
+def _check_recipe(
+    path: StoragePath, header: AnnotatedHeader, annotate: Annotate, recipe: Recipe, fingerprint: str
 ) -> None:
-    """Writes the manifest of an annotated folder; the files that an earlier manifest lists stay in it.
+    if (header.fingerprint, header.language_labels) != (fingerprint, annotate.labels):
+        raise UsageError(
+            f"{path} was annotated with recipe {header.recipe.name} ({header.fingerprint}; {header.language_labels} "
+            f"language labels), and this run has recipe {recipe.name} ({fingerprint}; {annotate.labels} language "
+            "labels): give another --annotate folder"
+        )
 
-    Args:
-        annotate: the folder.
-        recipe: the recipe.
-        fingerprint: its fingerprint with its lists.
-        sources: the names of the WET files that are annotated now.
-        missing: the notes of the WET files that could not be downloaded.
 
-    Raises UsageError where a file can't be read or is damaged, OSError.
+def list_annotated(annotate: Annotate, sources: Iterable[str]) -> None:
+    """Adds the files of WET files (their names), which are complete, to the list of an annotated folder.
+
+    Raises DamagedFileError if the list was changed, OSError.
     """
     folder = storage_path(annotate.folder)
-    with ThreadPoolExecutor(_HEADERS_AT_ONCE, thread_name_prefix="headers") as pool:
-        headers = list(pool.map(read_annotated_header, map(annotate.path, sources)))
-    earlier = read_manifest(folder)
-    earlier_files, earlier_missing = (earlier["files"], earlier["missing"]) if earlier else ((), ())
-    files = {each["name"]: each for each in (*earlier_files, *map(_file, headers))}
-    absent = {each["name"]: each for each in (*earlier_missing, *missing) if each["name"] not in files}
-    columns = [{"name": each.name, "type": str(each.type)} for each in annotated_schema(recipe, annotate.labels)]
-    write_checked_json(
-        folder / MANIFEST,
-        {
-            "version": _VERSION,
-            "recipe": recipe.to_json(),
-            "fingerprint": fingerprint,
-            "language_labels": annotate.labels,
-            "columns": columns,
-            "files": [files[name] for name in sorted(files)],
-            "missing": [absent[name] for name in sorted(absent)],
-        },
-    )
+    names = {annotate.path(source).name for source in sources}.union(_listed_files(folder) or ())
+    write_checked_json(folder / FILES_LIST, {"version": ANNOTATED_VERSION, "files": sorted(names)})
 
 
-def _file(header: AnnotatedHeader) -> AnnotatedFile:
-    return {
-        "name": header.source,
-        "bytes": header.source_bytes,
-        "ends_sha256": header.ends_sha256,
-        "pages": header.rows,
-    }
-
-
-def read_manifest(folder: StoragePath) -> AnnotatedManifest | None:
-    """Returns the manifest of an annotated folder; None where there is none. Raises DamagedFileError, OSError."""
-    return read_checked_json(folder / MANIFEST, AnnotatedManifest)
+def _listed_files(folder: StoragePath) -> Sequence[str] | None:
+    """Returns the names of the files of an annotated folder; None if it has no list."""
+    values = read_checked_json(folder / FILES_LIST, FilesList)
+    return values["files"] if values else None
 
 
 @dataclass(frozen=True)
@@ -367,32 +269,38 @@ class AnnotatedPages:
 
 @contextlib.contextmanager
 def open_annotated_file(path: StoragePath) -> Iterator[pq.ParquetFile]:
-    """Opens an annotated file to read its columns. Raises UsageError, DamagedFileError also while it is read."""
-    with reading(path, "can't be read as an annotated file", _ADVICE), open_parquet(path)[0] as file:
-        yield file
+    """Opens an annotated file. Raises UsageError, DamagedFileError also while it is read."""
+    with reading(path, "can't be read as an annotated file", _ADVICE):
+        file, is_signed = open_parquet(path)
+        with file:
+            if not is_signed or ANNOTATED_KEY not in (file.metadata.metadata or {}):
+                raise DamagedFileError(
+                    f"{path} is no annotated file: c4pipe clean --annotate did not write it; {_ADVICE}"
+                )
+            yield file
 
 
 def open_annotated(folder: StoragePath) -> AnnotatedPages:
-    """Returns the pages of an annotated folder. Reads its manifest and the header of each file.
+    """Returns the pages of an annotated folder. Reads the list of its files, and the header of each.
 
-    Raises UsageError where the folder is no annotated folder or has no pages, DamagedFileError where a file is damaged
-    or is not the file that the manifest lists.
+    Raises UsageError if the folder is no complete annotated folder, has no pages or lacks a file, DamagedFileError if
+    a file is damaged or has another recipe.
     """
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file: give the folder that c4pipe clean or build wrote with --annotate")
-    manifest = read_manifest(folder)
-    if manifest is None:
+    names = _listed_files(folder)
+    if names is None:
         raise UsageError(
-            f"{folder} is no complete annotated folder, since it has no {MANIFEST}: "
+            f"{folder} is no complete annotated folder, since it has no {FILES_LIST}: "
             "run c4pipe clean or build with --annotate NEW_FOLDER, and give that folder"
         )
-    paths = [annotated_path(folder, each["name"]) for each in manifest["files"]]
+    paths = [folder / name for name in names]
     with ThreadPoolExecutor(_HEADERS_AT_ONCE, thread_name_prefix="headers") as pool:
         headers = list(pool.map(read_annotated_header, paths))
-    for path, listed, header in zip(paths, manifest["files"], headers, strict=True):
-        if (header.fingerprint, _file(header)) != (manifest["fingerprint"], listed):
-            raise DamagedFileError(f"{path} is not the file that {MANIFEST} lists; {_ADVICE}")
+    for path, header in zip(paths, headers, strict=True):
+        if header.fingerprint != headers[0].fingerprint:
+            raise DamagedFileError(f"{path} has another recipe than {paths[0].name}; {_ADVICE}")
     pages = sum(header.rows for header in headers)
     if not pages:
         raise UsageError(f"{folder} has no pages: annotate an input that has pages")
-    return AnnotatedPages(headers[0].recipe, manifest["fingerprint"], paths, pages)
+    return AnnotatedPages(headers[0].recipe, headers[0].fingerprint, paths, pages)

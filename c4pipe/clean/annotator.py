@@ -3,12 +3,19 @@
 It observes the operations of the one evaluator, so each page is evaluated once, and the verdict is the same.
 """
 
-import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from c4pipe.clean.annotated_folder import Annotate, AnnotatedWriter, fired_column, lines_column, number_column
+from c4pipe.clean.annotated_folder import (
+    Annotate,
+    AnnotatedHeader,
+    annotated_schema,
+    fired_column,
+    lines_column,
+    number_column,
+)
 from c4pipe.clean.evaluate import LineCounts, Operation, RecipeEvaluator, Verdict, evaluate
+from c4pipe.clean.side_files import CleanedFile, PageRows
 from c4pipe.clean.trace import MOST_CHARACTERS
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.language import Language
@@ -16,20 +23,25 @@ from c4pipe.filters.rule import PageRule
 from c4pipe.wet.columns import EXTRA
 from c4pipe.wet.page import Page
 
-Row = dict[str, Any]
+AnnotatedRow = dict[str, Any]
 """The values of a page, by column of `annotated_schema`. A column whose value is null is left out."""
 
 
 class Annotator:
-    """Records what the operations of a recipe decide about pages (an `Observer`), one page after the other."""
+    """Records what the operations of a recipe decide about pages (an `Observer`), one page after the other.
+
+    Attributes:
+        recipe: the recipe.
+    """
 
     def __init__(self, evaluator: RecipeEvaluator, labels: int = 0) -> None:
         """Takes the evaluator of the recipe, and how many languages `language_labels` has."""
+        self.recipe = evaluator.recipe
         self._evaluator = evaluator
         self._labels = labels
         self._page: CheckedPage
         self._remaining: Iterator[Operation] = iter(())
-        self._row: Row = {}
+        self._row: AnnotatedRow = {}
         self._counts = LineCounts()
 
     def clean(self, page: Page) -> tuple[Verdict, CheckedPage]:
@@ -39,7 +51,7 @@ class Annotator:
         self._remaining = iter(self._evaluator.observed)
         return evaluate(self._remaining, self._page, self), self._page
 
-    def end(self, verdict: Verdict) -> Row:
+    def end(self, verdict: Verdict) -> AnnotatedRow:
         """Applies the operations after the drop, too, and returns the values of the page's columns.
 
         Args:
@@ -91,32 +103,24 @@ class Annotator:
             self._row["language_labels"] = [each._asdict() for each in labels]
 
 
-class AnnotationWriter:
-    """Writes the annotated file of one WET file."""
+class AnnotatedFile(PageRows):
+    """The annotated file of one WET file: all of its pages, with the decisions of all rules."""
 
-    def __init__(self, annotate: Annotate, source: str, evaluator: RecipeEvaluator, lists: Mapping[str, str]) -> None:
-        """Takes the annotated folder, the WET file's name, the evaluator, and the digests of the recipe's lists."""
-        self._annotator = Annotator(evaluator, annotate.labels)
-        self._writer = AnnotatedWriter(annotate.path(source), evaluator.recipe, lists, annotate.labels)
-        self.clean = self._annotator.clean
-        self.finish = self._writer.finish
-        self.discard = self._writer.discard
+    def __init__(self, annotate: Annotate, source: str, annotator: Annotator, lists: Mapping[str, str]) -> None:
+        """Takes the annotated folder, the WET file's name, the annotator, and the digests of the recipe's lists."""
+        self._annotator, self._lists, self._labels = annotator, lists, annotate.labels
+        schema = annotated_schema(annotator.recipe, annotate.labels)
+        super().__init__(annotate.path(source), schema, ["reason", "language"])
+        self._source, self._names = source, schema.names
 
-    def add(self, verdict: Verdict) -> None:
-        """Adds the page that was cleaned last, given its verdict."""
-        self._writer.add(self._annotator.end(verdict))
+    def add(self, verdict: Verdict, page: CheckedPage) -> None:
+        """Adds the page that the annotator has cleaned last."""
+        row = self._annotator.end(verdict)
+        self.add_row([row.get(name) for name in self._names], row["text"])
 
-
-@contextlib.contextmanager
-def annotation_writer(
-    annotate: Annotate | None, source: str, evaluator: RecipeEvaluator, lists: Mapping[str, str]
-) -> Iterator[AnnotationWriter | None]:
-    """Yields an AnnotationWriter, or None where nothing is annotated. An unfinished file is removed in the end."""
-    if annotate is None:
-        yield None
-        return
-    writer = AnnotationWriter(annotate, source, evaluator, lists)
-    try:
-        yield writer
-    finally:
-        writer.discard()
+    def finish(self, file: CleanedFile) -> None:
+        """Writes the header, and gives the file its name."""
+        recipe, lists = self._annotator.recipe, dict(self._lists)
+        fingerprint = recipe.fingerprint(lists)
+        header = AnnotatedHeader(self._source, file.ends_sha256, recipe, fingerprint, lists, self._labels, self.rows)
+        self.publish(header.encode())

@@ -8,12 +8,12 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
 from c4pipe.clean.evaluate import RecipeEvaluator, Verdict
-from c4pipe.clean.page_rows import PageRowsFile
+from c4pipe.clean.side_files import CleanedFile, PageRows
 from c4pipe.clean.trace import explain_final
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
@@ -28,7 +28,7 @@ from c4pipe.wet.columns import EXTRA, with_extra
 DROPPED_FOLDER = "_dropped"
 """The folder of dropped pages: inside the corpus, or inside the work folder where `clean` runs alone."""
 
-SCHEMA = pa.schema(
+DROPPED_SCHEMA = pa.schema(
     [
         pa.field("url", pa.string(), nullable=False),
         pa.field("timestamp", pa.string(), nullable=False),
@@ -38,36 +38,16 @@ SCHEMA = pa.schema(
         pa.field("lines", pa.int64(), nullable=False),
     ]
 )
+"""The columns: URL and timestamp as crawled; the rule that dropped the page, and what decided, in a few words; the text
+that the rule looked at, and its number of lines. That text is the page as crawled, or the lines that were kept so far.
+"""
 
 _FOOTERS_AT_ONCE = 16  # a store answers slowly
 
 
-class DroppedPage(NamedTuple):
-    """A row of the file: one dropped page.
-
-    Attributes:
-        url: as crawled.
-        timestamp: as crawled.
-        reason: the rule that dropped the page.
-        fact: what decided, in a few words.
-        text: the text that the rule looked at: the page as crawled, or the lines that were kept so far. If job 1 kept
-            no line, it is the page as crawled.
-        lines: the number of lines that were kept so far.
-        extra: the values of the columns that the recipe names.
-    """
-
-    url: str
-    timestamp: str
-    reason: str
-    fact: str
-    text: str
-    lines: int
-    extra: Mapping[str, Any] | None = None
-
-
 def dropped_schema(recipe: Recipe) -> pa.Schema:
     """Returns the columns of the files of a recipe."""
-    return with_extra(SCHEMA, recipe.columns)
+    return with_extra(DROPPED_SCHEMA, recipe.columns)
 
 
 @dataclass(frozen=True)
@@ -127,11 +107,8 @@ def _check_footer(path: StoragePath) -> None:
         read_footer(file)
 
 
-class DroppedWriter:
-    """Writes the dropped pages of one WET file in one job; the file appears when it is finished.
-
-    If no page was dropped, the file has no rows.
-    """
+class DroppedFile(PageRows):
+    """The dropped pages of one WET file in one job. If no page was dropped, the file has no rows."""
 
     def __init__(self, keep: KeepDropped, source: str, job: str, evaluator: RecipeEvaluator) -> None:
         """Takes what is kept, the WET file's name, the job and the evaluator of the recipe."""
@@ -139,17 +116,14 @@ class DroppedWriter:
         self._scheme, _ = evaluator.recipe.page_keys
         schema = dropped_schema(evaluator.recipe)
         self._columns = len(schema)
-        self._file = PageRowsFile(keep.path(source, job), schema, ["reason"])
+        super().__init__(keep.path(source, job), schema, ["reason"])
 
-    def add_cleaned(self, verdict: Verdict, checked: CheckedPage) -> None:
-        """Adds a page that job 1 dropped, if it is in the share. The arguments are what `RecipeEvaluator.clean`
-        returned.
-        """
-        if verdict.reason and self._keep.takes(url_key(checked.normalised_url)):
-            fact, text = self._evaluator.explain_drop(verdict, checked)
-            page = checked.page
-            lines = checked.line_count
-            self._add(DroppedPage(page.url, page.timestamp, verdict.reason, fact, text, lines, page.extra))
+    def add(self, verdict: Verdict, page: CheckedPage) -> None:
+        """Adds a page that job 1 dropped, if it is in the share."""
+        if verdict.reason and self._keep.takes(url_key(page.normalised_url)):
+            fact, text = self._evaluator.explain_drop(verdict, page)
+            values = (page.page.url, page.page.timestamp, verdict.reason, fact, text, page.line_count, page.page.extra)
+            self.add_row(values[: self._columns], text)
 
     def add_stale(self, pages: pa.Table) -> None:
         """Adds the stale captures that are in the share. Columns: `url`, `timestamp`, `text`, and `extra` if
@@ -160,13 +134,13 @@ class DroppedWriter:
             if self._keep.takes(url_key(normalised)):
                 fact = f"another capture of {normalised} counts as the newest"
                 lines = page["text"].count("\n") + 1
-                self._add_row(page, StaleCapture.name, fact, lines)
+                self._add_page(page, StaleCapture.name, fact, lines)
 
     def add_known(self, pages: pa.Table, reason: str) -> None:
         """Adds the pages in the share that a known corpus has (a reason of KNOWN_FACTS). Columns as of `add_stale`."""
         for page in pages.to_pylist():
             if self._keep.takes(url_key(normalise_url(page["url"], self._scheme))):
-                self._add_row(page, reason, KNOWN_FACTS[reason], page["text"].count("\n") + 1)
+                self._add_page(page, reason, KNOWN_FACTS[reason], page["text"].count("\n") + 1)
 
     def add_near(self, pages: pa.Table) -> None:
         """Adds the near-duplicates that are in the share.
@@ -175,7 +149,7 @@ class DroppedWriter:
         """
         for page in pages.to_pylist():
             if self._keep.takes(url_key(normalise_url(page["url"], self._scheme))):
-                self._add_row(page, NearDuplicate.name, page["fact"], page["text"].count("\n") + 1)
+                self._add_page(page, NearDuplicate.name, page["fact"], page["text"].count("\n") + 1)
 
     def add_finished(self, pages: pa.Table) -> None:
         """Adds the pages in the share that the stage `final` dropped, as `PageFinisher` edited them."""
@@ -185,33 +159,27 @@ class DroppedWriter:
                 final = explain_final(self._evaluator, url, text, page["units_left"], to_the_end=False)
                 fact = next(each.fact for each in final.rules if each.rule == page["dropped"])
                 lines = text.count("\n") + 1 if text else 0
-                self._add_row(page, page["dropped"], fact, lines)
+                self._add_page(page, page["dropped"], fact, lines)
 
-    def _add_row(self, page: Mapping[str, Any], reason: str, fact: str, lines: int) -> None:
-        self._add(DroppedPage(page["url"], page["timestamp"], reason, fact, page["text"], lines, page.get(EXTRA)))
+    def _add_page(self, page: Mapping[str, Any], reason: str, fact: str, lines: int) -> None:
+        values = (page["url"], page["timestamp"], reason, fact, page["text"], lines, page.get(EXTRA))
+        self.add_row(values[: self._columns], page["text"])
 
-    def _add(self, page: DroppedPage) -> None:
-        self._file.add(page[: self._columns], page.text)
-
-    def finish(self) -> None:
-        """Completes the file and gives it its name; an older file of that name is replaced."""
-        self._file.finish()
-
-    def discard(self) -> None:
-        """Removes an unfinished file."""
-        self._file.discard()
+    def finish(self, file: CleanedFile | None = None) -> None:
+        """Completes the file and gives it its name."""
+        self.publish()
 
 
 @contextlib.contextmanager
-def dropped_writer(
+def dropped_file(
     keep: KeepDropped | None, source: str, job: str, evaluator: RecipeEvaluator
-) -> Iterator[DroppedWriter | None]:
-    """Yields a DroppedWriter, or None where nothing is kept. An unfinished file is removed in the end."""
+) -> Iterator[DroppedFile | None]:
+    """Yields a DroppedFile, or None if no pages are kept. An unfinished file is removed in the end."""
     if keep is None:
         yield None
         return
-    writer = DroppedWriter(keep, source, job, evaluator)
+    file = DroppedFile(keep, source, job, evaluator)
     try:
-        yield writer
+        yield file
     finally:
-        writer.discard()
+        file.discard()

@@ -1,24 +1,18 @@
 """Cleans one WET file into one work file, and counts what happens to its pages and lines."""
 
 import contextlib
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from typing import Protocol
 
-import numpy as np
-
 from c4pipe.clean.annotated_folder import Annotate
-from c4pipe.clean.annotator import annotation_writer
-from c4pipe.clean.dropped_pages import KeepDropped, dropped_writer
-from c4pipe.clean.evaluate import RecipeEvaluator, Verdict
-from c4pipe.clean.examples import SmallestKeys, write_examples
+from c4pipe.clean.annotator import AnnotatedFile, Annotator
+from c4pipe.clean.dropped_pages import DroppedFile, KeepDropped
+from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.progress import NoteWriter, SlowLimits, SlowWatch
-from c4pipe.clean.work_file import KeptPage, WorkWriter, work_schema
+from c4pipe.clean.side_files import CleanedFile, ExamplesFile, QuarantineFile, SideFile, WorkFile, count_page
 from c4pipe.errors import C4pipeError
-from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, Validation
 from c4pipe.io.atomic import FileBatch
 from c4pipe.io.downloads import ByteStream
 from c4pipe.io.gzip_members import start_size
@@ -28,12 +22,8 @@ from c4pipe.io.streams import EndsDigest, input_path
 from c4pipe.io.words import error_reason
 from c4pipe.lists.lists import Lists
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.text import minhash
-from c4pipe.text.hashes import U64, capture_hash, is_validation, page_hashes, page_key, span_hashes
-from c4pipe.text.languages import language_counter
-from c4pipe.text.minhash import U16
 from c4pipe.wet.columns import COPIES_COLUMN
-from c4pipe.wet.damage import HAS_NO, Damage, NoRecordError, QuarantineWriter, describe_content
+from c4pipe.wet.damage import HAS_NO, Damage, NoRecordError, describe_content
 from c4pipe.wet.extraction import TextLayout, is_text
 from c4pipe.wet.inputs import Part, part_of
 from c4pipe.wet.page import Page
@@ -43,13 +33,15 @@ from c4pipe.wet.warc import PageReader, SkippedRecord, page_reader
 
 
 class PageSource(Protocol):
-    """The pages of a WET file, and the properties of the file that the work file's header names.
+    """The pages of a WET file.
 
     Attributes:
         name: the name of the WET file, without folders.
+        work_name: the name of its work file, without the ending.
     """
 
     name: str
+    work_name: str
 
     @property
     def size(self) -> int:
@@ -61,14 +53,8 @@ class PageSource(Protocol):
         A page is to be evaluated before the next one is read.
         """
 
-    def ends_sha256(self) -> str:
-        """Returns the digest of the ends of the WET file; at the end of `items`."""
-
-    def crawl(self) -> str:
-        """Returns the crawl that the WET file names, "" where it names none; at the end of `items`."""
-
-    def first_bytes(self) -> bytes:
-        """Returns the first bytes of the file; at the end of `items`."""
+    def cleaned(self, counts: Mapping[str, int]) -> CleanedFile:
+        """Returns the file at the end of `items`, given its counts. Raises NoRecordError if it has no record."""
 
 
 class CountedStream:
@@ -96,7 +82,7 @@ class CrawlSource:
 
     def __init__(self, stream: ByteStream, name: str, read_pages: PageReader) -> None:
         """Takes the file, gzipped or not, at its start, its name, and what reads its pages."""
-        self.name = name
+        self.name = self.work_name = name
         self._counted = CountedStream(stream)
         self._read_pages = read_pages
 
@@ -109,17 +95,11 @@ class CrawlSource:
         """Yields the pages in their order, the damage, and the records that are no page."""
         return self._read_pages(self._counted)
 
-    def ends_sha256(self) -> str:
-        """Returns the digest of the ends of what was read."""
-        return self._counted.ends.hexdigest()
-
-    def crawl(self) -> str:
-        """Returns the crawl that the file names; "" where it names none."""
-        return crawl_name(self._counted.first)
-
-    def first_bytes(self) -> bytes:
-        """Returns the first bytes that were read."""
-        return self._counted.first
+    def cleaned(self, counts: Mapping[str, int]) -> CleanedFile:
+        """Returns the file at its end. Raises NoRecordError."""
+        read = self._counted
+        check_records(read.first, counts)
+        return CleanedFile(self.name, read.size, read.ends.hexdigest(), crawl_name(read.first), counts)
 
 
 class TextSource:
@@ -135,41 +115,31 @@ class TextSource:
         part: Part | None,
     ) -> None:
         """Takes the documents and the shares read before, and the path, name, size, digest and part of the file."""
-        self.name = name
+        self.name, self.work_name = name, part.work_name(name) if part else name
         self.size = 0
-        self._path = path
+        self._path, self._part = path, part
         self._items, self._bytes, self._ends = items, size, ends
-        self._length = size // (part.of if part else 1)
 
     def items(self) -> Iterator[Page | Damage]:
         """Yields the documents in their order, and the damage.
 
-        Raises OSError where the file can't be read, C4pipeError where it is no Parquet or lacks the column of the text.
+        Raises OSError if the file can't be read, C4pipeError if it is no Parquet or lacks the column of the text.
         """
+        length = self._bytes // (self._part.of if self._part else 1)
         try:
             for item, share in self._items:
-                self.size = int(self._length * share)
+                self.size = int(length * share)
                 yield item
         except OSError:
             raise
         except UNREADABLE as error:
             raise C4pipeError(f"{self._path} can't be read: {error_reason(error)}") from error
-        self.size = self._bytes  # also of a part: the headers of all parts name the whole file
 
-    def ends_sha256(self) -> str:
-        """Returns the digest of the ends of the file."""
-        return self._ends
-
-    def crawl(self) -> str:
-        """Returns "": text is of no crawl."""
-        return ""
-
-    def first_bytes(self) -> bytes:
-        """Returns nothing: a file of another format has been refused."""
-        return b""
-
-
-_NO_SPANS = np.empty(0, dtype=np.uint64)
+    def cleaned(self, counts: Mapping[str, int]) -> CleanedFile:
+        """Returns the file at its end; also for a part, the size is that of the whole file. Raises NoRecordError."""
+        if self._part is None:  # all documents of a part may be damaged
+            check_records(b"", counts)  # a file of another format has been refused
+        return CleanedFile(self.name, self._bytes, self._ends, "", counts)
 
 
 class WetFileCleaner:
@@ -178,6 +148,8 @@ class WetFileCleaner:
     Attributes:
         example_seconds: the CPU seconds that the examples of the last file took.
     """
+
+    example_seconds = 0.0
 
     def __init__(
         self,
@@ -196,14 +168,13 @@ class WetFileCleaner:
             slow_limits: when a page or file counts as slow; None for the defaults.
             annotate: where all pages are written with the decisions of all rules; None for nowhere.
         """
-        self.example_seconds = 0.0
         self._watch = SlowWatch(slow_limits or SlowLimits())
         self._recipe = recipe
         self._lists = lists
         self._keep_dropped = keep_dropped
         self._annotate = annotate
         self._evaluator = RecipeEvaluator(recipe, lists)
-        self._keeper = PageKeeper(recipe)
+        self._annotator = Annotator(self._evaluator, annotate.labels) if annotate else None
         self._layout = TextLayout.of_extraction(recipe.extraction) if is_text(recipe.extraction) else None
 
     def clean(
@@ -262,7 +233,7 @@ class WetFileCleaner:
             assert part
             items = read_part_pages(stream, name, self._layout, columns, part)
         source = TextSource(items, path, name, size, ends_sha256, part)
-        self._clean(source, target, batch, part)
+        self._clean(source, target, batch)
 
     def _reader(self, name: str) -> PageReader:
         """Returns the reader of pages for a file of this name that is read as a stream."""
@@ -275,69 +246,49 @@ class WetFileCleaner:
     def _read_pages(self) -> PageReader:
         return page_reader(self._recipe.extraction)
 
-    def _clean(
-        self,
-        source: PageSource,
-        target: StoragePath,
-        batch: FileBatch | None,
-        part: Part | None = None,
-    ) -> None:
+    def _clean(self, source: PageSource, target: StoragePath, batch: FileBatch | None) -> None:
         counts: Counter[str] = Counter()
-        work_name = part.work_name(source.name) if part else source.name
-        audit = dropped_writer(self._keep_dropped, work_name, "clean", self._evaluator)
-        annotations = annotation_writer(self._annotate, work_name, self._evaluator, self._lists.digests)
-        examples = SmallestKeys()
+        clean = (self._annotator or self._evaluator).clean
+        files: list[SideFile] = []
         with (
-            QuarantineWriter(target, source.name, "row" if self._layout else "offset") as quarantine,
-            audit as dropped,
-            annotations as annotated,
             self._watch.over(source.name, source, NoteWriter(target, source.name).slow),
             FileBatch() if batch is None else contextlib.nullcontext(batch) as finished,
+            contextlib.ExitStack() as unfinished,
         ):
-            writer = WorkWriter(target, work_schema(self._recipe))
-            try:
-                for item in source.items():
-                    if isinstance(item, Damage):
-                        counts[f"damage.{item.kind}"] += 1
-                        quarantine.add(item)
-                    elif isinstance(item, SkippedRecord):
-                        counts[f"records.skipped.{item.kind}"] += 1
-                    else:
-                        self._watch.page = item
-                        verdict, page = annotated.clean(item) if annotated else self._evaluator.clean(item)
-                        self._add(verdict, page, writer, counts)
-                        keep_examples(page, verdict, examples)
-                        if dropped:
-                            dropped.add_cleaned(verdict, page)
-                        if annotated:
-                            annotated.add(verdict)
-                        self._watch.page = None
-                if part is None:  # all documents of a part may be damaged
-                    check_records(source.first_bytes(), counts)
-                quarantine.finish()
-                before = time.process_time()
-                write_examples(examples, self._evaluator, target, finished)
-                self.example_seconds = time.process_time() - before
-                if dropped:
-                    dropped.finish()
-                ends = source.ends_sha256()
-                if annotated:
-                    annotated.finish(work_name, source.size, ends, counts, source.crawl())
-                of_recipe = self._recipe, self._lists.digests
-                writer.finish(source.name, source.size, *of_recipe, counts, ends, source.crawl(), finished)
-            except BaseException:
-                writer.discard()
-                raise
+            for file in self._side_files(source, target, finished):
+                unfinished.callback(file.discard)
+                files.append(file)
+            for item in source.items():
+                if isinstance(item, Damage):
+                    counts[f"damage.{item.kind}"] += 1
+                    for file in files:
+                        file.add_damage(item)
+                elif isinstance(item, SkippedRecord):
+                    counts[f"records.skipped.{item.kind}"] += 1
+                else:
+                    self._watch.page = item
+                    verdict, page = clean(item)
+                    count_page(page, verdict, self._evaluator.line_counters, counts)
+                    for file in files:
+                        file.add(verdict, page)
+                    self._watch.page = None
+            cleaned = source.cleaned(counts)
+            for file in files:
+                file.finish(cleaned)
+                if isinstance(file, ExamplesFile):
+                    self.example_seconds = file.seconds
+            unfinished.pop_all()
 
-    def _add(self, verdict: Verdict, page: CheckedPage, writer: WorkWriter, counts: Counter[str]) -> None:
-        count_page(page, verdict, self._evaluator.line_counters, counts)
-        if verdict.readable:
-            assert page.captured is not None  # a page without a timestamp is not readable
-            kept = None if verdict.reason else self._keeper.keep(page, verdict.final)
-            crawled = page.page
-            body = crawled.body.encode("utf-8", "replace") if crawled.encoded is None else crawled.encoded
-            tie = capture_hash(crawled.url, crawled.timestamp, body)
-            writer.add(page.url_key, page.captured, tie, kept)
+    def _side_files(self, source: PageSource, target: StoragePath, batch: FileBatch) -> Iterator[SideFile]:
+        """Yields the files about a WET file in the order in which they appear: the work file says that all exist."""
+        evaluator, digests = self._evaluator, self._lists.digests
+        yield QuarantineFile(target, source.name, "row" if self._layout else "offset")
+        yield ExamplesFile(target, evaluator, batch)
+        if self._keep_dropped:
+            yield DroppedFile(self._keep_dropped, source.work_name, "clean", evaluator)
+        if self._annotate and self._annotator:  # a kept page stays as it is, a dropped one gets its final lines
+            yield AnnotatedFile(self._annotate, source.work_name, self._annotator, digests)
+        yield WorkFile(target, self._recipe, digests, batch)
 
 
 _RECORDS = ("pages.read", "records.", "damage.no_text", "damage.record_too_large")
@@ -352,85 +303,3 @@ def check_records(first: bytes, counts: Mapping[str, int]) -> None:
     if counts and not any(name.startswith(_RECORDS) for name in counts) and (is_other or not has_record(first)):
         damage = {name.removeprefix("damage."): number for name, number in counts.items()}
         raise NoRecordError(f"{HAS_NO}: {describe_content(first, damage)}")
-
-
-class PageKeeper:
-    """Computes the units, spans and hashes of kept pages that job 2 needs, by one recipe."""
-
-    def __init__(self, recipe: Recipe) -> None:
-        """Looks up once the parts of the recipe that each page needs."""
-        self._span = recipe.find(RepeatedSpan)
-        self._near = recipe.find(NearDuplicate)
-        validation = recipe.find(Validation)
-        self._one_in = validation.one_in if validation else 0
-        self._by_md5 = recipe.page_keys[1]
-
-    def keep(self, page: CheckedPage, final: str | None) -> KeptPage:
-        """Returns a page that passed, with its units and spans.
-
-        Args:
-            page: the page.
-            final: the rule of the stage `final` that drops the page if it loses no text; None if there is none.
-        """
-        guess, starts, span = page.guess, page.unit_starts, self._span
-        spans = _NO_SPANS
-        if span:
-            spans = span_hashes(page_hashes(page.encoded, starts, span.whitespace), span.size)
-        bands, minima = self._signature(page) if self._near and not final else ((), ())
-        return KeptPage(
-            page_key=page_key(page.page.url, page.normalised_url, self._by_md5),
-            url=page.page.url,
-            text=page.text,
-            encoded=page.encoded,
-            timestamp=page.page.timestamp,
-            language=guess.language if guess else None,
-            language_probability=round(guess.probability, 6) if guess else None,
-            validation=bool(self._one_in) and is_validation(page.normalised_url, self._one_in),
-            dropped=final,
-            unit_starts=starts,
-            span_hashes=spans,
-            band_hashes=bands,
-            minima=minima,
-            extra=page.page.extra,
-        )
-
-    def _signature(self, page: CheckedPage) -> tuple[U64, U16]:
-        """Returns the band hashes and the short minima of a page's text."""
-        near = self._near
-        assert near
-        signature = minhash.minima(page.text, near.ngram, near.bands, near.rows, page.tokenizer, near.scripts)
-        return minhash.band_hashes(signature, near.bands), minhash.short_minima(signature)
-
-
-def keep_examples(page: CheckedPage, verdict: Verdict, examples: SmallestKeys) -> None:
-    """Keeps a page as an example of each rule that drops it or changes its lines, if its key is small enough."""
-    key, limits = page.url_key, examples.limits
-    if verdict.reason and key < limits[verdict.reason]:
-        examples.add(verdict.reason, key, page.page.position, page.page)
-    for rule, changed in verdict.lines.items():
-        if changed and key < limits[rule]:
-            examples.add(rule, key, page.page.position, page.page)
-
-
-def count_page(page: CheckedPage, verdict: Verdict, line_counters: Mapping[str, str], counts: Counter[str]) -> None:
-    """Adds one page to the counters of the funnel; `line_counters` are those of the evaluator.
-
-    pages.read = pages.dropped.* + pages.cleaned. Pages that are dropped when their language is known count by it, too.
-    Over the pages that came to the line rules, lines.read = lines.dropped.* + lines.left. bytes.read is the size of the
-    bodies, bytes.cleaned that of the texts in UTF-8.
-    """
-    counts["pages.read"] += 1
-    counts["bytes.read"] += page.page.size
-    if verdict.lines_read is not None:
-        counts["lines.read"] += verdict.lines_read
-        counts["lines.left"] += page.line_count
-        for rule, number in verdict.lines.items():
-            counts[line_counters[rule]] += number
-    if verdict.reason:
-        counts[f"pages.dropped.{verdict.reason}"] += 1
-        if verdict.language is not None:
-            counts[language_counter(verdict.language, verdict.reason)] += 1
-        return
-    counts["pages.cleaned"] += 1
-    counts["units.cleaned"] += len(page.unit_starts)
-    counts["bytes.cleaned"] += len(page.encoded)

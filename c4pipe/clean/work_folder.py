@@ -49,11 +49,13 @@ something to do is to have.
 WORK_FOLDER = "_work"
 """The work folder that `build` makes inside its output, unless --work gives another one."""
 
+CORPUS_MANIFEST = "manifest.json"
+"""The manifest of a corpus, which a room above this one writes."""
+
 DAMAGED_ENDING = ".damaged"
 """The end of the name of a file that was damaged and is made anew."""
 
 _HEADERS_AT_ONCE = 16
-_MANIFEST = "manifest.json"  # of a corpus, a room above this one
 
 
 def work_path(folder: StoragePath, file: InputFile) -> StoragePath:
@@ -118,7 +120,7 @@ def find_work_files(folders: Sequence[StoragePath]) -> dict[str, StoragePath]:
             raise UsageError(f"{folder} is not a work folder: give the --work folder of c4pipe clean")
         names = list_names(folder)
         inside = sorted(filter(is_work_file, names))
-        if _MANIFEST in names:
+        if CORPUS_MANIFEST in names:
             raise UsageError(
                 f"{folder} is the folder of a corpus, not of work files: give {folder / WORK_FOLDER}, "
                 "or the --work folder that it was built with"

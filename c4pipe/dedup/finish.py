@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from c4pipe.clean.dropped_pages import DroppedWriter, KeepDropped, dropped_writer
+from c4pipe.clean.dropped_pages import DroppedFile, KeepDropped, dropped_file
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.examples import EXAMPLES_PER_FILE, PASSED, Example, SmallestKeys, make_example
 from c4pipe.clean.trace import explain_final
@@ -50,16 +50,16 @@ class PageFinisher:
         # A listed word is inside of a line. If no line of a page has a listed word, the lines that are left have none.
         self._knows_listed_words = judged and self._span is not None and self._span.unit == "line"
 
-    def audit(self, keep: KeepDropped | None, source: str) -> AbstractContextManager[DroppedWriter | None]:
+    def audit(self, keep: KeepDropped | None, source: str) -> AbstractContextManager[DroppedFile | None]:
         """Returns the writer of dropped pages for a WET file (its name), as a context; None where nothing is kept."""
-        return dropped_writer(keep, source, "dedup", self._evaluator)
+        return dropped_file(keep, source, "dedup", self._evaluator)
 
     def finish(
         self,
         pages: pa.Table,
         removals: Mapping[int, Sequence[int]],
         counts: Counter[str],
-        dropped: DroppedWriter | None = None,
+        dropped: DroppedFile | None = None,
         shown: SmallestKeys | None = None,
         kept: Mapping[int, Sequence[int]] = MappingProxyType({}),
     ) -> pa.Table:
@@ -102,7 +102,7 @@ class PageFinisher:
         pages: pa.Table,
         rows: npt.NDArray[np.int64],
         counts: Counter[str],
-        dropped: DroppedWriter | None,
+        dropped: DroppedFile | None,
         shown: SmallestKeys | None,
     ) -> None:
         """Counts the dropped pages in these rows, and adds all of them to `dropped` and some to `shown`."""
@@ -246,7 +246,7 @@ class GroupFinisher:
         self._seen: list[npt.NDArray[np.uint64]] = []
 
     def finish(
-        self, pages: pa.Table, file: int, dropped: DroppedWriter | None = None, shown: SmallestKeys | None = None
+        self, pages: pa.Table, file: int, dropped: DroppedFile | None = None, shown: SmallestKeys | None = None
     ) -> pa.Table:
         """Returns the kept pages of a file in their final form, and adds the other pages to `dropped` and `shown`."""
         self._seen.append(pages["page_key"].to_numpy())

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.clean.file_cleaner import PageKeeper
+from c4pipe.clean.side_files import PageKeeper
 from c4pipe.clean.work_file import URL_ROW
 from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables

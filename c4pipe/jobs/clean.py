@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from c4pipe.clean import annotated_folder, dropped_pages, examples, work_folder
-from c4pipe.clean.annotated_folder import check_annotated, check_annotated_file
+from c4pipe.clean import dropped_pages, examples, work_folder
+from c4pipe.clean.annotated_folder import check_annotated, check_annotated_file, list_annotated
 from c4pipe.clean.dropped_pages import KeepDropped, sources_without_dropped
 from c4pipe.clean.progress import watch_clean
 from c4pipe.clean.steps import CleanWetFile
@@ -284,7 +284,8 @@ def prepare(plan: CleanPlan, progress: Progress) -> WorkState:
 def finish(plan: CleanPlan, progress: Progress) -> dict[str, int]:
     """Checks that all files are cleaned, finishes the annotated folder, and returns the counts over all files."""
     counts = _verify(plan, progress)
-    _finish_annotation(plan)
+    if annotate := plan.options.annotation:
+        list_annotated(annotate, (file.work_name for file in work_state(plan).done))
     LOG.info("clean: %s", count_values(counts))
     return counts
 
@@ -301,14 +302,6 @@ def _only_annotation(plan: CleanPlan) -> contextlib.AbstractContextManager[None]
     """Locks the annotated folder of a plan, if it has one."""
     annotate = plan.options.annotation
     return only_run(storage_path(annotate.folder)) if annotate else contextlib.nullcontext()
-
-
-def _finish_annotation(plan: CleanPlan) -> None:
-    """Writes the manifest of the annotated folder, now that all of its files are there."""
-    annotate, state = plan.options.annotation, work_state(plan)
-    if annotate:
-        sources = [file.work_name for file in state.done]
-        annotated_folder.write_manifest(annotate, plan.recipe, plan.fingerprint, sources, plan.missing())
 
 
 def largest_first(files: Iterable[InputFile]) -> list[InputFile]:
@@ -498,7 +491,7 @@ def _damage(plan: CleanPlan, inputs: InputOpener, file: InputFile) -> tuple[Stor
             examples.read_examples(target)
         if annotate := plan.options.annotation:
             suspect = annotate.path(file.work_name)
-            check_annotated_file(annotate, file.work_name, plan.fingerprint, header.ends_sha256)
+            check_annotated_file(annotate, file.work_name, plan.recipe, plan.fingerprint, header.ends_sha256)
     except DamagedFileError as error:
         return suspect, error
     return None

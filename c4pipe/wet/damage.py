@@ -146,10 +146,7 @@ def read_quarantine(folder: StoragePath, most: int) -> list[Quarantined]:
 
 
 class QuarantineWriter:
-    """Writes a quarantine file, which appears when it is finished. Without damage no file is written.
-
-    A context manager: on leaving it, a file that is not finished is removed.
-    """
+    """Writes a quarantine file, which appears when it is finished. Without damage no file is written."""
 
     def __init__(self, work_file: StoragePath, source: str, place: str = "offset") -> None:
         """Prepares the file; nothing is written yet.
@@ -165,10 +162,8 @@ class QuarantineWriter:
         self._file: TextIO | None = None
         self._count = 0
 
-    def __enter__(self) -> "QuarantineWriter":
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def discard(self) -> None:
+        """Removes the unfinished file."""
         if self._file is not None:
             try:
                 self._file.close()

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from c4pipe.clean.annotated_folder import PAGE_FIELDS, Annotate, annotated_schema, read_annotated_header
-from c4pipe.clean.annotator import Annotator, Row
+from c4pipe.clean.annotator import AnnotatedRow, Annotator
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.trace import explain_page
@@ -39,7 +39,7 @@ def some_pages(folder: Path, most: int = 12) -> Iterator[Page]:
         yield from (page for _, page in zip(range(most), pages, strict=False))
 
 
-def annotated_row(annotator: Annotator, page: Page) -> Row:
+def annotated_row(annotator: Annotator, page: Page) -> AnnotatedRow:
     verdict, _ = annotator.clean(page)
     return annotator.end(verdict)
 
@@ -150,5 +150,5 @@ def test_the_file_has_all_pages_as_they_were_crawled(web_data: Path, tmp_path: P
         rows = [tuple(row.values()) for row in pq.read_table(file, columns=names).to_pylist()]
         assert rows == [(page.url, page.timestamp, page.body, page.size) for page in pages]
         header = read_annotated_header(file)
-        assert (header.source, header.source_bytes, header.rows) == (path.name, path.stat().st_size, len(pages))
+        assert (header.source, header.rows) == (path.name, len(pages))
         assert pq.read_schema(file).remove_metadata() == annotated_schema(RECIPES["c4"], 0)

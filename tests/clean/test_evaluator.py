@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.clean.evaluate import Verdict
-from c4pipe.clean.file_cleaner import count_page
+from c4pipe.clean.side_files import count_page
 from c4pipe.filters.checked_page import CheckedPage, RuleTools
 from c4pipe.filters.lines import NoTerminalPunctuation
 from c4pipe.filters.listed_words import BadWords

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from c4pipe.clean import work_folder
-from c4pipe.clean.annotated_folder import HEADER_KEY, MANIFEST
+from c4pipe.clean.annotated_folder import ANNOTATED_KEY, FILES_LIST
 from c4pipe.clean.work_file import SCHEMA as WORK_SCHEMA
 from c4pipe.clean.work_file import VERSION as WORK_VERSION
 from c4pipe.cli import main
@@ -86,9 +86,8 @@ def test_each_column_and_field_of_annotated_pages_is_described(tmp_path: Path) -
         if name != "language_labels":
             assert str(field.type) in rows[name].split(" or ")
     assert set(rows) - set(table.column_names) == {f"<rule>{kind}" for kind in kinds}
-    header = json.loads(pq.read_metadata(next((tmp_path / "pages").glob("*.parquet"))).metadata[HEADER_KEY])
-    manifest_values = json.loads((tmp_path / "pages" / MANIFEST).read_text())
-    names = {*header, *manifest_values, *manifest_values["files"][0], *manifest_values["columns"][0]}
+    header = json.loads(pq.read_metadata(next((tmp_path / "pages").glob("*.parquet"))).metadata[ANNOTATED_KEY])
+    names = {*header, *json.loads((tmp_path / "pages" / FILES_LIST).read_text())}
     assert [name for name in names if f"`{name}`" not in text] == []
 
 

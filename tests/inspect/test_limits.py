@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import c4pipe
-from c4pipe.clean.annotated_folder import Annotate, open_annotated, write_manifest
+from c4pipe.clean.annotated_folder import Annotate, list_annotated, open_annotated
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
 from c4pipe.filters.rule import PageRule
@@ -49,7 +49,7 @@ def annotated(listed: ListedRecipe, files: dict[str, bytes], folder: Path) -> Tu
     cleaner = WetFileCleaner(listed.recipe, listed.lists, annotate=annotate)
     for name, data in files.items():
         cleaner.clean(io.BytesIO(data), name, folder / f"{name}.parquet")
-    write_manifest(annotate, listed.recipe, listed.fingerprint, list(files), [])
+    list_annotated(annotate, files)
     return Tuner(open_annotated(folder / "annotated"))
 
 

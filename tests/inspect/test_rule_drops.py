@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from c4pipe.clean.annotated_folder import Annotate, open_annotated, write_manifest
+from c4pipe.clean.annotated_folder import Annotate, list_annotated, open_annotated
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
 from c4pipe.cli import main
@@ -32,7 +32,7 @@ def annotated(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for path in SAMPLES:
             with path.open("rb") as stream:
                 cleaner.clean(stream, path.name, folder / f"work-{name}" / path.name)
-        write_manifest(target, listed.recipe, listed.fingerprint, [path.name for path in SAMPLES], [])
+        list_annotated(target, [path.name for path in SAMPLES])
     return folder
 
 
@@ -103,7 +103,7 @@ def test_what_can_not_be_shown_is_a_sentence(
     assert "has its own recipe: leave out c4" in told(capsys, "c4", "--cost", annotated / "c4")
 
 
-def test_a_file_that_the_manifest_does_not_list_is_refused(annotated: Path, tmp_path: Path) -> None:
+def test_a_missing_file_and_a_file_under_another_name_are_refused(annotated: Path, tmp_path: Path) -> None:
     for path in (annotated / "c4").iterdir():
         (tmp_path / path.name).symlink_to(path)
     first, second = (tmp_path / f"{path.name}.parquet" for path in SAMPLES[:2])
@@ -111,5 +111,5 @@ def test_a_file_that_the_manifest_does_not_list_is_refused(annotated: Path, tmp_
     with pytest.raises(UsageError, match="no such file"):
         open_annotated(tmp_path)
     second.symlink_to(first)
-    with pytest.raises(DamagedFileError, match=r"is not the file that _annotated\.json lists"):
+    with pytest.raises(DamagedFileError, match=r"is the file of .*, under another name"):
         open_annotated(tmp_path)

@@ -45,6 +45,11 @@ def annotated_files(folder: Path) -> Files:
     return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
 
 
+def listed_files(folder: Path) -> list[str]:
+    names: list[str] = json.loads((folder / annotated_folder.FILES_LIST).read_text())["files"]
+    return names
+
+
 def command(folder: Path) -> list[object]:
     """The command that annotates the sample crawl by recipe c4, with the folder's work files."""
     options = ["--lists", LISTS, "--language-labels", "3", "--work", folder / "work"]
@@ -84,16 +89,14 @@ def test_workers_order_and_a_second_run_have_no_effect(annotated: Path, tmp_path
     (tmp_path / "pages" / f"{SAMPLES[0].name}.parquet").unlink()  # as if it had not been annotated before
     assert main.main([*map(str, other)]) == 0
     assert annotated_files(tmp_path / "pages") == expected
-    assert set(expected) == {annotated_folder.MANIFEST, *(f"{path.name}.parquet" for path in SAMPLES)}
+    assert set(expected) == {annotated_folder.FILES_LIST, *(f"{path.name}.parquet" for path in SAMPLES)}
 
 
 def test_a_second_month_joins_the_folder(tmp_path: Path) -> None:
     for path in SAMPLES:
         folders = ["--work", tmp_path / f"work-{path.name}", "--annotate", tmp_path / "pages"]
         assert run("clean", path, "--lists", LISTS, *folders) == 0
-    manifest = json.loads((tmp_path / "pages" / annotated_folder.MANIFEST).read_text())
-    assert [each["name"] for each in manifest["files"]] == [path.name for path in SAMPLES]
-    assert [each["bytes"] for each in manifest["files"]] == [path.stat().st_size for path in SAMPLES]
+    assert listed_files(tmp_path / "pages") == [f"{path.name}.parquet" for path in SAMPLES]
 
 
 def test_in_a_store(annotated: Path, tmp_path: Path, moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,14 +107,12 @@ def test_in_a_store(annotated: Path, tmp_path: Path, moto: str, monkeypatch: pyt
             assert storage_path(f"s3://bucket/pages/{name}").read_bytes() == data
 
 
-def test_the_manifest_names_what_was_missing(tmp_path: Path) -> None:
+def test_the_list_has_the_files_that_were_read(tmp_path: Path) -> None:
     with serve({SAMPLES[0].name: SAMPLES[0].read_bytes()}) as web:
         inputs = [f"{web.url}/{path.name}" for path in SAMPLES[:2]]
         folders = ["--output", tmp_path / "corpus", "--annotate", tmp_path / "pages"]
         assert run("build", *inputs, "--lists", LISTS, *folders) == 3
-    manifest = json.loads((tmp_path / "pages" / annotated_folder.MANIFEST).read_text())
-    assert [each["name"] for each in manifest["files"]] == [SAMPLES[0].name]
-    assert [each["name"] for each in manifest["missing"]] == [SAMPLES[1].name]
+    assert listed_files(tmp_path / "pages") == [f"{SAMPLES[0].name}.parquet"]
 
 
 def test_from_python(annotated: Path, tmp_path: Path) -> None:
@@ -134,10 +135,10 @@ def test_beam_writes_the_same(annotated: Path, tmp_path: Path) -> None:
 # What can't be done
 
 
-def test_a_changed_manifest_is_refused(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = copy / "pages" / annotated_folder.MANIFEST
-    path.write_text(path.read_text().replace('"pages": ', '"pages": 1'))
-    assert f"{annotated_folder.MANIFEST} is damaged" in sentence(capsys, *command(copy))
+def test_a_changed_list_is_refused(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = copy / "pages" / annotated_folder.FILES_LIST
+    path.write_text(path.read_text().replace('"files": ["', '"files": ["a'))
+    assert f"{annotated_folder.FILES_LIST} is damaged" in sentence(capsys, *command(copy))
 
 
 def told_and_made_again(copy: Path, annotated: Path, capsys: pytest.CaptureFixture[str]) -> str:
@@ -169,16 +170,16 @@ def test_a_file_of_another_kind_is_told_and_made_again(
 def test_a_file_of_another_version_is_refused(
     copy: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(annotated_folder, "VERSION", 2)
+    monkeypatch.setattr(annotated_folder, "ANNOTATED_VERSION", 3)
     says = sentence(capsys, *command(copy))
-    assert "has version 1 of annotated files, and this c4pipe reads version 2" in says
+    assert "has version 2 of annotated files, and this c4pipe reads version 3" in says
 
 
 def test_one_folder_has_one_recipe(copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--lists", LISTS, "--work", tmp_path / "work", "--annotate", copy / "pages"]
-    assert "has annotated files of recipe c4 (" in sentence(capsys, "clean", *SAMPLES, *options)
-    assert "has annotated files of recipe c4 (" in sentence(capsys, "clean", *SAMPLES, *options, "--recipe", "tfds")
-    assert annotated_files(copy / "pages").keys() > {annotated_folder.MANIFEST}
+    assert "was annotated with recipe c4 (" in sentence(capsys, "clean", *SAMPLES, *options)
+    assert "was annotated with recipe c4 (" in sentence(capsys, "clean", *SAMPLES, *options, "--recipe", "tfds")
+    assert annotated_files(copy / "pages").keys() > {annotated_folder.FILES_LIST}
 
 
 def test_the_corpus_is_no_place_for_annotated_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -199,7 +200,7 @@ def test_the_corpus_is_no_place_for_annotated_pages(tmp_path: Path, capsys: pyte
         {"rows": 1},
         {"language_labels": -1},
         {"language_labels": 0},
-        {"damage": []},
+        {"source": "another.wet"},
     ],
     ids=str,
 )
@@ -208,8 +209,8 @@ def test_a_false_header_is_told_and_the_file_made_again(
 ) -> None:
     """A file can come from anyone: its header must be one that c4pipe writes, and its columns those of its recipe."""
     path = copy / "pages" / f"{SAMPLES[1].name}.parquet"
-    table, header = pq.read_table(path), json.loads(pq.read_metadata(path).metadata[annotated_folder.HEADER_KEY])
-    metadata = {annotated_folder.HEADER_KEY: json.dumps(header | change).encode()}
+    table, header = pq.read_table(path), json.loads(pq.read_metadata(path).metadata[annotated_folder.ANNOTATED_KEY])
+    metadata = {annotated_folder.ANNOTATED_KEY: json.dumps(header | change).encode()}
     pq.write_table(table.replace_schema_metadata(metadata), path)
     sign_footer(path)
     assert "can't be read as an annotated file: " in told_and_made_again(copy, annotated, capsys)

@@ -1,5 +1,6 @@
 """Quarantine files: what a line says, where the file appears and when, how large it can get."""
 
+import contextlib
 import gzip
 import io
 import json
@@ -8,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +52,17 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if not path.name.endswith(".examples.json"))
 
 
+@contextlib.contextmanager
+def quarantine(work_file: Path, name: str) -> Iterator[QuarantineWriter]:
+    writer = QuarantineWriter(work_file, name)
+    try:
+        yield writer
+    finally:
+        writer.discard()
+
+
 def write(work_file: Path, *damages: Damage) -> list[dict[str, Any]]:
-    with QuarantineWriter(work_file, NAME) as writer:
+    with quarantine(work_file, NAME) as writer:
         for damage in damages:
             writer.add(damage)
         writer.finish()
@@ -97,7 +108,7 @@ def test_any_bytes_are_one_line_of_ascii(work_file: Path, first: bytes, told: st
 
 
 def test_a_name_that_is_no_utf8(work_file: Path) -> None:
-    with QuarantineWriter(work_file, os.fsdecode(b"caf\xe9.wet")) as writer:
+    with quarantine(work_file, os.fsdecode(b"caf\xe9.wet")) as writer:
         writer.add(JUNK)
         writer.finish()
     assert read(work_file)[0]["file"] == os.fsdecode(b"caf\xe9.wet")
@@ -114,7 +125,7 @@ def test_the_lines_are_bounded(work_file: Path, more: int) -> None:
 
 
 def test_no_damage_no_file(work_file: Path) -> None:
-    with QuarantineWriter(work_file, NAME) as writer:
+    with quarantine(work_file, NAME) as writer:
         writer.finish()
     assert names(work_file.parent) == []
 
@@ -122,13 +133,13 @@ def test_no_damage_no_file(work_file: Path) -> None:
 def test_the_file_of_an_earlier_run_is_replaced(work_file: Path) -> None:
     write(work_file, JUNK, JUNK)
     assert len(write(work_file, JUNK)) == 1
-    with QuarantineWriter(work_file, NAME) as writer:
+    with quarantine(work_file, NAME) as writer:
         writer.finish()
     assert names(work_file.parent) == []
 
 
 def test_until_it_is_finished_it_has_no_name(work_file: Path) -> None:
-    with QuarantineWriter(work_file, NAME) as writer:
+    with quarantine(work_file, NAME) as writer:
         writer.add(JUNK)
         (temporary,) = names(work_file.parent)
         assert temporary.startswith(".")
@@ -139,7 +150,7 @@ def test_until_it_is_finished_it_has_no_name(work_file: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_a_full_disk(work_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fill() -> None:
-        with QuarantineWriter(work_file, NAME) as writer:
+        with quarantine(work_file, NAME) as writer:
             monkeypatch.setattr(writer._atomic, "path", work_file.with_name("full"))
             (work_file.parent / "full").symlink_to("/dev/full")
             writer.add(JUNK)
