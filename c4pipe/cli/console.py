@@ -32,7 +32,7 @@ class Ending(NamedTuple):
 
 MISSING, NOTHING_KEPT, STOPPED = 3, 4, 130
 
-ENDINGS = {
+EXIT_STATUSES = {
     0: Ending("done", "done"),
     1: Ending("failed", "the run can't continue"),
     2: Ending("wrong usage", "wrong usage"),
@@ -45,7 +45,7 @@ ENDINGS = {
 
 def endings_sentence() -> str:
     """Returns all exit statuses in one sentence."""
-    *most, last = (f"{status} {ending.meaning}" for status, ending in ENDINGS.items())
+    *most, last = (f"{status} {ending.meaning}" for status, ending in EXIT_STATUSES.items())
     return f"Exit status: {'; '.join(most)}; {last}."
 
 
@@ -140,7 +140,7 @@ def print_end(status: int, error: str, as_json: bool) -> None:
     """Prints how a command ended: the error, if there is one, or a line of JSON."""
     if as_json:
         print(
-            json.dumps({"outcome": ENDINGS[status].outcome, "exit_status": status, "error": error or None}),
+            json.dumps({"outcome": EXIT_STATUSES[status].outcome, "exit_status": status, "error": error or None}),
             file=sys.stderr,
         )
     elif error:

@@ -31,11 +31,11 @@ def print_funnel(folder: "StoragePath", manifest: "Manifest", outcome: str, prog
     report is.
     """
     from c4pipe.recipes.recipe import Recipe
-    from c4pipe.report.html_page import NAME
+    from c4pipe.report.html_page import REPORT_PAGE
 
     console = printer(sys.stdout)
     if progress.did_nothing:
-        say(console, f"report: {folder / NAME}")
+        say(console, f"report: {folder / REPORT_PAGE}")
         return
     console.print(funnel_table(Recipe.from_json(manifest["recipe"]), manifest["counts"]))
     say(console, outcome)

@@ -69,12 +69,12 @@ def run(options: ReportOptions) -> None:
         refused = read_opt_outs(folder)
         if options.opt_outs is not None:
             sizes = data["profile"].get("table_bytes", {})
-            write_text(folder / card.NAME, card.render_card(corpus_manifest, sizes, refused))
-        write_text(folder / html_page.NAME, html_page.render_report(corpus_manifest, data, tokens, refused))
+            write_text(folder / card.CARD, card.render_card(corpus_manifest, sizes, refused))
+        write_text(folder / html_page.REPORT_PAGE, html_page.render_report(corpus_manifest, data, tokens, refused))
     if not options.quiet:
         if options.opt_outs is not None and refused:
             _print_refused(refused, counts.get("pages.kept", 0))
-        say(printer(sys.stdout), f"report: {options.corpus / html_page.NAME}")
+        say(printer(sys.stdout), f"report: {options.corpus / html_page.REPORT_PAGE}")
 
 
 def _print_refused(opt_outs: Mapping[str, Any], pages: int) -> None:

@@ -23,8 +23,8 @@ from c4pipe.wet.warc import SKIPPED
 
 _MOST_LANGUAGES = 12  # rows of languages; the report and the dataset card have a table of all
 
-Section = Literal["records", "pages", "lines", "units", "spans", "bytes", "damage"]
-Kind = Literal["read", "skipped", "dropped", "changed", "kept", "part", "damage"]
+FunnelSection = Literal["records", "pages", "lines", "units", "spans", "bytes", "damage"]
+RowKind = Literal["read", "skipped", "dropped", "changed", "kept", "part", "damage"]
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class FunnelRow:
         whole: the number of the section's first row, for the share of `number`; 0 for damage.
     """
 
-    section: Section
-    kind: Kind
+    section: FunnelSection
+    kind: RowKind
     name: str
     number: int
     whole: int = 0

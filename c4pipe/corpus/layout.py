@@ -42,7 +42,7 @@ class ShardId(NamedTuple):
         split: `train` or `validation`.
         shard_index: its number among the shards of that language and split, from 0.
         num_shards: the number of these shards.
-        part: the number of the part of the corpus that the shard belongs to, from 1 (see `manifest.Part`).
+        part: the number of the part of the corpus that the shard belongs to, from 1 (see `manifest.CorpusPart`).
     """
 
     language: str

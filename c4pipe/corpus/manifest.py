@@ -91,7 +91,7 @@ MAX_PARTS = 999
 """The most parts of a corpus: the number of a part has three digits."""
 
 
-class Part(TypedDict):
+class CorpusPart(TypedDict):
     """A corpus that is a part of a larger one: the first one, or one that `add` has put beside the earlier parts.
 
     Its manifest, as it was before that, is in `_parts/NNN`, with NNN from 001.
@@ -108,7 +108,7 @@ class Part(TypedDict):
 
 
 class _Digests(TypedDict, total=False):
-    parts: Sequence[Part]  # of a corpus that has grown; `inputs` is then empty
+    parts: Sequence[CorpusPart]  # of a corpus that has grown; `inputs` is then empty
     known: Sequence[Digest]  # of the indexes of known corpora
     takedowns: Sequence[Takedown]
     sha256: Digest  # of the other members; manifests of earlier versions have none

@@ -246,7 +246,7 @@ def _opened(folder: InputPath, data: bytes, languages: Sequence[str] | None) -> 
 _FOOTERS_AT_ONCE = 16  # a store answers slowly
 
 
-def check_shards(folder: StoragePath, manifest: Manifest) -> None:
+def check_all_shards(folder: StoragePath, manifest: Manifest) -> None:
     """Checks that all shards of a corpus are there: their sizes, and the rows of their footers. No text is read.
 
     Raises C4pipeError where a shard is missing, or differs from the manifest.

@@ -29,7 +29,7 @@ TEXT_FORMAT = "text"
 
 _DAMAGED: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # a class, not an instance as its stub has it
 
-UNREADABLE = (pa.ArrowException, OSError, EOFError, ValueError, LookupError, TypeError, struct.error, _DAMAGED)
+SHARD_ERRORS = (pa.ArrowException, OSError, EOFError, ValueError, LookupError, TypeError, struct.error, _DAMAGED)
 """The exceptions that reading raises where a file is missing or damaged."""
 
 
@@ -90,7 +90,7 @@ def read_shard(shard: Shard, first: int, end: int, verify: bool = False) -> Docu
         with contextlib.closing(_documents(shard.file, shard.format, first, shard.columns)) as rows:
             count = yield from _counted(islice(rows, end - first))
             more = end == shard.rows and next(rows, None) is not None  # this also reaches a checksum at the end
-    except UNREADABLE as error:
+    except SHARD_ERRORS as error:
         raise unreadable(shard, error) from error
     if count < end - first or more:
         raise other_rows(shard, f"more than {shard.rows:,}" if more else f"{first + count:,}")
@@ -118,7 +118,7 @@ def read_tables(shard: Shard, columns: Sequence[str]) -> Iterator[pa.Table]:
         for table in tables_of(shard.file, shard.format, columns, shard.columns):
             rows += len(table)
             yield table
-    except UNREADABLE as error:
+    except SHARD_ERRORS as error:
         raise unreadable(shard, error) from error
     if rows != shard.rows:
         raise other_rows(shard, f"{rows:,}")
@@ -128,7 +128,7 @@ def tables_of(
     file: InputPath, file_format: str, columns: Sequence[str], further: Sequence[str] = ()
 ) -> Iterator[pa.Table]:
     """Works as `read_tables`, for a file of a corpus without its manifest, given its further columns as
-    `Recipe.columns`. Raises UNREADABLE.
+    `Recipe.columns`. Raises SHARD_ERRORS.
     """
     if read_tables := find_format(file_format).read_tables:
         yield from read_tables(file, columns)
@@ -182,7 +182,7 @@ def check_rows(shard: Shard) -> None:
         return
     try:
         rows = count_rows(shard.file)
-    except UNREADABLE as error:
+    except SHARD_ERRORS as error:
         raise unreadable(shard, error) from error
     if rows != shard.rows:
         raise other_rows(shard, f"{rows:,}")

@@ -44,7 +44,7 @@ from c4pipe.dedup.step import DedupPlan, DedupStep, Files, Made, Received, rows_
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.rows import Rows, groups_of, with_fields
-from c4pipe.report.data import MOST
+from c4pipe.report.data import MOST_SHOWN
 from c4pipe.report.profile import domains
 from c4pipe.runners.graph import Graph, Output, Outputs
 from c4pipe.text.hashes import U64
@@ -193,7 +193,7 @@ def decode(data: bytes) -> pa.Table:
 
 def largest_clusters(clusters: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Returns the largest clusters for the report, given `pages`, `url` and `key` of each cluster; ties by key."""
-    most = sorted(clusters, key=lambda each: (-each["pages"], each["key"]))[:MOST]
+    most = sorted(clusters, key=lambda each: (-each["pages"], each["key"]))[:MOST_SHOWN]
     return [{"pages": each["pages"], "url": each["url"]} for each in most]
 
 
@@ -232,7 +232,7 @@ def add_up(rows: Rows) -> Rows:
 def most_copied(rows: Rows) -> list[dict[str, int]]:
     """Returns the pairs of hosts with the most pages, given all HOSTS rows of their hashes; ties by hash."""
     sums = add_up(rows)
-    order = np.lexsort((sums["hash"], -sums["pages"].astype(np.int64)))[:MOST]
+    order = np.lexsort((sums["hash"], -sums["pages"].astype(np.int64)))[:MOST_SHOWN]
     return [{name: int(sums[name][each]) for name in HOSTS.names or ()} for each in order.tolist()]
 
 
@@ -243,7 +243,7 @@ def with_names(pairs: Iterable[Mapping[str, int]], files: Sequence[StoragePath])
         pairs: what `most_copied` returned for each bucket, in any order.
         files: the work files, by number.
     """
-    most = sorted(pairs, key=lambda each: (-each["pages"], each["hash"]))[:MOST]
+    most = sorted(pairs, key=lambda each: (-each["pages"], each["hash"]))[:MOST_SHOWN]
     places = sorted({(each[f"{side}file"], each[f"{side}row"]) for each in most for side in ("", "first_")})
     names: dict[tuple[int, int], str] = {}
     for file in sorted({file for file, _ in places}):
@@ -518,7 +518,7 @@ class NamePages(_NearStep):
             numbers, of_page = np.unique(here["row"], return_inverse=True)
             pages = read_staying(storage_path(path), numbers)
             sizes = 1 + np.bincount(of_page, here["pages"], len(numbers)).astype(np.int64)
-            for number in np.lexsort((pages["page_key"].to_numpy(), -sizes))[:MOST].tolist():
+            for number in np.lexsort((pages["page_key"].to_numpy(), -sizes))[:MOST_SHOWN].tolist():
                 page = pages.slice(number, 1).to_pylist()[0]
                 clusters.append({"pages": int(sizes[number]), "key": page["page_key"], "url": page["url"]})
             order = np.argsort(here["group"], kind="stable")

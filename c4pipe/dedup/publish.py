@@ -131,17 +131,17 @@ def prepare(output: StoragePath, identity: Mapping[str, Any], missing: Sequence[
 
 def _check_files(output: StoragePath, manifest: Manifest) -> None:
     """Raises C4pipeError unless the files of a finished corpus are there, as its manifest says. No text is read."""
-    from c4pipe.corpus.opened import check_shards  # only a second run needs it
+    from c4pipe.corpus.opened import check_all_shards  # only a second run needs it
 
-    check_shards(output, manifest)
+    check_all_shards(output, manifest)
     if "sha256" not in manifest:  # of an earlier version, which wrote fewer files
         return
     read_report_data(output, manifest["counts"])
     if moves_survivors(Recipe.from_json(manifest["recipe"]).find(RepeatedSpan)):
         removals.read_moved(output, np.empty(0, np.uint64))
     present = file_sizes(output, "*")
-    if absent := [each for each in (DEDUP_DATA, REPORT_DATA, html_page.NAME) if each not in present]:
-        advice = " (c4pipe report makes it)" if absent[0] in (REPORT_DATA, html_page.NAME) else ""
+    if absent := [each for each in (DEDUP_DATA, REPORT_DATA, html_page.REPORT_PAGE) if each not in present]:
+        advice = " (c4pipe report makes it)" if absent[0] in (REPORT_DATA, html_page.REPORT_PAGE) else ""
         raise C4pipeError(f"{output / absent[0]} does not exist{advice}")
 
 
@@ -279,8 +279,8 @@ def _write_descriptions(
     write_json(folder / DEDUP_DATA, found)
     data = make_report_data(report.get("profiles", ()), found, report.get("clean_examples", ()))
     write_json(folder / REPORT_DATA, data)
-    write_text(folder / card.NAME, card.render_card(manifest, data["profile"]["table_bytes"]))
-    write_text(folder / html_page.NAME, html_page.render_report(manifest, data))
+    write_text(folder / card.CARD, card.render_card(manifest, data["profile"]["table_bytes"]))
+    write_text(folder / html_page.REPORT_PAGE, html_page.render_report(manifest, data))
 
 
 def _is_published(output: StoragePath, report: Report) -> bool:

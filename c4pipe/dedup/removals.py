@@ -20,7 +20,7 @@ from c4pipe.io.parquet_footer import open_parquet, parquet_writer, reading
 from c4pipe.io.paths import StoragePath, read_file
 from c4pipe.io.rows import Rows, groups_of, is_new, ranges
 from c4pipe.io.words import short
-from c4pipe.report.data import DEDUP_DATA, MOST, read_dedup_data
+from c4pipe.report.data import DEDUP_DATA, MOST_SHOWN, read_dedup_data
 from c4pipe.report.profile import domains
 from c4pipe.text.hashes import U64, span_hashes, unit_hashes
 from c4pipe.text.spans import cut, units_of
@@ -208,7 +208,7 @@ def most_repeated(rows: Rows) -> list[Repeat]:
             "domains": int(hosts[each]),
             **_occurrence(rows[starts[each] : ends[each]]),
         }
-        for each in np.lexsort((rows["hash"][starts], starts - ends))[:MOST].tolist()
+        for each in np.lexsort((rows["hash"][starts], starts - ends))[:MOST_SHOWN].tolist()
     ]
 
 
@@ -237,7 +237,7 @@ def with_texts(repeats: Iterable[Repeat], files: Sequence[StoragePath], size: in
         files: the work files, by number.
         size: units in a span.
     """
-    most = sorted(repeats, key=lambda each: (-each["times"], each["hash"]))[:MOST]
+    most = sorted(repeats, key=lambda each: (-each["times"], each["hash"]))[:MOST_SHOWN]
     texts: dict[int, str] = {}
     for number in sorted({each["file"] for each in most}):
         texts |= _texts(files[number], [each for each in most if each["file"] == number], size)

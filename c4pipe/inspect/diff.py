@@ -19,7 +19,7 @@ from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.text.hashes import U64, normalise_url, url_key
 from c4pipe.wet.columns import parse_columns
 
-KINDS = ("only_first", "only_second", "other_text")
+DIFFERENCES = ("only_first", "only_second", "other_text")
 """How a page can differ: it is only in one of the corpora, or it is in both with different texts."""
 
 OTHER_COLUMNS = "other_columns"
@@ -39,7 +39,7 @@ _ORDER = (
 
 
 @dataclass(frozen=True)
-class Example:
+class PageDifference:
     """A page that differs.
 
     Attributes:
@@ -67,8 +67,8 @@ class Diff:
     """
 
     corpora: tuple[Corpus, Corpus]
-    pages: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*KINDS, "same_text"), 0))
-    examples: dict[str, list[Example]] = field(default_factory=dict)
+    pages: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*DIFFERENCES, "same_text"), 0))
+    examples: dict[str, list[PageDifference]] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ class Diff:
     @property
     def kinds(self) -> tuple[str, ...]:
         """How pages can differ."""
-        return (*KINDS, OTHER_COLUMNS) if self.columns else KINDS
+        return (*DIFFERENCES, OTHER_COLUMNS) if self.columns else DIFFERENCES
 
     @property
     def counts(self) -> dict[str, tuple[int | None, int | None]]:
@@ -137,7 +137,7 @@ def compare(first: Corpus, second: Corpus, examples: int, pages_read: Callable[[
     Args:
         first: a corpus.
         second: another one.
-        examples: the number of pages to show of each of KINDS, at most.
+        examples: the number of pages to show of each of DIFFERENCES, at most.
         pages_read: is called with a number of pages each time some were read.
 
     Raises C4pipeError if a shard can't be read.
@@ -158,8 +158,8 @@ def compare(first: Corpus, second: Corpus, examples: int, pages_read: Callable[[
             shown[kind] += keys[: examples - len(shown[kind])].tolist()
         diff.pages["same_text"] += len(of_first.keys) - len(differing["only_first"]) - len(differing["other_text"])
     both = {*shown["other_text"], *shown.get(OTHER_COLUMNS, ())}
-    ones = find_pages(first, {*shown["only_first"], *both}, names)
-    others = find_pages(second, {*shown["only_second"], *both}, names)
+    ones = pages_by_key(first, {*shown["only_first"], *both}, names)
+    others = pages_by_key(second, {*shown["only_second"], *both}, names)
     diff.examples = {kind: [_example(ones.get(key), others.get(key)) for key in keys] for kind, keys in shown.items()}
     return diff
 
@@ -200,7 +200,7 @@ class Keys:
 
 
 def compare_keys(first: Keys, second: Keys) -> dict[str, U64]:
-    """Returns the keys of the pages that differ, in order, for each of KINDS and for OTHER_COLUMNS."""
+    """Returns the keys of the pages that differ, in order, for each of DIFFERENCES and for OTHER_COLUMNS."""
     both, in_first, in_second = np.intersect1d(first.keys, second.keys, assume_unique=True, return_indices=True)
     same = first.texts[in_first] == second.texts[in_second]
     return {
@@ -215,7 +215,7 @@ _Shown = tuple[str, str, Sequence[tuple[str, Any]]]
 """A page as examples show it: URL, text, and the names and values of further columns."""
 
 
-def _example(first: _Shown | None, second: _Shown | None) -> Example:
+def _example(first: _Shown | None, second: _Shown | None) -> PageDifference:
     """Returns the first difference of two pages; of equal texts, the first column that differs, as line 0. None: a
     corpus lacks the page.
     """
@@ -223,10 +223,10 @@ def _example(first: _Shown | None, second: _Shown | None) -> Example:
     if first and second and first[1] == second[1]:
         differs = (pair for pair in zip(first[2], second[2], strict=True) if pair[0] != pair[1])
         old, new = (f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in next(differs))
-        return Example(url, 0, old, new)
+        return PageDifference(url, 0, old, new)
     ones, others = (page[1].split("\n") if page else [] for page in (first, second))
     number, one, other = first_difference(ones, others)
-    return Example(url, number, one, other)
+    return PageDifference(url, number, one, other)
 
 
 def first_difference(first: Sequence[str], second: Sequence[str]) -> tuple[int, str | None, str | None]:
@@ -327,7 +327,7 @@ def _key(url: str) -> int:
     return url_key(normalise_url(url))
 
 
-def find_pages(corpus: Corpus, wanted: Collection[int], columns: Sequence[str] = ()) -> dict[int, _Shown]:
+def pages_by_key(corpus: Corpus, wanted: Collection[int], columns: Sequence[str] = ()) -> dict[int, _Shown]:
     """Returns the URL, the text and some further columns of the corpus's pages with these keys, by key.
 
     Raises C4pipeError if a shard can't be read.

@@ -19,7 +19,7 @@ from c4pipe.clean.work_folder import WORK_FOLDER, find_work_files, read_headers
 from c4pipe.corpus.formats.parquet import parquet_tables
 from c4pipe.corpus.manifest import TAKEDOWN
 from c4pipe.corpus.opened import Corpus, open_corpus
-from c4pipe.corpus.reader import UNREADABLE, Shard, read_tables
+from c4pipe.corpus.reader import SHARD_ERRORS, Shard, read_tables
 from c4pipe.dedup import removals
 from c4pipe.dedup.known import URLS, Known, KnownHashes, find_known, indexes_of
 from c4pipe.errors import C4pipeError, UsageError
@@ -259,7 +259,7 @@ class _DroppedPages:
                         if normalise_url(str(page["url"]), scheme) == wanted:
                             rule = RuleVerdict(stages[page["reason"]], page["reason"], True, page["fact"])
                             yield CaptureVerdict(page["url"], page["timestamp"], rule.rule, source, rules=(rule,))
-            except UNREADABLE as error:
+            except SHARD_ERRORS as error:
                 raise C4pipeError(
                     f"{path} can't be read: {error_reason(error)}; delete it to explain without these dropped pages"
                 ) from error

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.corpus.manifest import GROWN, MANIFEST, MAX_PARTS, Manifest, Part, part_folder, part_number
+from c4pipe.corpus.manifest import GROWN, MANIFEST, MAX_PARTS, CorpusPart, Manifest, part_folder, part_number
 from c4pipe.corpus.opened import no_manifest
 from c4pipe.dedup import publish
 from c4pipe.dedup.known import INDEX, find_indexes
@@ -42,7 +42,7 @@ from c4pipe.report.data import (
 from c4pipe.runners import control_totals
 from c4pipe.runners.events import Progress
 
-_DESCRIPTIONS = (DEDUP_DATA, REPORT_DATA, card.NAME, html_page.NAME)
+_DESCRIPTIONS = (DEDUP_DATA, REPORT_DATA, card.CARD, html_page.REPORT_PAGE)
 _OF_PART = (MANIFEST, MOVED_SPANS, INDEX)  # what stays in the folder of a part
 
 
@@ -129,10 +129,10 @@ def _digests(whole: Manifest) -> list[str]:
     return [part["inputs_sha256"] for part in whole["parts"]] if "parts" in whole else [_digest(whole["inputs"])]
 
 
-def _part(folder: StoragePath, takedowns: int) -> Part:
+def _part(folder: StoragePath, takedowns: int) -> CorpusPart:
     """Returns what the manifest of the whole corpus has of a part, given a folder with the manifest of the part."""
     manifest, sums = _manifest_of(folder), manifest_file.sum_inputs(_manifest_of(folder))
-    return Part(
+    return CorpusPart(
         manifest=hashlib.sha256(read_file(folder / MANIFEST)).hexdigest(),
         inputs=sums.files,
         input_bytes=sums.bytes,
@@ -180,8 +180,8 @@ def _describe(corpus: StoragePath, folder: StoragePath, whole: Manifest, part: M
     make_folder(target)
     write_json(target / DEDUP_DATA, found)
     write_json(target / REPORT_DATA, data)
-    write_text(target / card.NAME, card.render_card(manifest, data["profile"].get("table_bytes", {})))
-    write_text(target / html_page.NAME, html_page.render_report(manifest, data))
+    write_text(target / card.CARD, card.render_card(manifest, data["profile"].get("table_bytes", {})))
+    write_text(target / html_page.REPORT_PAGE, html_page.render_report(manifest, data))
     write_json(target / MANIFEST, manifest)
 
 

@@ -374,10 +374,10 @@ def _describe(
         "examples": _unlisted(listed, found["examples"]),
     }
     data: Any = {**make_report_data(profiles, found), "examples": _unlisted(listed, report["examples"])}
-    write_text(target / card.NAME, card.render_card(manifest))
+    write_text(target / card.CARD, card.render_card(manifest))
     write_json(target / DEDUP_DATA, found)
     write_json(target / REPORT_DATA, data)
-    write_text(target / html_page.NAME, html_page.render_report(manifest, data))
+    write_text(target / html_page.REPORT_PAGE, html_page.render_report(manifest, data))
 
 
 def _unlisted(listed: Listed, examples: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, cast
 
 from c4pipe.corpus.formats.parquet import parquet_file, parquet_rows
 from c4pipe.corpus.formats.shard_format import open_binary
-from c4pipe.corpus.reader import UNREADABLE
+from c4pipe.corpus.reader import SHARD_ERRORS
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.parquet_footer import check_columns
 from c4pipe.io.streams import EndsDigest, InputPath, input_path
@@ -111,7 +111,7 @@ def record_file(path: str | Path) -> RecordFile:
         )
     try:
         return _of_parquet(file) if kind == "parquet" else _of_lines(file, kind)
-    except UNREADABLE as error:
+    except SHARD_ERRORS as error:
         raise UsageError(f"{file} can't be read: {error_reason(error)}") from error
 
 
@@ -126,7 +126,7 @@ def read_task_records(source: RecordFile, first: int, end: int) -> Generator[Tas
         with contextlib.closing(read(source, first)) as records:
             for count, record in enumerate(islice(records, end - first), 1):  # noqa: B007
                 yield record
-    except UNREADABLE as error:
+    except SHARD_ERRORS as error:
         raise C4pipeError(
             f"{source.file} can't be read after {first + count:,} records: {error_reason(error)}"
         ) from error

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from c4pipe.corpus.formats.parquet import parquet_file
 from c4pipe.corpus.formats.shard_format import Document, shard_schema
-from c4pipe.corpus.reader import UNREADABLE, check_shard, unreadable
+from c4pipe.corpus.reader import SHARD_ERRORS, check_shard, unreadable
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.arguments import checks_arguments
 from c4pipe.read.source import Source, find
@@ -62,7 +62,7 @@ class RandomAccess:
         try:
             with self._lock:  # otherwise several threads would read the same row group
                 group, row = self._group(shard, self._source.place(shard, row))
-        except UNREADABLE as error:
+        except SHARD_ERRORS as error:
             raise unreadable(self._source.shards[shard], error) from error
         documents: list[Document] = group.slice(row, 1).to_pylist()
         return documents[0]

@@ -22,7 +22,7 @@ from c4pipe.report.rendering import render
 from c4pipe.text.languages import OLD_CODES, UNKNOWN, drops_by_language, two_letter_code
 from c4pipe.wet.extraction import describe_extraction
 
-NAME = "README.md"
+CARD = "README.md"
 
 _SPLITS = ("train", "validation")
 _NONE: Mapping[str, int] = MappingProxyType({})

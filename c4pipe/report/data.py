@@ -23,14 +23,14 @@ REPORT_VERSION, DEDUP_VERSION, OPT_OUTS_VERSION = 2, 1, 1
 
 _OF_BOTH = ("dropped_languages", "repeats", "near_duplicates", "copied_hosts")  # of `dedup.json` and `report.json`
 
-MOST = 20
+MOST_SHOWN = 20
 """How many repeated spans, clusters of near-duplicates and pairs of hosts a report shows."""
 
 TOGETHER = "together"
 """The reason in `opt_outs.json` that counts the pages that any list refuses."""
 
 
-class Example(TypedDict):
+class PageExample(TypedDict):
     """A page that a rule dropped or changed (see `clean.examples`)."""
 
     url: str
@@ -39,11 +39,11 @@ class Example(TypedDict):
     fact: str
 
 
-class _DedupExample(Example):
+class _DedupExample(PageExample):
     key: str
 
 
-class Repeat(TypedDict):
+class RepeatedText(TypedDict):
     """A repeated span: how often it was removed, and from how many hosts."""
 
     text: str
@@ -74,7 +74,7 @@ class _Near(TypedDict, total=False):
 class _Found(_Near):
     format: str
     dropped_languages: Mapping[str, int]  # pages that the rule `language` dropped, the most first
-    repeats: Sequence[Repeat]  # the most repeated spans
+    repeats: Sequence[RepeatedText]  # the most repeated spans
 
 
 class _Moved(TypedDict, total=False):
@@ -93,7 +93,7 @@ class ReportData(_Found):
 
     version: int
     profile: Profile
-    examples: Mapping[str, Sequence[Example]]
+    examples: Mapping[str, Sequence[PageExample]]
 
 
 class Refused(TypedDict):
@@ -191,11 +191,11 @@ def add_dedup_data(first: DedupData, second: DedupData) -> DedupData:
         for each in found["examples"][rule]
     )
     report = {
-        "repeats": sorted(repeats.values(), key=lambda each: (-each["times"], each["hash"]))[:MOST],
-        "near_clusters": sorted(clusters, key=lambda each: (-each["pages"], each["url"]))[:MOST],
+        "repeats": sorted(repeats.values(), key=lambda each: (-each["times"], each["hash"]))[:MOST_SHOWN],
+        "near_clusters": sorted(clusters, key=lambda each: (-each["pages"], each["url"]))[:MOST_SHOWN],
         "near_hosts": [
             {"host": host, "of": of, "pages": pages}
-            for (host, of), pages in sorted(copied.items(), key=lambda item: (-item[1], item[0]))[:MOST]
+            for (host, of), pages in sorted(copied.items(), key=lambda item: (-item[1], item[0]))[:MOST_SHOWN]
         ],
         "examples": of_both,
     }

@@ -30,16 +30,16 @@ from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.data import TOGETHER, OptOuts, ReportData
 from c4pipe.report.profile import Profile
 from c4pipe.report.rendering import (
-    Block,
     Examples,
     LanguageCells,
     LanguageRow,
     LanguageTable,
     Lines,
     Paragraph,
-    Row,
-    Section,
+    ReportBlock,
+    ReportSection,
     Table,
+    TableRow,
     funnel_chart,
     render,
     share_bar,
@@ -50,7 +50,7 @@ from c4pipe.wet.damage import DAMAGE
 from c4pipe.wet.extraction import describe_extraction
 from c4pipe.wet.warc import SKIPPED
 
-NAME = "report.html"
+REPORT_PAGE = "report.html"
 
 # Web pages decide how long these lists are. With these limits of rows, a report stays below 2 MB.
 _DOMAINS, _MISSING, _LANGUAGES, _PAGES, _INPUTS_SIZE = 30, 20, 110, 30, 300_000
@@ -119,9 +119,9 @@ def render_report(
     """
     recipe = Recipe.from_json(manifest["recipe"])
     report = _Report(manifest, data, tokens, opt_outs, recipe)
-    sections = [Section(name, title, list(make_blocks(report))) for name, title, make_blocks in _SECTIONS]
+    sections = [ReportSection(name, title, list(make_blocks(report))) for name, title, make_blocks in _SECTIONS]
     return render(
-        NAME,
+        REPORT_PAGE,
         title=f"Report: C4 by recipe {recipe.name}",
         description=short(recipe.description, _WORDING_SIZE),
         facts=_facts(report),
@@ -141,13 +141,13 @@ def _facts(report: _Report) -> dict[str, str]:
     }
 
 
-def _page_blocks(report: _Report) -> Iterator[Block]:
+def _page_blocks(report: _Report) -> Iterator[ReportBlock]:
     if warning := empty_warning(report.recipe, report.manifest["counts"]):
         yield Paragraph(f"Warning: {warning}.")
     yield from _funnel_charts(report, "records", "pages", "bytes")
 
 
-def _line_blocks(report: _Report) -> Iterator[Block]:
+def _line_blocks(report: _Report) -> Iterator[ReportBlock]:
     yield from _funnel_charts(report, "lines", "units", "spans")
 
 
@@ -169,7 +169,7 @@ def _examples_id(rule: str) -> str:
     return f"examples-{rule}"
 
 
-def _rule_examples(report: _Report) -> Iterator[Block]:
+def _rule_examples(report: _Report) -> Iterator[ReportBlock]:
     """Yields example pages that each rule dropped or changed, in the recipe's order."""
     examples = report.data["examples"]
     rules = dict.fromkeys(rule.name for _, rule in report.recipe.applied_rules() if examples.get(rule.name))
@@ -204,7 +204,7 @@ def _explain_command(url: str) -> str:
     return f"c4pipe explain . --url {shlex.quote(url)}"
 
 
-def _languages(report: _Report) -> Iterator[Block]:
+def _languages(report: _Report) -> Iterator[ReportBlock]:
     """Yields the table of languages, and why languages have no page."""
     counts, recipe = report.manifest["counts"], report.recipe
     funnels = language_funnels(recipe, counts)
@@ -225,7 +225,7 @@ def _languages(report: _Report) -> Iterator[Block]:
     if len(shown) < sum(1 for each in funnels if each.detected):
         yield Paragraph(f"These are the {len(shown):,} languages with most pages; manifest.json has the others.")
     if reasons := empty_reasons(recipe, counts):
-        empty = [Row(name, (why,)) for name, why in reasons[-_LANGUAGE_ROWS:]]
+        empty = [TableRow(name, (why,)) for name, why in reasons[-_LANGUAGE_ROWS:]]
         yield Table("Languages without a page", ("language", "why"), empty, numbers=False)
 
 
@@ -292,14 +292,14 @@ def _last_language_rows(report: _Report) -> Iterator[LanguageRow]:
     yield LanguageRow("together", "", _language_cells(report, together, report.count("bytes.kept"), tokens), total=True)
 
 
-def _tokens(report: _Report) -> Iterator[Block]:
+def _tokens(report: _Report) -> Iterator[ReportBlock]:
     """Yields the tokens by language if they are counted, else how to count them."""
     rows = []
     for language in list(report.tokens)[:_LANGUAGES]:
         documents, tokens = (_count_tokens(report, language, what) for what in ("documents", "tokens"))
         size = report.profile["language_bytes"].get(language, 0)
         means = f"{tokens / documents:,.0f}" if documents else "-", f"{size / tokens:.2f}" if tokens else "-"
-        rows.append(Row(short(language, _NAME_SIZE), (f"{documents:,}", f"{tokens:,}", *means)))
+        rows.append(TableRow(short(language, _NAME_SIZE), (f"{documents:,}", f"{tokens:,}", *means)))
     if rows:
         heads = ("language", "documents", "tokens", "tokens a document", "bytes a token")
         yield Table("Tokens, with one for the end of each document", heads, rows)
@@ -310,7 +310,7 @@ def _tokens(report: _Report) -> Iterator[Block]:
         )
 
 
-def _domains(report: _Report) -> Iterator[Block]:
+def _domains(report: _Report) -> Iterator[ReportBlock]:
     pages, sizes = report.profile["domain_pages"], report.profile["domain_bytes"]
     if not pages:
         return
@@ -330,7 +330,7 @@ def _host(name: str) -> str:
     return short(name, 100) or "(none)"
 
 
-def _opt_outs(report: _Report) -> Iterator[Block]:
+def _opt_outs(report: _Report) -> Iterator[ReportBlock]:
     """Yields the refused pages and bytes, and the hosts with the most refused pages, if opt-outs are counted."""
     if not (found := report.opt_outs):
         return
@@ -349,11 +349,11 @@ def _opt_outs(report: _Report) -> Iterator[Block]:
         yield Table(caption, ("host", *_SHARES), hosts, chart="share")
 
 
-def _share_row(report: _Report, name: str, pages: int, size: int, total: bool = False) -> Row:
+def _share_row(report: _Report, name: str, pages: int, size: int, total: bool = False) -> TableRow:
     """Returns pages and bytes of text, and their shares of the corpus."""
     kept, kept_bytes = report.count("pages.kept"), report.count("bytes.kept")
     cells = f"{pages:,}", percent(pages, kept), f"{size:,}", percent(size, kept_bytes)
-    return Row(name, cells, share_bar(pages, kept), total=total)
+    return TableRow(name, cells, share_bar(pages, kept), total=total)
 
 
 def _duplicates(report: _Report) -> Iterator[Table]:
@@ -371,33 +371,33 @@ def _duplicates(report: _Report) -> Iterator[Table]:
         number = report.count(f"{counter}.{rule.name}")
         if rule is StaleCapture or report.recipe.find(rule):
             cells = f"{number:,}", percent(number, whole)
-            rows.append(Row(what, cells, share_bar(number, whole, "dropped"), note=f"of {of}"))
+            rows.append(TableRow(what, cells, share_bar(number, whole, "dropped"), note=f"of {of}"))
     yield Table("Duplicates that were removed", ("what", "number", "%"), rows, chart="share")
     clusters = [
-        Row(short(each["url"], 200), (f"{each['pages']:,}",)) for each in report.data.get("near_duplicates", ())
+        TableRow(short(each["url"], 200), (f"{each['pages']:,}",)) for each in report.data.get("near_duplicates", ())
     ]
     if clusters:
         yield Table("The largest clusters of pages that are nearly the same", ("page that stays", "pages"), clusters)
     hosts = [
-        Row(f"{_host(each['host'])} \u2192 {_host(each['of'])}", (f"{each['pages']:,}",))
+        TableRow(f"{_host(each['host'])} \u2192 {_host(each['of'])}", (f"{each['pages']:,}",))
         for each in report.data.get("copied_hosts", ())
     ]
     if hosts:
         caption = "Hosts whose pages are dropped, and hosts whose pages stay in their place"
         yield Table(caption, ("dropped \u2192 stays", "pages"), hosts)
     if repeats:
-        rows = [Row(each["text"], (f"{each['times']:,}", f"{each['domains']:,}")) for each in repeats]
+        rows = [TableRow(each["text"], (f"{each['times']:,}", f"{each['domains']:,}")) for each in repeats]
         caption = f"The most repeated {units}, as written where they were removed"
         yield Table(caption, ("text", "times", "hosts it was removed from"), rows)
 
 
-def _inputs(report: _Report) -> Iterator[Block]:
+def _inputs(report: _Report) -> Iterator[ReportBlock]:
     missing = report.manifest["missing"]
     kind, sums = report.recipe.input_format, sum_inputs(report.manifest)
     yield Paragraph(f"{sums.files:,} {kind} files of {sums.bytes:,} bytes in total.")
     if parts := report.manifest.get("parts"):
         rows = [
-            Row(str(number), tuple(f"{count:,}" for count in (part["inputs"], part["input_bytes"], part["pages"])))
+            TableRow(str(number), tuple(f"{count:,}" for count in (part["inputs"], part["input_bytes"], part["pages"])))
             for number, part in enumerate(parts, 1)
         ]
         caption = "The parts of the corpus, each beside the earlier ones; _parts/*/manifest.json list their files"
@@ -406,14 +406,14 @@ def _inputs(report: _Report) -> Iterator[Block]:
         yield Paragraph(f"The text of a page is {describe_extraction(report.recipe.extraction)}.")
     yield from _input_list(report.manifest["inputs"], kind)
     damage = {damage: report.count(f"damage.{damage}") for damage in DAMAGE}
-    rows = [Row(name, (f"{count:,}",), note=DAMAGE[name]) for name, count in damage.items() if count]
+    rows = [TableRow(name, (f"{count:,}",), note=DAMAGE[name]) for name, count in damage.items() if count]
     yield (
         Table("Damage in these files", ("damage", "times"), rows) if rows else Paragraph("These files have no damage.")
     )
     if missing:
         first = f"; the first {_MISSING}" if len(missing) > _MISSING else ""
         caption = f"{len(missing):,} more {kind} files could not be fetched, or have no record{first}"
-        rows = [Row(short(file["name"], 200), (short(file["error"], 300),)) for file in missing[:_MISSING]]
+        rows = [TableRow(short(file["name"], 200), (short(file["error"], 300),)) for file in missing[:_MISSING]]
         yield Table(caption, ("file", "error"), rows, numbers=False)
 
 
@@ -435,12 +435,14 @@ def _input_list(inputs: Sequence[Input], kind: str) -> Iterator[Lines]:
 
 def _rules(report: _Report) -> Iterator[Table]:
     recipe = report.recipe
-    rows = [Row(rule.name, (short(recipe.sentence(rule), _WORDING_SIZE), rule.source)) for _, rule in recipe.rules()]
+    rows = [
+        TableRow(rule.name, (short(recipe.sentence(rule), _WORDING_SIZE), rule.source)) for _, rule in recipe.rules()
+    ]
     caption = f"The rules of {recipe.name} in their order (fingerprint {report.manifest['fingerprint']})"
     yield Table(caption, ("rule", "what it does", "source"), rows, numbers=False)
 
 
-_SECTIONS: tuple[tuple[str, str, Callable[[_Report], Iterable[Block]]], ...] = (
+_SECTIONS: tuple[tuple[str, str, Callable[[_Report], Iterable[ReportBlock]]], ...] = (
     ("pages", "Pages", _page_blocks),
     ("lines", "Lines and sentences", _line_blocks),
     ("examples", "Examples for each rule", _rule_examples),

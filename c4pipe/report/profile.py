@@ -61,7 +61,7 @@ COUNTS = ("pages", "table_bytes", "characters", "lines", "line_characters", "mon
 DOMAINS = 200
 """How many domains of a shard a profile names: the domains with the most pages."""
 
-SAMPLE = 5
+SAMPLE_PAGES = 5
 """How many pages of each language `sample` has: the pages with the smallest hashes. Nothing else uses these hashes."""
 
 UNSURE = 5
@@ -113,7 +113,7 @@ class Profiler:
 
     def _add_to_sample(self, pages: pa.Table) -> None:
         keys = [_sample_key(url) for url in pages["url"].to_pylist()]
-        limit = sorted([*(page["key"] for page in self._sample), *keys])[:SAMPLE][-1]
+        limit = sorted([*(page["key"] for page in self._sample), *keys])[:SAMPLE_PAGES][-1]
         rows = [row for row, key in enumerate(keys) if key <= limit]
         if rows:
             found = pages.take(pa.array(rows, pa.int64())).to_pylist()
@@ -239,7 +239,7 @@ def _sample_key(url: str) -> str:
 
 
 def _smallest(pages: list[Any]) -> list[Any]:
-    return sorted(pages, key=lambda page: (page["key"], *_identity(page)))[:SAMPLE]
+    return sorted(pages, key=lambda page: (page["key"], *_identity(page)))[:SAMPLE_PAGES]
 
 
 def _least_sure(pages: list[Any]) -> list[Any]:

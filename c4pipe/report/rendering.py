@@ -29,7 +29,7 @@ class Paragraph:
 
 
 @dataclass(frozen=True)
-class Bar:
+class ShareBar:
     """A bar in the last column of a table. It repeats a number of its row, so it needs no text.
 
     Attributes:
@@ -44,7 +44,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A row of a table of numbers.
 
     Attributes:
@@ -58,7 +58,7 @@ class Row:
 
     name: str
     cells: tuple[str, ...]
-    bar: Bar | None = None
+    bar: ShareBar | None = None
     note: str = ""
     link: str = ""
     total: bool = False
@@ -71,7 +71,7 @@ class Table:
     macro: ClassVar = "table"
     caption: str
     heads: tuple[str, ...]
-    rows: Sequence[Row]
+    rows: Sequence[TableRow]
     chart: str = ""
     numbers: bool = True
 
@@ -144,16 +144,16 @@ class Examples:
     pages: Sequence[Mapping[str, Any]]
 
 
-Block = Paragraph | Table | LanguageTable | Examples | Lines
+ReportBlock = Paragraph | Table | LanguageTable | Examples | Lines
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     """A section of the report; `name` is the `id` that links lead to. Without blocks it is left out."""
 
     name: str
     title: str
-    blocks: Sequence[Block] = field(default_factory=tuple)
+    blocks: Sequence[ReportBlock] = field(default_factory=tuple)
 
 
 def funnel_chart(caption: str, what: str, rows: Iterable[FunnelRow], notes: Mapping[str, tuple[str, str]]) -> Table:
@@ -176,13 +176,13 @@ def funnel_chart(caption: str, what: str, rows: Iterable[FunnelRow], notes: Mapp
         number = f"{row.signed} changed" if row.kind == "changed" else row.signed
         note, link = notes.get(row.name, ("", ""))
         is_total = row.kind in ("read", "kept")
-        table_rows.append(Row(row.name, (number, row.percent), bar, note, link, is_total))
+        table_rows.append(TableRow(row.name, (number, row.percent), bar, note, link, is_total))
     return Table(caption, ("step", what, "%"), table_rows, chart=f"of all {what}")
 
 
-def share_bar(part: int, whole: int, kind: str = "kept", start: int = 0) -> Bar:
+def share_bar(part: int, whole: int, kind: str = "kept", start: int = 0) -> ShareBar:
     """Returns a bar that fills its column by the share of a part in a whole, from `start` of the whole on."""
-    return Bar(min(1.0, part / whole), start / whole, kind) if whole else Bar(0.0)
+    return ShareBar(min(1.0, part / whole), start / whole, kind) if whole else ShareBar(0.0)
 
 
 _OF_A_CORPUS = ("report.html", "blocks.html", "card.md", "card_loading.md")

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from c4pipe.corpus.layout import SPLITS
 from c4pipe.corpus.manifest import MANIFEST, LanguageCode
-from c4pipe.corpus.reader import UNREADABLE, Shard
+from c4pipe.corpus.reader import SHARD_ERRORS, Shard
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.json_files import Digest, FileName, check_sum, choice, from_json, read_json, text, unchanged, whole
 from c4pipe.io.parquet_footer import open_parquet, read_footer
@@ -208,7 +208,7 @@ def _check_documents(path: Path, count: int) -> None:
             footer, is_signed = read_footer(file)
         if not is_signed or footer.num_rows != count:
             raise ValueError(f"it has not the {count:,} documents of {MANIFEST}, or no digest")
-    except UNREADABLE as error:
+    except SHARD_ERRORS as error:
         raise _unreadable(path, error) from error
 
 
@@ -308,7 +308,7 @@ def _between(path: Path, column: str, first: int, end: int) -> Iterator[Document
             groups = range(max(0, bisect.bisect_right(firsts, first) - 1), bisect.bisect_left(firsts, end))
             for group in groups:
                 yield from _places(file.read_row_group(group), column, first, end)
-    except UNREADABLE as error:
+    except SHARD_ERRORS as error:
         raise _unreadable(path, error) from error
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from isal import isal_zlib
 
-from c4pipe.corpus.reader import UNREADABLE, Shard, read_tables
+from c4pipe.corpus.reader import SHARD_ERRORS, Shard, read_tables
 from c4pipe.errors import C4pipeError, DamagedFileError
 from c4pipe.io.atomic import AtomicFile, name_os_errors
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_intact_json
@@ -116,7 +116,7 @@ class TokenPart:
                     raise ValueError("it is not what was written")
                 for batch in file.iter_batches(columns=list(columns)):
                     yield pa.Table.from_batches([batch])
-        except UNREADABLE as error:
+        except SHARD_ERRORS as error:
             raise _damaged(self.documents, error) from error
 
     def lengths(self) -> Lengths:

@@ -21,7 +21,7 @@ from c4pipe.corpus.formats.parquet import parquet_file, parquet_tables
 from c4pipe.corpus.formats.shard_format import open_binary
 from c4pipe.corpus.formats.table import format_of
 from c4pipe.corpus.opened import open_language
-from c4pipe.corpus.reader import UNREADABLE, Shard, other_rows, tables_of, unreadable
+from c4pipe.corpus.reader import SHARD_ERRORS, Shard, other_rows, tables_of, unreadable
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.parquet_footer import is_text, texts_of
 from c4pipe.io.paths import RemotePath, StoragePath, file_size, list_names
@@ -250,7 +250,7 @@ def _keyed(
         for pages in tables_of(file, format_of(file.name), ("text", "url")):
             urls = pages["url"].to_pylist()
             yield pages["text"].to_pylist(), [page_key(url, normalise_url(url, scheme), by_md5) for url in urls]
-    except UNREADABLE as error:
+    except SHARD_ERRORS as error:
         raise C4pipeError(f"{file} can't be read: {error_reason(error)}") from error
 
 
@@ -267,7 +267,7 @@ def first_files(reading: Reading, size: int) -> tuple[InputPath, ...]:
     for number, shard in enumerate(reading.shards, 1):
         try:
             needed -= _text_bytes(shard)
-        except UNREADABLE as error:
+        except SHARD_ERRORS as error:
             raise unreadable(shard, error) from error
         if needed < 0:
             return reading.files[:number]
@@ -293,7 +293,7 @@ def _own_texts(file: InputPath, lost: Counter[str]) -> Iterator[list[str]]:
         texts = _of_json(file, lost) if is_json(file.name) else (line.decode().strip() for line in _lines(file))
         while some := list(islice(texts, _ROWS_AT_ONCE)):
             yield some
-    except UNREADABLE as error:
+    except SHARD_ERRORS as error:
         raise UsageError(f"{file} can't be read: {error_reason(error)}") from error
 
 

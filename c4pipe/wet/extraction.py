@@ -27,7 +27,7 @@ TEXT_ENDINGS = (
 )
 """The endings of files of text that can be read; the ending tells the format."""
 
-SPLITS = ("files", "blank-lines", "lines")
+TEXT_SPLITS = ("files", "blank-lines", "lines")
 """How plain text is split into documents: each file, the lines between two blank lines, or each line is a document."""
 
 NO_COLUMN = "none"
@@ -49,7 +49,7 @@ class TextLayout:
         text: the column, or the key of JSON objects, that has the text.
         url: the column that has the document's address; NO_COLUMN to make addresses from file names and rows.
         timestamp: the column that has the document's timestamp; NO_COLUMN for no timestamps.
-        split: how plain text is split into documents: a value of SPLITS.
+        split: how plain text is split into documents: a value of TEXT_SPLITS.
 
     Raises UsageError for values that can't be used.
     """
@@ -57,12 +57,12 @@ class TextLayout:
     text: str = "text"
     url: str = "url"
     timestamp: str = "timestamp"
-    split: str = SPLITS[0]
+    split: str = TEXT_SPLITS[0]
 
     def __post_init__(self) -> None:
-        if self.split not in SPLITS:
-            known = f"{', '.join(SPLITS[:-1])} or {SPLITS[-1]}"
-            raise UsageError(f"--split {self.split}: give {known}{suggestion(self.split, SPLITS)}")
+        if self.split not in TEXT_SPLITS:
+            known = f"{', '.join(TEXT_SPLITS[:-1])} or {TEXT_SPLITS[-1]}"
+            raise UsageError(f"--split {self.split}: give {known}{suggestion(self.split, TEXT_SPLITS)}")
         for option in ("text", "url", "timestamp"):
             if not getattr(self, option).strip():
                 raise UsageError(f"--{option}-column {getattr(self, option)!r}: give the name of a column")

@@ -9,7 +9,7 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.cli.command_line import split_command_line
-from c4pipe.cli.console import ENDINGS
+from c4pipe.cli.console import EXIT_STATUSES
 from c4pipe.cli.main import COMMANDS, load_command, make_parser
 from tests.cli.test_progress_terminal import on_terminal
 from tests.helpers.crawls import ROOT
@@ -37,13 +37,13 @@ def test_a_command_has_examples_that_can_be_given(name: str, capsys: pytest.Capt
 @pytest.mark.parametrize("command", [[], *([each] for each in COMMANDS)], ids=" ".join)
 def test_the_exit_statuses(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     shown = " ".join(help_of(command, capsys).split())
-    for status, ending in ENDINGS.items():
+    for status, ending in EXIT_STATUSES.items():
         assert f" {status} {ending.meaning}" in shown
 
 
 def test_the_tutorial_has_the_same_statuses() -> None:
     table = TUTORIAL.partition("| status | meaning |")[2]
-    assert [int(status) for status in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)] == list(ENDINGS)
+    assert [int(status) for status in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)] == list(EXIT_STATUSES)
 
 
 def test_help_fits_a_terminal() -> None:

@@ -15,7 +15,7 @@ from c4pipe.cli.main import main
 from c4pipe.dedup.removals import LocatedOccurrences, Repeat, most_repeated
 from c4pipe.dedup.shuffle import OCCURRENCE, REMOVED, bucketed
 from c4pipe.io.rows import Rows
-from c4pipe.report.data import MOST
+from c4pipe.report.data import MOST_SHOWN
 from c4pipe.text.spans import cut
 
 hosts = st.sampled_from(["a.example", "b.example", "www.c.example"])
@@ -32,12 +32,12 @@ def test_counts_are_exact(known: dict[int, tuple[str, int]], data: st.DataObject
     rows = rows_of(known, spans, drops)
     for _, packed in bucketed(rows, 3):
         found += most_repeated(np.frombuffer(packed, REMOVED))
-    told = sorted(found, key=lambda each: (-each["times"], each["hash"]))[:MOST]
+    told = sorted(found, key=lambda each: (-each["times"], each["hash"]))[:MOST_SHOWN]
     times = Counter(spans[page][unit] for page, unit in drops)
     where: dict[int, set[str]] = defaultdict(set)
     for page, unit in drops:
         where[spans[page][unit]].add(known[page][0].removeprefix("www."))
-    expected = sorted(((-lost - 1, span) for span, lost in times.items()))[:MOST]
+    expected = sorted(((-lost - 1, span) for span, lost in times.items()))[:MOST_SHOWN]
     assert [(-each["times"], each["hash"]) for each in told] == expected
     for each in told:
         assert each["domains"] == len(where[each["hash"]])
@@ -81,8 +81,8 @@ def test_the_report_of_real_pages(web_data: Path, tmp_path: Path) -> None:
             for first, span in enumerate(row["span_hashes"]):
                 times[span] += 1
                 texts[span].add("".join(units[first : first + 3]).strip())
-    expected = sorted((-number, span) for span, number in times.items() if number > 1)[:MOST]
-    assert len(repeats) == MOST
+    expected = sorted((-number, span) for span, number in times.items() if number > 1)[:MOST_SHOWN]
+    assert len(repeats) == MOST_SHOWN
     assert [(-each["times"], int(each["hash"], 16)) for each in repeats] == expected
     for each in repeats:
         assert each["text"].removesuffix("…") in {text[:300] for text in texts[int(each["hash"], 16)]}

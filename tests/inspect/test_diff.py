@@ -26,7 +26,7 @@ from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.opened import open_corpus
 from c4pipe.corpus.writer import ShardWriter
 from c4pipe.errors import C4pipeError
-from c4pipe.inspect.diff import KINDS, Diff, compare, first_difference
+from c4pipe.inspect.diff import DIFFERENCES, Diff, compare, first_difference
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.text.hashes import normalise_url, page_key, url_key
@@ -158,8 +158,8 @@ def test_a_corpus_does_not_differ_from_itself_however_it_is_cut(pages: Pages, la
     with tempfile.TemporaryDirectory() as name:
         folders = [write_corpus(Path(name, str(n)), pages, layout) for n, layout in enumerate(layouts)]
         found = differ(folders[0], folders[1])
-    assert found.pages == {**dict.fromkeys(KINDS, 0), "same_text": len(pages)}
-    assert found.examples == {kind: [] for kind in KINDS}
+    assert found.pages == {**dict.fromkeys(DIFFERENCES, 0), "same_text": len(pages)}
+    assert found.examples == {kind: [] for kind in DIFFERENCES}
 
 
 def test_shards_are_read_when_their_keys_are_due(tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def test_the_same_pages_do_not_differ(
 ) -> None:
     found = json.loads(said(capsys, corpora["c4"], corpora[second], "--json"))
     assert found["pages"] == {"only_first": 0, "only_second": 0, "other_text": 0, "same_text": 38}
-    assert found["examples"] == {kind: [] for kind in KINDS}
+    assert found["examples"] == {kind: [] for kind in DIFFERENCES}
     assert {name: one for name, (one, other) in found["counts"].items() if one != other} == {}
     assert found["counts"]["pages.dropped.language"] == [9, 9]
 
@@ -349,7 +349,7 @@ def test_two_recipes_differ_by_what_their_rules_say(
         assert told == {**dict.fromkeys(told, 0), **made[name]["counts"]}
     assert found["pages"] == {"only_first": 0, "only_second": 5, "other_text": 3, "same_text": 35}
     assert {kind: len(examples) for kind, examples in found["examples"].items()} == {
-        kind: found["pages"][kind] for kind in KINDS
+        kind: found["pages"][kind] for kind in DIFFERENCES
     }
     loaf = {"url": "https://kitchen.example.com/bread/plain-white-loaf", "line": 4}
     assert found["examples"]["other_text"][0] == {**loaf, "first": None, "second": "Rate this recipe!"}

@@ -224,10 +224,10 @@ def test_a_corpus_is_one_when_it_has_a_manifest(folder: StoragePath) -> None:
     assert made["shards"] == report["shards"]
     assert list_names(folder) == {
         "en",
-        card.NAME,
+        card.CARD,
         DEDUP_DATA,
         REPORT_DATA,
-        html_page.NAME,
+        html_page.REPORT_PAGE,
         manifest.MANIFEST,
         MOVED_SPANS,
     }
@@ -349,7 +349,9 @@ def test_a_build_that_fails_goes_on(
     command = ["build", *OPTIONS, "--workers", "1", "--output", "s3://bucket/corpus"]
     third = f"corpus/_work/{SAMPLES[2].name}"
     stops = ["corpus/_work/lists/", f"{third}.examples.json", f"{third}.parquet", "corpus/_building/", "corpus/en/"]
-    stops += [f"corpus/{name}" for name in (card.NAME, DEDUP_DATA, REPORT_DATA, html_page.NAME, manifest.MANIFEST)]
+    stops += [
+        f"corpus/{name}" for name in (card.CARD, DEDUP_DATA, REPORT_DATA, html_page.REPORT_PAGE, manifest.MANIFEST)
+    ]
     failing: list[str] = []
 
     def script(asked: str, number: int) -> Fault | None:

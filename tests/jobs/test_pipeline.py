@@ -61,7 +61,7 @@ def test_the_manifest_describes_the_files(sample_corpus: Path) -> None:
     made = manifest.read_manifest(sample_corpus)
     assert made is not None
     paths = [shard["path"] for shard in made["shards"]]
-    others = [card.NAME, DEDUP_DATA, REPORT_DATA, html_page.NAME, removals.MOVED_SPANS, manifest.MANIFEST]
+    others = [card.CARD, DEDUP_DATA, REPORT_DATA, html_page.REPORT_PAGE, removals.MOVED_SPANS, manifest.MANIFEST]
     assert sorted([*paths, *others]) == sorted(contents(sample_corpus))
     for shard in made["shards"]:
         path = sample_corpus / shard["path"]

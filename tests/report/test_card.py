@@ -24,7 +24,7 @@ from c4pipe.corpus.opened import open_corpus
 from c4pipe.dedup import publishers
 from c4pipe.recipes.presets import C4, RECIPES
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.report.card import NAME, render_card
+from c4pipe.report.card import CARD, render_card
 from c4pipe.report.card_limits import limits
 from tests.helpers.reports import data_of, manifest_of
 
@@ -131,7 +131,7 @@ def load_all(folder: Path, tmp_path: Path) -> dict[str, Any]:
 def test_datasets_loads_every_configuration(formats: str, corpus_in: Callable[[str], Path], tmp_path: Path) -> None:
     folder = corpus_in(formats)
     loaded = load_all(folder, tmp_path)
-    told = {each["config_name"]: each for each in head_of((folder / NAME).read_text())["dataset_info"]}
+    told = {each["config_name"]: each for each in head_of((folder / CARD).read_text())["dataset_info"]}
     for name, info in {name: splits.pop("info") for name, splits in loaded.items()}.items():
         expected = told["default" if name == "None" else name]
         assert info["splits"] == {
@@ -152,7 +152,7 @@ def test_datasets_loads_every_configuration(formats: str, corpus_in: Callable[[s
         assert urls == [url for each in LANGUAGES if split in pages[each] for url in loaded[each][split][1]]
         types = {field.name: str(field.type).replace("double", "float64") for field in CORPUS_SCHEMA}
         assert features == (types if formats != "json" else {**types, "timestamp": "timestamp[s]"})
-    text = (folder / NAME).read_text()
+    text = (folder / CARD).read_text()
     assert ("`datasets` reads the field `timestamp` of JSON Lines as a time" in text) == (formats == "json")
 
 
@@ -170,7 +170,7 @@ def test_a_language_is_loaded_by_its_name_and_not_by_its_folder(
     assert {split: len(rows) for split, rows in loaded.items()} == {"train": pages[empty]["train"]}
     with pytest.raises(ValueError, match="validation"):
         datasets.load_dataset(str(folder / empty), cache_dir=str(tmp_path))
-    assert "Give the name of a language, not its folder" in (folder / NAME).read_text()
+    assert "Give the name of a language, not its folder" in (folder / CARD).read_text()
 
 
 @pytest.mark.consumers
@@ -184,9 +184,9 @@ def test_datasets_refuses_a_corpus_with_other_pages_than_its_card_says(
     folder = tmp_path / "edited"
     shutil.copytree(corpus_in(formats), folder)
     pages = sum(each["train"] for each in pages_of(manifest_of(folder)).values())
-    text = (folder / NAME).read_text()
+    text = (folder / CARD).read_text()
     assert text.count(f"num_examples: {pages}\n") == 1
-    (folder / NAME).write_text(text.replace(f"num_examples: {pages}\n", f"num_examples: {pages + 1}\n"))
+    (folder / CARD).write_text(text.replace(f"num_examples: {pages}\n", f"num_examples: {pages + 1}\n"))
     with pytest.raises(datasets.exceptions.NonMatchingSplitsSizesError, match=f"num_examples={pages + 1}"):
         datasets.load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
 
@@ -215,7 +215,7 @@ def test_the_code_that_is_shown_works(formats: str, corpus_in: Callable[[str], P
     folder = corpus_in(formats)
     with_datasets, plain = shown(folder)
     assert 'load_dataset("path/of/this/folder", "en", split="train")' in with_datasets
-    compile(with_datasets, NAME, "exec")
+    compile(with_datasets, CARD, "exec")
     done = subprocess.run([sys.executable, "-c", plain], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     pages = re.findall(r"^https?://[\w.-]*example\.(?:com|org|net)/", done.stdout, re.MULTILINE)
@@ -230,14 +230,14 @@ def test_the_code_for_tensorflow_is_that_of_the_page_of_formats(corpus_in: Calla
 
 
 def shown(folder: Path) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", (folder / NAME).read_text(), re.DOTALL)
+    return re.findall(r"```python\n(.*?)```", (folder / CARD).read_text(), re.DOTALL)
 
 
 # --- the head --------------------------------------------------------------------------------------------
 
 
 def test_the_head_is_read_by_the_hub(corpus_in: Callable[[str], Path]) -> None:
-    head = head_of((corpus_in("parquet,tfrecord,json") / NAME).read_text())
+    head = head_of((corpus_in("parquet,tfrecord,json") / CARD).read_text())
     configs = {each["config_name"]: each["data_files"] for each in head.pop("configs")}
     assert list(configs) == ["default", *LANGUAGES]
     assert configs["en"] == [
@@ -256,7 +256,7 @@ def test_the_head_is_read_by_the_hub(corpus_in: Callable[[str], Path]) -> None:
 
 
 def test_tfrecord_alone_has_no_configs_and_says_so(corpus_in: Callable[[str], Path]) -> None:
-    text = (corpus_in("tfrecord") / NAME).read_text()
+    text = (corpus_in("tfrecord") / CARD).read_text()
     assert "configs" not in head_of(text)
     assert "TFRecord only, which `datasets` does not load" in text
 
@@ -327,7 +327,7 @@ def test_names_are_no_markup_and_no_yaml(corpus_in: Callable[[str], Path]) -> No
 def test_the_numbers_are_the_manifests(corpus_in: Callable[[str], Path]) -> None:
     folder = corpus_in("parquet,tfrecord,json")
     made = manifest_of(folder)
-    text = (folder / NAME).read_text()
+    text = (folder / CARD).read_text()
     rules, funnel, stored, crawled, fields = tables(text)
     steps = [
         step["rule"]
@@ -438,7 +438,7 @@ def build(folder: Path, output: Path) -> int:
 def test_a_build_that_was_stopped_while_it_was_published_gets_its_card(tmp_path: Path) -> None:
     output = tmp_path / "corpus"
     assert build(tmp_path, output) == 0
-    text = (output / NAME).read_text()
+    text = (output / CARD).read_text()
     sizes = data_of(output)["profile"]["table_bytes"]
     assert text == render_card(manifest_of(output), sizes)
     assert "dataset_info" not in render_card(manifest_of(output))  # of a corpus of an earlier version
@@ -446,14 +446,14 @@ def test_a_build_that_was_stopped_while_it_was_published_gets_its_card(tmp_path:
     shutil.rmtree(tmp_path / "lists")
     for left in (
         [manifest.MANIFEST],
-        [manifest.MANIFEST, NAME],
-        [manifest.MANIFEST, NAME, "en"],
+        [manifest.MANIFEST, CARD],
+        [manifest.MANIFEST, CARD, "en"],
     ):  # what was not yet in its place
         staging.mkdir()
         for name in left:
             (output / name).rename(staging / name)
         assert rebuild(tmp_path, output) == 0
-        assert (output / NAME).read_text() == text
+        assert (output / CARD).read_text() == text
         assert not staging.exists()
 
 
@@ -465,9 +465,9 @@ def rebuild(folder: Path, output: Path) -> int:
 def test_a_finished_corpus_without_a_card_is_left_as_it_is(tmp_path: Path) -> None:
     output = tmp_path / "corpus"
     assert build(tmp_path, output) == 0
-    (output / NAME).unlink()
+    (output / CARD).unlink()
     assert rebuild(tmp_path, output) == 0
-    assert not (output / NAME).exists()
-    (output / NAME).write_text("mine\n")
+    assert not (output / CARD).exists()
+    (output / CARD).write_text("mine\n")
     assert rebuild(tmp_path, output) == 0
-    assert (output / NAME).read_text() == "mine\n"
+    assert (output / CARD).read_text() == "mine\n"

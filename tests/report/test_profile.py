@@ -83,7 +83,7 @@ def test_a_profile_counts_what_plain_python_counts(rows: list[Row], at_once: int
     plain = plain_counts(rows)
     assert {name: Counter(counted[name]) for name in COUNTS} == {name: plain[name] for name in COUNTS}
     assert (counted["domains"], counted["domains_cut"]) == (len(plain["domain_pages"]), False)
-    by_hash = sorted(sample_key(row["url"]) for row in rows)[: profile.SAMPLE]
+    by_hash = sorted(sample_key(row["url"]) for row in rows)[: profile.SAMPLE_PAGES]
     assert [page["key"] for page in counted["sample"]] == by_hash
     assert all(page["key"] == sample_key(page["url"]) for page in counted["sample"])
     lengths = Counter(len(row["text"]) or 1 for row in rows)

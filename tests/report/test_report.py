@@ -38,7 +38,7 @@ from tests.helpers.reports import (
 @pytest.mark.parametrize("kind", ["parquet", "json.gz"])
 def test_the_command_finds_in_the_shards_what_build_told(corpus: Path, tmp_path: Path, workers: str, kind: str) -> None:
     shutil.copytree(corpus, tmp_path / "c")
-    for name in (REPORT_DATA, html_page.NAME):
+    for name in (REPORT_DATA, html_page.REPORT_PAGE):
         (tmp_path / "c" / name).unlink()
     if kind != "parquet":
         for path in (tmp_path / "c" / "en").glob("*.parquet"):
@@ -62,9 +62,9 @@ def test_the_command_finds_in_the_shards_what_build_told(corpus: Path, tmp_path:
 
 
 def test_the_command_makes_the_page_of_the_data(corpus: Path, tmp_path: Path) -> None:
-    shutil.copytree(corpus, tmp_path / "c", ignore=shutil.ignore_patterns("*.parquet", "*.gz", html_page.NAME))
+    shutil.copytree(corpus, tmp_path / "c", ignore=shutil.ignore_patterns("*.parquet", "*.gz", html_page.REPORT_PAGE))
     assert main.main(["report", str(tmp_path / "c"), "--quiet"]) == 0  # no shard is needed
-    assert (tmp_path / "c" / html_page.NAME).read_bytes() == (corpus / html_page.NAME).read_bytes()
+    assert (tmp_path / "c" / html_page.REPORT_PAGE).read_bytes() == (corpus / html_page.REPORT_PAGE).read_bytes()
 
 
 def test_the_command_tells_what_is_wrong(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +83,7 @@ def test_the_command_tells_what_is_wrong(corpus: Path, tmp_path: Path, capsys: p
 
 def test_the_same_bytes_for_two_workers(corpus: Path, tmp_path: Path) -> None:
     other = build_samples(tmp_path / "corpus", "--workers", "2", "--format", "parquet,json")
-    for name in (REPORT_DATA, html_page.NAME):
+    for name in (REPORT_DATA, html_page.REPORT_PAGE):
         assert (other / name).read_bytes() == (corpus / name).read_bytes()
 
 
@@ -91,7 +91,7 @@ def test_the_same_bytes_for_two_workers(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_the_page_has_the_numbers_of_the_manifest(corpus: Path) -> None:
-    tables = Tables((corpus / html_page.NAME).read_text())
+    tables = Tables((corpus / html_page.REPORT_PAGE).read_text())
     check_funnel(tables.rows, manifest_of(corpus))
     assert list(tables.rows) == [
         *("pages", "lines", "languages", "domains", "duplicates", "inputs", "recipe"),

@@ -22,7 +22,7 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
 @pytest.fixture
 def opened(tab: Tab, corpus: Path) -> Tab:
     tab.show(1000)
-    tab.open(corpus / html_page.NAME)
+    tab.open(corpus / html_page.REPORT_PAGE)
     return tab
 
 
@@ -32,7 +32,7 @@ CELLS = """Object.fromEntries([...document.querySelectorAll('section')].map(sect
 
 
 def test_a_browser_shows_it_and_asks_for_nothing_else(opened: Tab, corpus: Path) -> None:
-    assert opened.requests == [(corpus / html_page.NAME).as_uri()]
+    assert opened.requests == [(corpus / html_page.REPORT_PAGE).as_uri()]
     assert opened.errors == []
     check_funnel(opened.tell(CELLS), manifest_of(corpus))
 
@@ -79,7 +79,7 @@ def test_nothing_is_wider_than_the_screen(opened: Tab, width: int) -> None:
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("many") / "corpus"
     build_samples(folder, "--workers", "1", "--recipe", "noblocklist", "--languages", "de,en,fr,ro,sw")
-    return folder / html_page.NAME
+    return folder / html_page.REPORT_PAGE
 
 
 COLUMN = "[...document.querySelector('table.languages').tBodies[0].rows].map(row => row.cells[%d].textContent)"
@@ -156,7 +156,7 @@ def axe() -> str:
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_axe_finds_nothing(tab: Tab, corpus: Path, axe: str, dark: bool) -> None:
     tab.show(1000, dark=dark)
-    tab.open(corpus / html_page.NAME)
+    tab.open(corpus / html_page.REPORT_PAGE)
     tab.tell("document.querySelectorAll('details').forEach(each => each.open = true)")
     tab.tell(axe + ";undefined")
     found = tab.tell(

@@ -89,7 +89,7 @@ def test_the_drops_of_all_languages_add_up(many: Path) -> None:
 
 
 def test_the_table_of_languages(many: Path) -> None:
-    counts, rows = manifest_of(many)["counts"], Tables((many / html_page.NAME).read_text()).rows
+    counts, rows = manifest_of(many)["counts"], Tables((many / html_page.REPORT_PAGE).read_text()).rows
     head, *_ = rows["languages"]
     assert head == [
         *("language", "pages", "% of pages", "detected", "dropped", "rule that took most", "% of detected", "text")
@@ -115,7 +115,7 @@ def test_the_table_of_languages(many: Path) -> None:
 
 
 def test_the_funnel_of_a_language(many: Path) -> None:
-    page = (many / html_page.NAME).read_text()
+    page = (many / html_page.REPORT_PAGE).read_text()
     (english,) = re.findall(r'<div popover id="language-en".*?</div>', page, re.DOTALL)
     rows = Tables(f'<section id="en">{english}</section>').rows["en"][1:]
     (funnel, *_) = language_funnels(open_corpus(many).recipe, manifest_of(many)["counts"])
@@ -140,7 +140,7 @@ def test_the_same_counts_by_other_workers_and_after_a_stop(many: Path, tmp_path:
 
 
 def test_languages_without_a_page_have_a_reason(many: Path) -> None:
-    rows = Tables((many / html_page.NAME).read_text()).rows["languages"]
+    rows = Tables((many / html_page.REPORT_PAGE).read_text()).rows["languages"]
     assert rows[-1] == ["Swahili (sw), Thai (th)", "no page was detected as any of these"]
     assert "- Swahili (sw), Thai (th): no page was detected as any of these." in (many / "README.md").read_text()
     counts = {"pages.read": 90, "pages.kept": 9, "pages.kept.en": 9, "pages.kept.lo": 0}
@@ -202,25 +202,25 @@ def test_a_page_that_loses_its_language_with_its_repeats_counts_by_what_is_left(
 
 
 def test_tokens_where_they_are_counted(corpus: Path, tmp_path: Path) -> None:
-    assert "Not counted." in (corpus / html_page.NAME).read_text()
+    assert "Not counted." in (corpus / html_page.REPORT_PAGE).read_text()
     folder, vocabulary = build_samples(tmp_path / "c", "--workers", "1"), str(tmp_path / "v")
     small = ["--size", "300", "--workers", "1", "--quiet"]
     assert main.main(["vocab", f"{folder}/en", "--output", vocabulary, *small]) == 0
     assert main.main(["tokens", str(folder), "--vocab", vocabulary, "--workers", "1", "--quiet"]) == 0
     assert main.main(["report", str(folder), "--quiet"]) == 0
     totals = json.loads((folder / "tokens.json").read_text())["totals"]["en"]
-    (head, row) = Tables((folder / html_page.NAME).read_text()).rows["tokens"]
+    (head, row) = Tables((folder / html_page.REPORT_PAGE).read_text()).rows["tokens"]
     assert head[2] == "tokens"
     assert number(row[1]) == manifest_of(folder)["counts"]["pages.kept"]
     assert number(row[2]) == sum(split["tokens"] for split in totals.values())
     counted = json.loads((folder / "tokens.json").read_text())
     write_edited(folder / "tokens.json", {**counted, "manifest": "0" * 64})
     assert main.main(["report", str(folder), "--quiet"]) == 0
-    assert "Not counted." in (folder / html_page.NAME).read_text()
+    assert "Not counted." in (folder / html_page.REPORT_PAGE).read_text()
 
 
 def test_all_inputs_are_listed(corpus: Path) -> None:
-    page = (corpus / html_page.NAME).read_text()
+    page = (corpus / html_page.REPORT_PAGE).read_text()
     (listed,) = re.findall(r'<summary><h3>All WET files</h3>.*?<pre tabindex="0">(.*?)</pre>', page, re.DOTALL)
     inputs = manifest_of(corpus)["inputs"]
     assert [line.split() for line in listed.splitlines()] == [[f"{each['bytes']:,}", each["name"]] for each in inputs]
@@ -238,7 +238,7 @@ def test_a_list_of_inputs_that_is_too_long_for_a_page(corpus: Path) -> None:
 
 
 def test_the_commands_explain_the_examples(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (corpus / html_page.NAME).read_text()
+    page = (corpus / html_page.REPORT_PAGE).read_text()
     commands = {html.unescape(each) for each in re.findall(r"<code>(.*?)</code>", page)}
     assert len(commands) > 30
     for command in sorted(commands)[::6]:

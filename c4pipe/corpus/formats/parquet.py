@@ -31,7 +31,7 @@ def _write_parquet(path: Path, schema: pa.Schema) -> Iterator[WriteRows]:
 
 
 def parquet_file(file: InputPath, footer: Any = None) -> pq.ParquetFile:
-    """Opens a Parquet file and reads its footer, unless that is given. Raises UNREADABLE.
+    """Opens a Parquet file and reads its footer, unless that is given. Raises SHARD_ERRORS.
 
     Checksums, which files of c4pipe have, are compared: of the footer at once, of pages when they are read.
     """
@@ -39,7 +39,7 @@ def parquet_file(file: InputPath, footer: Any = None) -> pq.ParquetFile:
 
 
 def parquet_rows(file: pq.ParquetFile, first: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
-    """Yields the rows of an open Parquet file as dicts, from row `first` on. Raises UNREADABLE.
+    """Yields the rows of an open Parquet file as dicts, from row `first` on. Raises SHARD_ERRORS.
 
     A row group is decoded in parts, because a reader often needs some of its rows only.
     """
@@ -57,7 +57,7 @@ def parquet_rows(file: pq.ParquetFile, first: int, columns: Sequence[str] | None
 def parquet_tables(file: InputPath, columns: Sequence[str], rows: int = TABLE_ROWS) -> Iterator[pa.Table]:
     """Yields the rows of any Parquet file in order, as tables of at most `rows` rows.
 
-    Raises LookupError, with the name, for a column that the file lacks or has twice; UNREADABLE where it can't be read.
+    Raises LookupError, with the name, for a column that the file lacks or has twice; SHARD_ERRORS if it can't be read.
     """
     with parquet_file(file) as shard:
         check_columns(shard.schema_arrow, columns)

@@ -57,7 +57,7 @@ class ShardFormat:
         write: opens a file with the columns of a schema to be written, as a context manager. Its bytes depend only on
             the groups of rows that it gets, not on the time.
         read: yields the documents of a file from a row on, given the further columns of the corpus. Raises
-            `reader.UNREADABLE`.
+            `reader.SHARD_ERRORS`.
         read_tables: yields some columns of a file as tables; None if tables are made of documents.
         count_rows: returns the number of rows of a file without reading them; None if the format does not know it.
         is_exact: whether numbers are read as they were written.
