@@ -13,11 +13,18 @@ from c4pipe.objectives.packing import SHUFFLE, Assembler, Batch
 from c4pipe.objectives.rows import Features, Rng, TokenIds, TokenRows, framed
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read.mixture import Mixture
-from c4pipe.read.reader import UNCHANGED, checked, complete, unchanged_after_errors
+from c4pipe.read.state import (
+    STATE_VERSION,
+    UNCHANGED,
+    Field,
+    Stateful,
+    checked,
+    complete,
+    largest,
+    unchanged_after_errors,
+)
 
 _DOCUMENTS = 32  # documents that are tokenized together; only examples of next_sentence depend on it
-_VERSION = 2
-"""The version of a state."""
 
 
 class DocumentStream(Protocol):
@@ -55,7 +62,18 @@ class Resharding(Protocol):
         ...
 
 
-class TextExamples:
+def _load_tokens(_: Any, values: Any) -> TokenIds:
+    rest = checked({"rest": values}, {"rest": [0]}, "rest")["rest"]
+    if max(rest, default=0) >= 1 << 31:
+        raise UsageError(f"the state has {max(rest)} in place of a token: {UNCHANGED}")
+    return np.array(rest, np.int32)
+
+
+def _chain_tokens(values: Sequence[TokenIds], share: slice) -> TokenIds:
+    return np.concatenate([np.zeros(0, np.int32), *values[share]])
+
+
+class TextExamples(Stateful):
     """An iterator over examples of text, some at a time. Every token of the text is in one example.
 
     The random numbers of an example depend on the seed, the epoch and process of the documents, and the number of
@@ -66,6 +84,12 @@ class TextExamples:
             their state does not have these.
         identity: what another iterator needs to have the same examples, as JSON values.
     """
+
+    _fields = (
+        Field("documents", "_documents"),
+        Field("examples", "_examples", largest),
+        Field("rest", "_rest", _chain_tokens, _load_tokens, np.ndarray.tolist),
+    )
 
     def __init__(
         self, documents: DocumentStream, tokenizer: Tokenizer, objective: Objective, seed: int = 0, merge: bool = False
@@ -80,7 +104,7 @@ class TextExamples:
             "vocabulary": tokenizer.sha256,
             "merge": merge,
         }
-        self._seed = seed
+        self._seed, self._place = seed, self.stream[1:]
         self._rest = np.zeros(0, np.int32)  # text that waits for the next document, where documents are merged
         self._examples = 0
 
@@ -154,41 +178,11 @@ class TextExamples:
         self._rest = text[starts[-1] :].copy()
         return TokenRows(text[: starts[-1]], starts)
 
-    def state(self) -> dict[str, Any]:
-        """Returns the state for `restore`, as JSON values: the state of the documents, and the waiting text."""
-        return {"documents": self._documents.state(), "examples": self._examples, "rest": self._rest.tolist()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continues where another iterator with the same identity was when it returned this state.
-
-        Raises UsageError where it had other documents.
-        """
-        documents, examples, rest = self._progress(state)
-        self._documents.restore(documents)
-        self._examples, self._rest = examples, rest
-
-    def _progress(self, state: Any) -> tuple[dict[str, Any], int, TokenIds]:
-        ours = {"documents": {}, "examples": 0, "rest": [0]}
-        documents, examples, rest = checked(state, ours, *ours)
-        if max(rest, default=0) >= 1 << 31:
-            raise UsageError(f"the state has {max(rest)} in place of a token: {UNCHANGED}")
-        return documents, examples, np.array(rest, np.int32)
-
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where any number of processes were together; their unread documents are divided again.
-
-        Args:
-            states: the state of each of those processes, by their number, of iterators with the same identity.
-
-        Raises UsageError where they had other documents, or these documents can't be divided again.
-        """
+        """Works as `Stateful.reshard`. Raises UsageError also for documents that can't be divided again."""
         if not self.stream or not isinstance(self._documents, Resharding):
             raise UsageError("these documents can't be divided anew: use documents of read.documents or read.mix")
-        documents, examples, rest = zip(*map(self._progress, states), strict=True)
-        self._documents.reshard(documents)
-        _, index, count = self.stream
-        self._rest = np.concatenate([np.zeros(0, np.int32), *rest[index::count]])
-        self._examples = max(examples)  # so no random number comes twice
+        super().reshard(states)
 
 
 class ExampleSource(Protocol):
@@ -220,7 +214,7 @@ class ExampleSource(Protocol):
         ...
 
 
-class ExampleBatches:
+class ExampleBatches(Stateful):
     """An iterator over batches, as `packing.batch_of` returns them.
 
     All batches have the same shapes; the last one can have empty rows. Every example is in one batch.
@@ -243,8 +237,8 @@ class ExampleBatches:
         """
         self._source = source
         self._assembler = Assembler(lengths, size, shuffle, Rng(seed, 0, source.stream))
-        self._identity = {
-            "version": _VERSION,
+        self._arguments = {
+            "version": STATE_VERSION,
             **source.identity,
             "lengths": dict(lengths),
             "size": size,
@@ -256,7 +250,7 @@ class ExampleBatches:
         return self
 
     def __repr__(self) -> str:
-        shapes = (f"{name} {self._identity['size']} x {length}" for name, length in self._identity["lengths"].items())
+        shapes = (f"{name} {self._arguments['size']} x {length}" for name, length in self._arguments["lengths"].items())
         return short_repr(self, self._source, *shapes)
 
     def __next__(self) -> Batch:
@@ -275,58 +269,38 @@ class ExampleBatches:
     def state(self) -> dict[str, Any]:
         """Returns the state for `restore`, as JSON values: the state of the source, and all waiting examples."""
         stream = list(self._source.stream)
-        return {**self._identity, "stream": stream, **self._source.state(), **self._assembler.state()}
+        return {**self._arguments, "stream": stream, **self._source.state(), **self._assembler.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continues where other batches were when they returned this state; the source continues, too.
 
         Raises UsageError where those batches had another source or other arguments.
         """
-        self._check(state)
+        checked(state, self._arguments)
         with unchanged_after_errors(self):
             self._source.restore(dict(state))
             self._assembler.restore(state)
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where any number of processes were together; the rest of their data is divided anew.
+        """Works as `Stateful.reshard`, for states in any order; the number of rows of a batch may differ.
 
         Each document of an epoch and each waiting example comes once, in the batches of the old or of the new
-        processes. The number of rows may change, too. With as many processes as before, each process continues with its
-        own state, as `restore` does.
-
-        Args:
-            states: the state of each of those processes, in any order, all of the same step.
-
-        Raises UsageError where a state is missing, or has another source or other arguments.
+        processes.
         """
         for state in states:
-            self._check(state, "size")
+            checked(state, self._arguments, "size")
         source = self._source
-        streams = [checked(state, {"stream": [0]}, "stream") for state in states]
+        streams = [checked(state, {"stream": [0]}, "stream")["stream"] for state in states]
         if not isinstance(source, Resharding) or any(len(stream) != 3 for stream in (source.stream, *streams)):
             raise UsageError("these examples can't be divided anew: use documents of read.documents or read.mix")
         ordered = [state["state"] for state in complete([_numbered(state) for state in states])]
         _, index, count = source.stream
         if len(ordered) == count:
-            self.restore({**ordered[index], "size": self._identity["size"]})
+            self.restore({**ordered[index], "size": self._arguments["size"]})
             return
         with unchanged_after_errors(self):
             source.reshard(ordered)
-            self._assembler.reshard(ordered, index, count)
-
-    def _check(self, state: Mapping[str, Any], free: str = "") -> None:
-        checked(state, {})
-        if state.get("version") != _VERSION:
-            raise UsageError(
-                f"the state has version {state.get('version')!r}, and this c4pipe reads version {_VERSION}: start the "
-                "epoch again, or go on with the c4pipe that wrote it"
-            )
-        for name, value in self._identity.items():
-            if name != free and state.get(name) != value:
-                raise UsageError(
-                    f"the state belongs to other batches: its {name} is {state.get(name)!r}, and here it is {value!r}; "
-                    "make the batches with the same arguments"
-                )
+            self._assembler.reshard(ordered)
 
 
 def _numbered(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import check_of
 from c4pipe.objectives.rows import Features, Rng, TokenIds, starts_of, token_places
-from c4pipe.read.reader import UNCHANGED, checked, unchanged_after_errors
+from c4pipe.read.state import UNCHANGED, Field, Stateful
 
 SHUFFLE = 1000
 """The number of examples that wait in the buffer, as in seqio (`SHUFFLE_BUFFER_SIZE` in seqio/dataset_providers.py)."""
@@ -87,6 +87,21 @@ def examples_from_json(values: Sequence[Any], lengths: Mapping[str, int]) -> lis
     return examples
 
 
+def load_examples(owner: Any, values: Sequence[Any]) -> list[ExampleTokens]:
+    """Returns examples that wait for an object with `lengths`, given their JSON values. Raises UsageError."""
+    return [example for each in values for example in examples_from_json([each], owner.lengths)]
+
+
+def load_bins(owner: Any, values: Sequence[Any]) -> list[Bin]:
+    """Returns bins of an object with `lengths`, given their JSON values. Raises UsageError."""
+    return [examples_from_json(bin, owner.lengths) for bin in values]
+
+
+def bins_to_json(bins: Iterable[Bin]) -> list[list[dict[str, str]]]:
+    """Returns bins as JSON values."""
+    return list(map(examples_to_json, bins))
+
+
 def _encoded(values: TokenIds) -> str:
     least, most = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     kind = next(kind for kind, smallest, largest in _SMALLEST if smallest <= least and most <= largest)
@@ -99,13 +114,15 @@ def _decoded(text: str) -> TokenIds:
     return values
 
 
-class Packer:
+class Packer(Stateful):
     """Puts examples into bins.
 
     Attributes:
         bins: the open bins.
         lengths: the number of tokens of each feature that a bin has room for.
     """
+
+    _fields = (Field("bins", "bins", load=load_bins, dump=bins_to_json), Field("closed", "_closed"))
 
     def __init__(self, lengths: Mapping[str, int], open_bins: int = OPEN_BINS) -> None:
         """Starts with empty bins, given `lengths` and the number of bins that are open at the same time."""
@@ -161,16 +178,10 @@ class Packer:
         """Returns the open bins that have examples, and starts again with empty bins."""
         return [self._close(slot) for slot, each in enumerate(self.bins) if each]
 
-    def state(self) -> dict[str, Any]:
-        """Returns the open bins and the number of closed ones, as JSON values."""
-        return {"bins": [examples_to_json(bin) for bin in self.bins], "closed": self._closed}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continues where another packer with the same arguments was when it returned this state."""
-        bins, closed = checked(state, self.state(), "bins", "closed")
-        if len(bins) != len(self.bins):
-            raise UsageError(f"the state has {len(bins)} open rows instead of {len(self.bins)}: {UNCHANGED}")
-        self.bins, self._closed = [examples_from_json(bin, self.lengths) for bin in bins], closed
+    def _continue(self, values: Mapping[str, Any]) -> None:
+        if len(values["bins"]) != len(self.bins):
+            raise UsageError(f"the state has {len(values['bins'])} open rows instead of {len(self.bins)}: {UNCHANGED}")
+        super()._continue(values)
         used = [[sum(len(each[name]) for each in bin) for bin in self.bins] for name in self.lengths]
         self._free = self._room[:, None] - np.array(used, np.int64)
 
@@ -216,7 +227,7 @@ def _spread(values: npt.NDArray[Any], places: npt.NDArray[np.int64], size: int, 
     return spread.reshape(size, length)
 
 
-class Assembler:
+class Assembler(Stateful):
     """Makes batches of examples.
 
     A buffer holds a number of examples. When a new example comes, a random example leaves and is packed. After the last
@@ -224,7 +235,16 @@ class Assembler:
 
     Attributes:
         ended: whether all examples were added.
+        lengths: the number of tokens of each feature of a row.
     """
+
+    _fields = (
+        Field("buffer", "_buffer", load=load_examples, dump=examples_to_json),
+        Field("draws", "_draws"),
+        Field("open", "_packer"),
+        Field("ready", "_ready", load=load_bins, dump=bins_to_json),
+        Field("ended", "ended"),
+    )
 
     def __init__(self, lengths: Mapping[str, int], size: int, shuffle: int, rng: Rng) -> None:
         """Starts without examples.
@@ -241,7 +261,7 @@ class Assembler:
             raise UsageError(f"a batch of {size} rows: give at least 1 row")
         if shuffle < 0:
             raise UsageError(f"shuffle={shuffle}: give the number of examples that are shuffled together, 0 for none")
-        self._lengths, self._size, self._shuffle, self._rng = dict(lengths), size, shuffle, rng
+        self.lengths, self._size, self._shuffle, self._rng = dict(lengths), size, shuffle, rng
         self._packer = Packer(lengths)
         self._buffer: list[ExampleTokens] = []
         self._draws = 0  # the number of examples that left the buffer
@@ -267,7 +287,7 @@ class Assembler:
         if not self._ready:
             return None
         bins, self._ready = self._ready[: self._size], self._ready[self._size :]
-        return batch_of(bins, self._lengths, self._size)
+        return batch_of(bins, self.lengths, self._size)
 
     def _shuffled(self, examples: Sequence[ExampleTokens]) -> list[ExampleTokens]:
         """Puts examples into the buffer, and returns those that leave it."""
@@ -293,40 +313,24 @@ class Assembler:
         self._buffer.pop()
         return example
 
-    def state(self) -> dict[str, Any]:
-        """Returns the state for `restore`, as JSON values: all examples that are in no batch yet."""
-        return {
-            "buffer": examples_to_json(self._buffer),
-            "draws": self._draws,
-            "open": self._packer.state(),
-            "ready": [examples_to_json(bin) for bin in self._ready],
-            "ended": self.ended,
-        }
+    def _continue(self, values: Mapping[str, Any]) -> None:
+        super()._continue(values)
+        if not all(self._ready):
+            raise UsageError(f"the state has a complete row without an example: {UNCHANGED}")
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continues where another assembler with the same arguments was when it returned this state."""
-        buffer, draws, opened, ready, ended = checked(state, self.state(), "buffer", "draws", "open", "ready", "ended")
-        with unchanged_after_errors(self):
-            self._buffer = [example for each in buffer for example in examples_from_json([each], self._lengths)]
-            self._ready = [examples_from_json(bin, self._lengths) for bin in ready]
-            if not all(self._ready):
-                raise UsageError(f"the state has a complete row without an example: {UNCHANGED}")
-            self._packer.restore(opened)
-            self._draws, self.ended = draws, ended
-
-    def reshard(self, states: Sequence[Mapping[str, Any]], index: int, count: int) -> None:
+    def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Continues with a share of the examples that wait in the states of any number of assemblers.
 
         Args:
-            states: the states, in the same order for each of those that share the examples.
-            index: the number of the share, from 0.
-            count: the number of shares; together they have each example once.
+            states: the states, in the order of the processes. The stream of the random numbers says which process of
+                how many this one is; together they have each example once.
         """
-        before = [Assembler(self._lengths, self._size, self._shuffle, self._rng) for _ in states]
+        _, index, count = self._rng.stream
+        before = [Assembler(self.lengths, self._size, self._shuffle, self._rng) for _ in states]
         for each, state in zip(before, states, strict=True):
             each.restore(state)
         waiting = [example for each in before for bin in each._bins() for example in bin]
-        self._packer = Packer(self._lengths)
+        self._packer = Packer(self.lengths)
         self._buffer = waiting[index::count]
         self._draws = max(each._draws for each in before)  # so no random number comes twice
         self._ready, self.ended = [], False

@@ -17,14 +17,14 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.words import short_repr
 from c4pipe.objectives.batches import ExampleBatches, TextExamples
 from c4pipe.objectives.objective import Objective
-from c4pipe.objectives.packing import SHUFFLE, ExampleTokens, examples_from_json, examples_of, examples_to_json
+from c4pipe.objectives.packing import SHUFFLE, ExampleTokens, examples_of, examples_to_json, load_examples
 from c4pipe.objectives.rows import Features, Rng, TokenIds, TokenRows, shares_of
 from c4pipe.objectives.task_source import TaskExamples, TaskReader, given, open_files
 from c4pipe.objectives.tasks import Preprocessor
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read.mixture import Mixture
 from c4pipe.read.order import Order
-from c4pipe.read.reader import UNCHANGED, checked, unchanged_after_errors
+from c4pipe.read.state import Field, Stateful, StatefulList, checked, largest
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -85,13 +85,24 @@ def seed_of(seed: int, *key: int) -> int:
     return int(np.random.SeedSequence(seed, spawn_key=key).generate_state(1, np.uint64)[0])
 
 
-class PartExamples:
+def _deal_examples(values: Sequence[list[ExampleTokens]], share: slice) -> list[ExampleTokens]:
+    return list(chain(*values))[share]
+
+
+class PartExamples(Stateful):
     """The examples of a part, one by one, without an end.
 
     Attributes:
         name: the name of the part.
         examples: the number of examples that were returned.
+        lengths: the largest number of tokens of each feature.
     """
+
+    _fields = (
+        Field("examples", "examples"),
+        Field("ahead", "_ahead", _deal_examples, load_examples, examples_to_json),
+        Field("source", "_source"),
+    )
 
     def __init__(self, part: MixturePart, tokenizer: Tokenizer, lengths: Mapping[str, int], order: Order) -> None:
         """Starts at the first example.
@@ -106,7 +117,8 @@ class PartExamples:
         corpus can't be read.
         """
         self.name, self.examples = part.name, 0
-        self._part, self._order, self._seed, self._lengths = part, order, order.seed or 0, lengths
+        self._identity, self._place = {"name": part.name}, order.place
+        self._part, self._order, self._seed, self.lengths = part, order, order.seed or 0, lengths
         self._reader: TaskReader | Mixture
         self._source: TaskExamples | TextExamples
         if isinstance(part, Supervised):
@@ -167,44 +179,8 @@ class PartExamples:
         self.examples += 1
         return self._ahead.pop()
 
-    def state(self) -> dict[str, Any]:
-        """Returns the state for `restore`, as JSON values: the position, and the examples that were read ahead."""
-        return {
-            "name": self.name,
-            "examples": self.examples,
-            "ahead": examples_to_json(self._ahead),
-            "source": self._source.state(),
-        }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continues where another one of the same part was when it returned this state.
-
-        Raises UsageError where it had other files, C4pipeError where they can't be read.
-        """
-        examples, ahead, source = self._progress(state)
-        self._source.restore(source)
-        self.examples, self._ahead = examples, ahead
-
-    def _progress(self, state: Any) -> Any:
-        examples, ahead, source = checked(state, self.state(), "examples", "ahead", "source")
-        return examples, [example for each in ahead for example in examples_from_json([each], self._lengths)], source
-
-    def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where any number of processes were together; the rest of their data is divided anew.
-
-        Args:
-            states: the state of each of those processes, by their number.
-
-        Raises UsageError where they had other files.
-        """
-        index, count = self._order.shard_index, self._order.num_shards
-        examples, ahead, sources = zip(*map(self._progress, states), strict=True)
-        self._source.reshard(sources)
-        self._ahead = list(chain(*ahead))[index::count]
-        self.examples = sum(examples[index::count])
-
-
-class ExampleMixture:
+class ExampleMixture(Stateful):
     """An endless iterator over examples of several parts, some at a time: a source for `ExampleBatches`.
 
     The part of an example depends only on the seed, the process and the step. A part that comes to its end starts again
@@ -216,6 +192,9 @@ class ExampleMixture:
         stream: 0, the process and the number of processes.
         identity: JSON values; mixtures with the same identity have the same examples.
     """
+
+    _fields = (Field("steps", "step", largest), Field("parts", "_parts"))
+    _process = ("process",)
 
     def __init__(
         self,
@@ -251,11 +230,12 @@ class ExampleMixture:
                 f"the parts are called {', '.join(names) or 'nothing'}: give at least one, each with a name"
             )
         self.stream: tuple[int, ...] = (0, shard_index, num_shards)
+        self._identity, self._place = {"process": [shard_index, num_shards]}, self.stream[1:]
         self._rng = Rng(seed, 0, self.stream)
-        self._parts = [
+        self._parts: list[PartExamples] = StatefulList(
             PartExamples(part, tokenizer, lengths, read.Order(seed_of(seed, number), 0, shard_index, num_shards))
             for number, part in enumerate(parts)
-        ]
+        )
         sizes = [each.size(limit) for each in self._parts]
         self.rates = dict(zip(names, read.rates(sizes, None, temperature), strict=True))
         self._ends = np.array(list(accumulate(self.rates.values())))
@@ -299,47 +279,11 @@ class ExampleMixture:
         self.step += len(examples)
         return {name: TokenRows.of([example[name] for example in examples]) for name in examples[0]}
 
-    def state(self) -> dict[str, Any]:
-        """Returns the state for `restore`, as JSON values: the step, and the positions in all parts."""
-        return {"process": list(self.stream[1:]), "steps": self.step, "parts": [each.state() for each in self._parts]}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continues where another mixture with the same identity was when it returned this state.
-
-        Raises UsageError where it was another process, or had other documents or records.
-        """
-        steps, parts = self._progress(state, *self.stream[1:])
-        with unchanged_after_errors(self):
-            for each, part in zip(self._parts, parts, strict=True):
-                each.restore(part)
-            self.step = steps
-
-    def _progress(self, state: Any, *own: int) -> tuple[int, list[Any]]:
-        """Returns the steps and the parts of a state, given the number of its process and the number of processes."""
-        process, steps, parts = checked(state, self.state(), "process", "steps", "parts")
-        if process != list(own):
-            raise UsageError(
-                f"the state belongs to process {process}, and this is {list(own)}: restore it in the same process, or "
-                "use reshard for another number of them"
-            )
-        if len(parts) != len(self._parts):
-            raise UsageError(f"the state has {len(parts)} parts, and there are {len(self._parts)}: {UNCHANGED}")
-        return steps, parts
-
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where any number of processes were together; the rest of their epochs is divided anew.
-
-        Args:
-            states: the state of each of those processes, by their number, of mixtures with the same identity.
-
-        Raises UsageError where they had other documents or records.
-        """
-        progress = [self._progress(state, number, len(states)) for number, state in enumerate(states)]
-        steps, parts = zip(*progress, strict=True)
-        with unchanged_after_errors(self):
-            for each, *own in zip(self._parts, *parts, strict=True):
-                each.reshard(own)
-            self.step = max(steps)  # so no random number comes twice
+        """Works as `Stateful.reshard`; the states are in the order of their processes."""
+        for number, state in enumerate(states):
+            checked(state, {"process": [number, len(states)]})
+        super().reshard(states)
 
 
 class MixtureOptions(TypedDict, total=False):

@@ -27,8 +27,9 @@ from c4pipe.objectives.tasks import Classification, Preprocessor, TaskRecord, Te
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read.mixture import Endless
 from c4pipe.read.order import Order
-from c4pipe.read.reader import Reader, checked, unchanged_after_errors
+from c4pipe.read.reader import Reader
 from c4pipe.read.source import Source
+from c4pipe.read.state import Field, Stateful, chain_of_share, checked
 
 FEATURES = ("inputs", "targets")
 
@@ -217,7 +218,11 @@ def given(record: TaskRecord) -> list[TextPair]:
     return [{name: text_field(record, name, "given inputs and targets") for name in ("inputs", "targets")}]
 
 
-class TaskReader:
+def _load_pairs(_: Any, records: Sequence[TaskRecord]) -> list[TextPair]:
+    return [pair for record in records for pair in given(record)]
+
+
+class TaskReader(Stateful):
     """An iterator over the examples of records that one process reads, as dicts with `inputs` and `targets`.
 
     Attributes:
@@ -225,6 +230,13 @@ class TaskReader:
         records: the number of records that were read so far.
         empty: the number of these that gave no example, such as records of WSC with a wrong noun.
     """
+
+    _fields = (
+        Field("reader", "_reader"),
+        Field("left", "_left", chain_of_share, _load_pairs, list),
+        Field("records", "records"),
+        Field("empty", "empty"),
+    )
 
     def __init__(
         self, source: RecordSource, order: Order, preprocess: Preprocessor = given, endless: bool = False
@@ -242,7 +254,13 @@ class TaskReader:
         self.order, self._preprocess = order, preprocess
         self._rows = sum(source.rows)
         self._reader: Reader | Endless = Endless(source, order) if endless else Reader(source, order)
-        self._identity = {"files": source.digest, "preprocess": _name(preprocess), "endless": endless}
+        self._place = order.place
+        self._identity = {
+            "files": source.digest,
+            "preprocess": _name(preprocess),
+            "endless": endless,
+            **asdict(order),
+        }
         self.records, self.empty = 0, 0
         self._left: list[TextPair] = []  # examples of the last record that were not returned
 
@@ -286,48 +304,6 @@ class TaskReader:
         """The epoch of the next record, from 0."""
         return self._reader.epoch if isinstance(self._reader, Endless) else self.order.epoch
 
-    def state(self) -> dict[str, Any]:
-        """Returns the state for `restore`, as JSON values: the files, the position, and examples that wait."""
-        return {
-            **self._identity,
-            **asdict(self.order),
-            "reader": self._reader.state(),
-            "left": [dict(pair) for pair in self._left],
-            "records": self.records,
-            "empty": self.empty,
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continues where another reader was when it returned this state.
-
-        Raises UsageError where that reader had other files, another order or another preprocessor.
-        """
-        reader, *progress = self._progress(state)
-        with unchanged_after_errors(self):
-            self._reader.restore(reader)
-            self._continue([progress])
-
-    def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where any number of processes were together; the rest of their data is divided anew.
-
-        Args:
-            states: the state of each of those processes, by their number.
-
-        Raises UsageError where they had other files, another order or another preprocessor.
-        """
-        progress = [self._progress(state, "shard_index", "num_shards") for state in states]
-        with unchanged_after_errors(self):
-            self._reader.reshard([reader for reader, *_ in progress])
-            self._continue([own for _, *own in progress[self.order.shard_index :: self.order.num_shards]])
-
-    def _progress(self, state: Any, *free: str) -> list[Any]:
-        return list(checked(state, self.state(), *free, "reader", "left", "records", "empty")[len(free) :])
-
-    def _continue(self, states: Sequence[Sequence[Any]]) -> None:
-        self._left = [pair for left, _, _ in states for each in left for pair in given(each)]
-        self.records = sum(records for _, records, _ in states)
-        self.empty = sum(empty for *_, empty in states)
-
 
 def _name(function: Any) -> str:
     """Returns what a function is called, with the arguments of a `functools.partial`."""
@@ -338,7 +314,15 @@ def _name(function: Any) -> str:
     return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
-class TaskExamples:
+def _load_counts(_: Any, counts: Any) -> dict[str, int]:
+    return checked(counts, dict.fromkeys(FEATURES, 0), *FEATURES)
+
+
+def _sum_counts(values: Sequence[dict[str, int]], share: slice) -> dict[str, int]:
+    return {name: sum(counts[name] for counts in values[share]) for name in FEATURES}
+
+
+class TaskExamples(Stateful):
     """An iterator over examples of a task, some at a time: a source for `ExampleBatches`.
 
     Inputs and targets end with an end of sequence. Longer inputs and targets lose their last tokens, and still end with
@@ -349,6 +333,8 @@ class TaskExamples:
         identity: what another iterator needs to have the same examples, as JSON values.
         trimmed: the number of examples so far whose `inputs` or `targets` were too long.
     """
+
+    _fields = (Field("task", "_reader"), Field("trimmed", "trimmed", _sum_counts, _load_counts, dict))
 
     def __init__(self, reader: TaskReader, tokenizer: Tokenizer, lengths: Mapping[str, int]) -> None:
         """Starts at the current position of the reader.
@@ -364,8 +350,8 @@ class TaskExamples:
             raise UsageError(f"the lengths are {dict(lengths)}: give 1 token or more for inputs and for targets")
         self._reader, self._tokenizer = reader, tokenizer
         self._lengths = {name: lengths[name] for name in FEATURES}
-        order = reader.order
-        self.stream: tuple[int, ...] = (order.epoch, order.shard_index, order.num_shards)
+        self._place = reader.order.place
+        self.stream: tuple[int, ...] = (reader.order.epoch, *self._place)
         self.identity: dict[str, Any] = {"vocabulary": tokenizer.sha256, "task_lengths": self._lengths}
         self.trimmed = dict.fromkeys(FEATURES, 0)
 
@@ -402,35 +388,3 @@ class TaskExamples:
         room = self._lengths[name] - 1
         self.trimmed[name] += int((rows.sizes > room).sum())
         return framed(rows.keep(rows.place < room), (), [self._tokenizer.ids.eos])
-
-    def state(self) -> dict[str, Any]:
-        """Returns the state for `restore`, as JSON values: that of the reader, and the counts."""
-        return {"task": self._reader.state(), "trimmed": dict(self.trimmed)}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continues where another iterator with the same identity was when it returned this state.
-
-        Raises UsageError where it had other files or another order.
-        """
-        task, trimmed = self._progress(state)
-        self._reader.restore(task)
-        self.trimmed = dict(zip(FEATURES, trimmed, strict=True))
-
-    def _progress(self, state: Any) -> tuple[dict[str, Any], list[int]]:
-        task, trimmed = checked(state, self.state(), "task", "trimmed")
-        return task, checked(trimmed, self.trimmed, *FEATURES)
-
-    def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where any number of processes were together; the rest of their data is divided anew.
-
-        Args:
-            states: the state of each of those processes, by their number, of iterators with the same identity.
-
-        Raises UsageError where they had other files or another order.
-        """
-        tasks, trimmed = zip(*map(self._progress, states), strict=True)
-        self._reader.reshard(tasks)
-        _, index, count = self.stream
-        self.trimmed = {
-            name: sum(each[number] for each in trimmed[index::count]) for number, name in enumerate(FEATURES)
-        }

@@ -18,7 +18,7 @@ from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import SHUFFLE
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read import mixture
-from c4pipe.read.reader import checked
+from c4pipe.read.state import checked
 from c4pipe.read.torch import EpochDataset
 
 _STATES = "c4pipe_states"
@@ -125,7 +125,7 @@ class PackedBatches(EpochDataset):
         if not isinstance(states, list) or not all(isinstance(each, Mapping) for each in states):
             raise UsageError("the state has no batches: give what state_dict of PackedBatches returned, or merged")
         self._states = list(states)
-        streams = [checked(each, {"stream": [0]}, "stream") for each in states]
+        streams = [checked(each, {"stream": [0]}, "stream")["stream"] for each in states]
         info = get_worker_info()
         self._epochs[info.id if info else slice(None)] = max((stream[0] for stream in streams if stream), default=0)
         self._running = None

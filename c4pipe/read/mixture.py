@@ -18,21 +18,9 @@ from c4pipe.errors import UsageError
 from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.words import short_repr
 from c4pipe.read.order import WINDOW, Order, random_numbers
-from c4pipe.read.reader import (
-    STATE_VERSION,
-    UNCHANGED,
-    EpochPart,
-    PartReader,
-    Reader,
-    checked,
-    complete,
-    cut_parts,
-    divided,
-    parts_from,
-    unchanged_after_errors,
-    whole_part,
-)
+from c4pipe.read.reader import EpochPart, PartReader, Reader, cut_parts, divided, parts_from, parts_to_json, whole_part
 from c4pipe.read.source import Source, find
+from c4pipe.read.state import STATE_VERSION, Field, Stateful, StatefulList, largest
 
 _STEPS = 4096  # steps whose random numbers are drawn together
 _EPOCH = attrgetter("epoch")
@@ -51,6 +39,12 @@ class Endless(PartReader):
         order: the order of the first epoch.
         position: the number of documents that were returned so far.
     """
+
+    _fields = (
+        Field("given", "position"),
+        Field("left", "_left", dump=parts_to_json),
+        Field("first_epoch", "_first_epoch"),
+    )
 
     def __init__(self, source: Source, order: Order) -> None:
         """Starts at the first document; no file is opened yet. The source has at least one document."""
@@ -83,22 +77,11 @@ class Endless(PartReader):
         """Skips the next `count` documents."""
         self._go_to(self.position + count)
 
-    def state(self) -> dict[str, Any]:
-        """Returns the state for `restore`, as JSON values."""
-        return {"given": self.position, "left": [list(part) for part in self._left], "first_epoch": self._first_epoch}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continues where another iterator with the same source and order was when it returned this state."""
-        given, left, first_epoch = checked(state, self.state(), "given", "left", "first_epoch")
-        self._left, self._first_epoch = parts_from(left, self._total), first_epoch
-        self._go_to(given)
+    def _continue(self, values: Mapping[str, Any]) -> None:
+        self._left, self._first_epoch = parts_from(values["left"], self._total), values["first_epoch"]
+        self._go_to(values["given"])
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where processes of another number were together.
-
-        Args:
-            states: the state of each of these processes, by their number.
-        """
         before = []
         for index, state in enumerate(states):
             reader = Endless(self.source, replace(self.order, shard_index=index, num_shards=len(states)))
@@ -106,7 +89,7 @@ class Endless(PartReader):
             before.append(reader)
         begun = max(reader._begun for reader in before)
         parts = [part for reader in before for part in reader._rest(begun)]
-        index, count = self.order.shard_index, self.order.num_shards
+        index, count = self._place
         epochs = groupby(sorted(parts, key=_EPOCH), key=_EPOCH)
         self._left = [part for _, each in epochs for part in divided(list(each), index, count)]
         self._first_epoch = before[0]._first_epoch + begun * (1 if before[0]._shared else len(before))
@@ -153,7 +136,7 @@ def rates(sizes: Sequence[float], limit: int | None = None, temperature: float =
     return [rate / sum(scaled) for rate in scaled]
 
 
-class Mixture:
+class Mixture(Stateful):
     """An endless iterator over the documents of several sources. `read.mix` returns one.
 
     The source of a document depends only on the seed, the process and the step. A source that comes to its end starts
@@ -165,6 +148,8 @@ class Mixture:
         rates: the rate of each source.
         step: the number of documents that were returned so far.
     """
+
+    _fields = (Field("step", "step", largest), Field("readers", "_readers"))
 
     def __init__(
         self, sources: Sequence[Source], order: Order, limit: int | None = None, temperature: float = 1.0
@@ -190,9 +175,17 @@ class Mixture:
             raise UsageError(f"{sources[sizes.index(0)].path} has no document: leave it out")
         self.rates = rates(sizes, limit, temperature)
         self._ends = list(accumulate(self.rates))
-        self._readers = [Endless(source, order) for source in sources]
+        self._readers: list[Endless] = StatefulList(Endless(source, order) for source in sources)
         self._block, self._turns = -1, np.zeros(0, np.int64)  # the block of steps that _turns is for
         self.step = 0
+        self._place = order.place
+        self._identity = {
+            "sources": [source.identity for source in sources],
+            "version": STATE_VERSION,
+            **asdict(order),
+            "limit": limit,
+            "temperature": temperature,
+        }
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -290,55 +283,6 @@ class Mixture:
         if self.step:
             raise UsageError(f"{self.step:,} documents were read: divide a new mixture")
         return Mixture(self._sources, self._order.split(index, count), self._limit, self._temperature)
-
-    def state(self) -> dict[str, Any]:
-        """Returns the state for `restore`, as JSON values: the sources, order, rates, step and readers."""
-        return {
-            "sources": [source.identity for source in self._sources],
-            "version": STATE_VERSION,
-            **asdict(self._order),
-            "limit": self._limit,
-            "temperature": self._temperature,
-            "step": self.step,
-            "readers": [reader.state() for reader in self._readers],
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continues where another mixture was when it returned this state.
-
-        Raises UsageError where that mixture had other sources, another order or other rates.
-        """
-        step, states = self._progress(state)
-        with unchanged_after_errors(self):
-            for reader, each in zip(self._readers, states, strict=True):
-                reader.restore(each)
-            self.step = step
-
-    def _progress(self, state: Any, *free: str) -> tuple[int, list[Any]]:
-        *_, step, readers = checked(state, self.state(), *free, "step", "readers")
-        if len(readers) != len(self._readers):
-            raise UsageError(f"the state has {len(readers)} readers, and there are {len(self._readers)}: {UNCHANGED}")
-        return step, readers
-
-    def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where any number of processes were together; what is left of their epochs is divided anew.
-
-        With as many processes as before, each continues with its own state, as `restore` does.
-
-        Args:
-            states: the state of each of those processes, in any order, all of the same moment.
-
-        Raises UsageError where a state is missing, or belongs to other sources, another order or other rates.
-        """
-        ordered = complete(states)
-        if len(ordered) == self._order.num_shards:
-            self.restore(ordered[self._order.shard_index])
-            return
-        progress = [self._progress(each, "shard_index", "num_shards") for each in ordered]
-        with unchanged_after_errors(self):
-            self.step = max(step for step, _ in progress)  # so no random number comes twice
-            for number, reader in enumerate(self._readers):
-                reader.reshard([readers[number] for _, readers in progress])
 
 
 AnyReader = Reader | Mixture

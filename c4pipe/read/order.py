@@ -61,6 +61,11 @@ class Order:
         if self.window < 1:
             raise UsageError(f"window={self.window}: give 1 document or more")
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """The number of the process, and the number of processes."""
+        return self.shard_index, self.num_shards
+
     def split(self, index: int, count: int) -> "Order":
         """Returns the order of one of `count` processes that together read what this order reads; `index` is from 0."""
         return replace(self, shard_index=self.shard_index * count + index, num_shards=self.num_shards * count)

@@ -3,11 +3,10 @@
 When processes stop, the unread documents can be divided among any number of processes: a list of parts of epochs.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 from itertools import islice
-from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -19,16 +18,10 @@ from c4pipe.io.words import short_repr
 from c4pipe.read.best import BestFirst, best_first
 from c4pipe.read.order import WINDOW, Order
 from c4pipe.read.source import Source, find
+from c4pipe.read.state import STATE_VERSION, UNCHANGED, Field, Stateful
 from c4pipe.read.weights import weighted
 
-STATE_VERSION = 2
-"""The version of the states of readers and mixtures. The order of version 1 was another one for few files."""
-
-
 _STEPS = 100  # in which documents that others have left are read best first
-
-UNCHANGED = "give what the method state returned, unchanged"
-"""The next step after a state that is none."""
 
 
 class EpochPart(NamedTuple):
@@ -104,7 +97,7 @@ def dealt(parts: Sequence[EpochPart], total: int, index: int, count: int) -> lis
     return found
 
 
-class PartReader:
+class PartReader(Stateful):
     """An iterator over the documents of parts, one part after the other. It is the base of the readers.
 
     Attributes:
@@ -118,6 +111,7 @@ class PartReader:
         self.source = source
         self.order = order
         self.position = 0
+        self._place = order.place
         self._stream: Documents | None = None
         self._verified: set[int] = set()  # files that need not be verified again
 
@@ -179,73 +173,9 @@ class PartReader:
         return self.source.rows_of(order.spans(self.source.rows), position, order.window, self._verified)
 
 
-@contextmanager
-def unchanged_after_errors(restored: Any) -> Iterator[None]:
-    """Gives an object its present state again where the code of the `with` block raises C4pipeError."""
-    before = restored.state()
-    try:
-        yield
-    except C4pipeError:
-        restored.restore(before)
-        raise
-
-
-def checked(state: Any, ours: Mapping[str, Any], *progress: str) -> Any:
-    """Checks a state that a user gives, and returns its progress.
-
-    Args:
-        state: the state.
-        ours: the present state of the object that is restored.
-        progress: the names whose values may differ.
-
-    Returns:
-        the values of `progress` in the state: a list, or the only value.
-
-    Raises UsageError unless the state has all names of `ours`, with equal values, or with values of the same type where
-    they may differ.
-    """
-    _check_type(state, ours, "the state")
-    for name, value in ours.items():
-        if name not in state:
-            raise UsageError(f"the state has no {name!r}: another kind of reader wrote it, or another c4pipe")
-        if name not in progress and state[name] != value:
-            raise UsageError(
-                f"the state belongs to another order or other documents: its {name} is {state[name]!r}, and the "
-                f"reader's is {value!r}; restore it in a reader of the same corpus with the same arguments"
-            )
-        if name in progress:
-            _check_type(state[name], value, f"{name} of the state")
-    values = [state[name] for name in progress]
-    return values[0] if len(values) == 1 else values
-
-
-def _check_type(value: Any, ours: Any, place: str) -> None:
-    kind: Any = type(ours)
-    if kind is list:
-        kind = list[int] if ours and isinstance(ours[0], int) else list[Any]
-    try:
-        check_of(kind)(value, place)
-    except ValueError as error:
-        raise UsageError(f"{error}: {UNCHANGED}") from None
-
-
-def complete(states: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Returns the states of all processes that read together, by their `shard_index`.
-
-    Raises UsageError unless there is one state of each of these processes.
-    """
-    if not states:
-        raise UsageError("there is no state: give one of each process that read before")
-    for state in states:
-        checked(state, {"shard_index": 0, "num_shards": 1}, "shard_index", "num_shards")
-    ordered = sorted(states, key=itemgetter("shard_index"))
-    indices, counts = [state["shard_index"] for state in ordered], {state["num_shards"] for state in ordered}
-    if counts != {len(states)} or indices != list(range(len(states))):
-        raise UsageError(
-            f"the states are those of shards {indices} of {sorted(counts)}: give one of each process, all of the same "
-            "moment"
-        )
-    return ordered
+def parts_to_json(parts: Iterable[EpochPart]) -> list[list[int]]:
+    """Returns parts as JSON values."""
+    return [list(part) for part in parts]
 
 
 def parts_from(values: Sequence[Any], total: int) -> list[EpochPart]:
@@ -269,9 +199,12 @@ class Reader(PartReader):
         position: the number of documents that were returned so far.
     """
 
+    _fields = (Field("parts", "_parts", dump=parts_to_json), Field("documents", "position"))
+
     def __init__(self, source: Source, order: Order) -> None:
         """Starts at the first document; no file is opened yet."""
         super().__init__(source, order)
+        self._identity = {"source": source.identity, "version": STATE_VERSION, **asdict(order)}
         self._read([whole_part(order, sum(source.rows))])
 
     def _read(self, parts: list[EpochPart]) -> None:
@@ -349,48 +282,15 @@ class Reader(PartReader):
             reader._read([whole, whole.between(0, 1)])
         return reader
 
-    def state(self) -> dict[str, Any]:
-        """Returns the state for `restore`, as JSON values: the source, the order, the parts and the position."""
-        return {
-            "source": self.source.identity,
-            "version": STATE_VERSION,
-            **asdict(self.order),
-            "parts": [list(part) for part in self._parts],
-            "documents": self.position,
-        }
+    def _continue(self, values: Mapping[str, Any]) -> None:
+        self._read(parts_from(values["parts"], sum(self.source.rows)))
+        self.skip(values["documents"])
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continues where another reader was when it returned this state.
-
-        Raises UsageError where that reader had another source or order.
-        """
-        parts, position = checked(state, self.state(), "parts", "documents")
-        with unchanged_after_errors(self):
-            self._read(parts_from(parts, sum(self.source.rows)))
-            self.skip(position)
-
-    def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where any number of processes were together; their documents that are left are divided anew.
-
-        Each document of the epoch is read once, by those processes or by these. With as many processes as before, each
-        continues with its own state, as `restore` does.
-
-        Args:
-            states: the state of each of those processes, in any order, all of the same moment.
-
-        Raises UsageError where a state is missing, or belongs to another source or order.
-        """
-        ordered = complete(states)
-        index, count = self.order.shard_index, self.order.num_shards
-        if len(ordered) == count:
-            self.restore(ordered[index])
-            return
-        left = []
-        for state in ordered:
-            names = ("shard_index", "num_shards", "parts", "documents")
-            *_, parts, position = checked(state, self.state(), *names)
-            left += cut_parts(parts_from(parts, sum(self.source.rows)), position)
-        self._read(self._divided(left, index, count))
+    def _divide(self, values: Mapping[str, list[Any]]) -> None:
+        left, total = list[EpochPart](), sum(self.source.rows)
+        for parts, position in zip(values["parts"], values["documents"], strict=True):
+            left += cut_parts(parts_from(parts, total), position)
+        self._read(self._divided(left, *self._place))
 
     def _divided(self, parts: Sequence[EpochPart], index: int, count: int) -> list[EpochPart]:
         if isinstance(self.source, BestFirst):

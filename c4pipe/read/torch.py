@@ -10,7 +10,7 @@ from c4pipe.corpus.formats.shard_format import Document
 from c4pipe.errors import UsageError
 from c4pipe.io.words import short_repr
 from c4pipe.read.mixture import AnyReader, Mixture
-from c4pipe.read.reader import checked
+from c4pipe.read.state import checked
 
 _WORKERS = 4096
 """The largest number of workers of a DataLoader."""
@@ -142,7 +142,7 @@ class WorkerReader:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continues where the documents of another worker were when it returned this state, also in another epoch."""
-        epoch = checked(state, {"epoch": 0}, "epoch")
+        epoch = checked(state, {"epoch": 0}, "epoch")["epoch"]
         self._documents = self._documents.at_epoch(epoch)
         self._documents.restore(state)
         self._next_epoch.fill_(epoch + 1)

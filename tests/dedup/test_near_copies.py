@@ -148,9 +148,9 @@ def test_a_weighted_reader_goes_on_from_its_state(counted: Path) -> None:
     other = read.documents(counted, seed=3, weights=WEIGHTS)
     other.restore(json.loads(json.dumps(reader.state())))
     assert before + [page["url"] for page in other] == whole
-    with pytest.raises(UsageError, match="the state belongs to another order or other documents"):
+    with pytest.raises(UsageError, match="the state belongs to other documents or arguments"):
         read.documents(counted, seed=3).restore(reader.state())
-    with pytest.raises(UsageError, match="the state belongs to another order or other documents"):
+    with pytest.raises(UsageError, match="the state belongs to other documents or arguments"):
         read.documents(counted, seed=3, weights={1: 2}).restore(reader.state())
 
 

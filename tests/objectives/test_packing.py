@@ -211,9 +211,11 @@ def test_no_documents_no_batch(tokenizer: Tokenizer) -> None:
 def test_a_state_of_other_batches_is_refused(tokenizer: Tokenizer, texts: list[str]) -> None:
     made = objective.span_corruption(tokenizer.ids)
     state = Batches(Texts(texts), tokenizer, made, size=4).state()
-    with pytest.raises(UsageError, match="belongs to other batches: its seed is 0, and here it is 1"):
+    with pytest.raises(UsageError, match="belongs to other documents or arguments: its seed is 0, and here it is 1"):
         Batches(Texts(texts), tokenizer, made, size=4, seed=1).restore(state)
-    with pytest.raises(UsageError, match=r"belongs to other batches: its objective is 'span_corruption\(rate=0.15"):
+    with pytest.raises(
+        UsageError, match=r"belongs to other documents or arguments: its objective is 'span_corruption\(rate=0.15"
+    ):
         Batches(Texts(texts), tokenizer, objective.mass_style(tokenizer.ids), size=4).restore(state)
     with pytest.raises(UsageError, match="a batch of 0 rows"):
         Batches(Texts(texts), tokenizer, made, size=0)

@@ -160,7 +160,7 @@ def test_a_state_of_other_files_is_refused(tmp_path: Path) -> None:
         (TaskReader(files, Order(2)), "seed"),
         (TaskReader(files, Order(1, 0, 0, 2)), "num_shards"),
     ):
-        with pytest.raises(UsageError, match=f"the state belongs to another order or other documents: its {name} is"):
+        with pytest.raises(UsageError, match=f"the state belongs to other documents or arguments: its {name} is"):
             reader.restore(state)
 
 

@@ -136,7 +136,7 @@ def test_what_can_not_be_read_best_first(folder: Path, small_corpus: Path, tmp_p
     with pytest.raises(UsageError, match="weights and best_first don't go together: leave one of them out"):
         read.documents(corpus, best_first="score", weights={1: 1})
     state = read.documents(corpus).state()
-    with pytest.raises(UsageError, match="the state belongs to another order or other documents"):
+    with pytest.raises(UsageError, match="the state belongs to other documents or arguments"):
         read.documents(corpus, best_first="score").restore(state)
     for file in (tmp_path / "text.txt",):
         file.write_text("One.\n")
