@@ -112,5 +112,5 @@ def test_states_that_do_not_fit(documents: Path, tokenizer: Tokenizer) -> None:
         batches(0, 1, seed=1).reshard(states)
     with pytest.raises(UsageError, match="these examples can't be divided anew"):
         Batches(Texts([]), tokenizer, made, 4).reshard(states)
-    with pytest.raises(UsageError, match="its epoch is 0, and the reader's is 1"):
+    with pytest.raises(UsageError, match="its epoch is 0, and here it is 1"):
         Batches(read.documents(documents, seed=1, epoch=1), tokenizer, made, 4).reshard(states)

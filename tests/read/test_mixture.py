@@ -155,9 +155,9 @@ def test_what_can_not_be_mixed(paths: list[Path]) -> None:
 
 def test_a_state_of_another_mixture_is_refused(paths: list[Path]) -> None:
     state = read.mix(paths, seed=1).state()
-    with pytest.raises(UsageError, match="its seed is 1, and the reader's is 2"):
+    with pytest.raises(UsageError, match="its seed is 1, and here it is 2"):
         read.mix(paths, seed=2).restore(state)
-    with pytest.raises(UsageError, match=r"its temperature is 1\.0, and the reader's is 2\.0"):
+    with pytest.raises(UsageError, match=r"its temperature is 1\.0, and here it is 2\.0"):
         read.mix(paths, seed=1, temperature=2.0).restore(state)
     with pytest.raises(UsageError, match="its sources is "):
         read.mix(paths[:2], seed=1).restore(state)

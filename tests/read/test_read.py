@@ -213,13 +213,13 @@ def test_row_groups_that_were_read_are_not_read_again(corpus: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"seed": 2}, "its seed is 1, and the reader's is 2"),
-        ({"epoch": 1}, "its epoch is 0, and the reader's is 1"),
-        ({"num_shards": 3}, "its num_shards is 2, and the reader's is 3"),
-        ({"shard_index": 0}, "its shard_index is 1, and the reader's is 0"),
-        ({"window": 5}, "its window is 10000, and the reader's is 5"),
-        ({"languages": ["en"]}, r"'languages': \['de', 'en'\]\}, and the reader's is .*'languages': \['en'\]\};"),
-        ({"split": "validation"}, "'split': 'train'.*, and the reader's is .*'split': 'validation'"),
+        ({"seed": 2}, "its seed is 1, and here it is 2"),
+        ({"epoch": 1}, "its epoch is 0, and here it is 1"),
+        ({"num_shards": 3}, "its num_shards is 2, and here it is 3"),
+        ({"shard_index": 0}, "its shard_index is 1, and here it is 0"),
+        ({"window": 5}, "its window is 10000, and here it is 5"),
+        ({"languages": ["en"]}, r"'languages': \['de', 'en'\]\}, and here it is .*'languages': \['en'\]\};"),
+        ({"split": "validation"}, "'split': 'train'.*, and here it is .*'split': 'validation'"),
     ],
 )
 def test_a_state_of_another_order_is_refused(small_corpus: Path, changed: dict[str, Any], says: str) -> None:
@@ -231,7 +231,7 @@ def test_a_state_of_another_order_is_refused(small_corpus: Path, changed: dict[s
 
 def test_a_state_of_another_corpus_is_refused(small_corpus: Path, corpora: dict[str, Path]) -> None:
     documents = read.documents(small_corpus)
-    with pytest.raises(UsageError, match=r"its source is \{'digest': '[0-9a-f]{64}'.*, and the reader's is "):
+    with pytest.raises(UsageError, match=r"its source is \{'digest': '[0-9a-f]{64}'.*, and here it is "):
         documents.restore(read.documents(corpora["json"]).state())
     with pytest.raises(UsageError, match="the state has no 'source'"):
         documents.restore({"step": 3})

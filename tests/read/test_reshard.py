@@ -147,9 +147,9 @@ def test_states_that_are_not_together(sources: list[Source]) -> None:
         one.reshard([])
     with pytest.raises(UsageError, match="the state has no 'shard_index'"):
         one.reshard([{}])
-    with pytest.raises(UsageError, match="its seed is 1, and the reader's is 2"):
+    with pytest.raises(UsageError, match="its seed is 1, and here it is 2"):
         Reader(sources[0], Order(2)).reshard(states)
-    with pytest.raises(UsageError, match="its limit is None, and the reader's is 7"):
+    with pytest.raises(UsageError, match="its limit is None, and here it is 7"):
         Mixture(sources, Order(1), 7).reshard(saved([Mixture(sources, Order(1, 0, part, 2)) for part in range(2)]))
     texts(one, 3)
     with pytest.raises(UsageError, match="3 documents were read: divide a new reader"):
