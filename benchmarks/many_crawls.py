@@ -28,11 +28,11 @@ from c4pipe.clean.work_folder import find_work_files, read_headers
 from c4pipe.corpus.manifest import read_manifest
 from c4pipe.dedup.known import (
     CONTENT,
-    FORMAT,
     INDEX,
-    SPANS,
-    URLS,
-    VERSION,
+    INDEX_FORMAT,
+    INDEX_VERSION,
+    SPAN_HASHES,
+    URL_HASHES,
     Known,
     KnownHashes,
     bucket_path,
@@ -69,11 +69,11 @@ def make_known(corpus: Path, manifest: Path, number: int, files: int, also: U64)
     found = read_manifest(corpus)
     assert found
     buckets = dict[str, list[dict[str, object]]]()
-    for kind, rows, row in ((URLS, files * KEPT, URL_ROW), (SPANS, files * SPANS_OF_FILE, SPAN_ROW)):
+    for kind, rows, row in ((URL_HASHES, files * KEPT, URL_ROW), (SPAN_HASHES, files * SPANS_OF_FILE, SPAN_ROW)):
         bits = bucket_bits(rows, row.itemsize)
         step = 2**64 * SMALLER // rows
         hashes = np.arange(rows // SMALLER, dtype=np.uint64) * np.uint64(step) + np.uint64(number)
-        hashes = np.unique(np.concatenate([hashes, also])) if kind == SPANS and len(also) else hashes
+        hashes = np.unique(np.concatenate([hashes, also])) if kind == SPAN_HASHES and len(also) else hashes
         ends = np.searchsorted(hashes, np.arange(1, 1 << bits, dtype=np.uint64) << np.uint64(64 - bits))
         buckets[kind] = []
         for each, some in enumerate(np.split(hashes, ends)):
@@ -81,8 +81,8 @@ def make_known(corpus: Path, manifest: Path, number: int, files: int, also: U64)
             buckets[kind].append({"rows": len(some), "sha256": hashlib.sha256(some.tobytes()).hexdigest()})
     shards = digest_of_shards(found)
     index = {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": INDEX_FORMAT,
+        "version": INDEX_VERSION,
         "shards": shards,
         "compared": compared_by(RECIPE),
         "buckets": buckets,
@@ -98,7 +98,7 @@ def measure_bucket(folder: Path, kind: str, bits: int, there: int, new_bits: int
     (folder / INDEX).mkdir(parents=True)
     Path(str(bucket_path(folder, kind, 0, 1 << bits))).write_bytes(rows)
     buckets = {kind: [{"rows": there, "sha256": hashlib.sha256(rows).hexdigest()}] * (1 << bits)}
-    index = {"format": FORMAT, "version": VERSION, "shards": "0" * 64, "compared": {}, "buckets": buckets}
+    index = {"format": INDEX_FORMAT, "version": INDEX_VERSION, "shards": "0" * 64, "compared": {}, "buckets": buckets}
     write_checked_json(folder / INDEX / CONTENT, index)
     known = KnownHashes([known_of(folder)] * 4)
     before = time.process_time()
@@ -115,8 +115,8 @@ def measure_buckets(folder: Path) -> None:
     """Prints what buckets of real size take, and a whole crawl with a known corpus of as large a crawl."""
     crawl = 0.0
     for kind, rows, row, new in (
-        (SPANS, CRAWL * SPANS_OF_FILE, SPAN_ROW, CRAWL * SPANS_OF_FILE),
-        (URLS, CRAWL * KEPT, URL_ROW, CRAWL * PAGES),
+        (SPAN_HASHES, CRAWL * SPANS_OF_FILE, SPAN_ROW, CRAWL * SPANS_OF_FILE),
+        (URL_HASHES, CRAWL * KEPT, URL_ROW, CRAWL * PAGES),
     ):
         bits, new_bits = bucket_bits(rows, row.itemsize), bucket_bits(new, row.itemsize)
         took = measure_bucket(folder / f"bucket-{kind}", kind, bits, rows >> bits, new_bits, new >> new_bits)

@@ -17,7 +17,7 @@ from c4pipe.clean.side_files import CleanedFile, PageRows
 from c4pipe.clean.trace import explain_final
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.corpus_rules import KNOWN_FACTS, NearDuplicate, StaleCapture
+from c4pipe.filters.corpus_rules import KNOWN_URL, NearDuplicate, StaleCapture
 from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.parquet_footer import read_footer, reading
 from c4pipe.io.paths import StoragePath, list_names, open_file, storage_path
@@ -136,11 +136,12 @@ class DroppedFile(PageRows):
                 lines = page["text"].count("\n") + 1
                 self._add_page(page, StaleCapture.name, fact, lines)
 
-    def add_known(self, pages: pa.Table, reason: str) -> None:
-        """Adds the pages in the share that a known corpus has (a reason of KNOWN_FACTS). Columns as of `add_stale`."""
+    def add_known(self, pages: pa.Table) -> None:
+        """Adds the pages in the share whose URL a known corpus has. Columns as of `add_stale`."""
         for page in pages.to_pylist():
             if self._keep.takes(url_key(normalise_url(page["url"], self._scheme))):
-                self._add_page(page, reason, KNOWN_FACTS[reason], page["text"].count("\n") + 1)
+                lines = page["text"].count("\n") + 1
+                self._add_page(page, KNOWN_URL, "a known corpus has a page of this URL", lines)
 
     def add_near(self, pages: pa.Table) -> None:
         """Adds the near-duplicates that are in the share.

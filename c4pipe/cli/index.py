@@ -27,14 +27,14 @@ def run(options: IndexOptions) -> None:
     """Writes the index, and prints what it has."""
     start_workers(options.workers, options.runner)
     from c4pipe.cli.progress import make_progress
-    from c4pipe.dedup.known import ROWS
+    from c4pipe.dedup.known import HASH
     from c4pipe.jobs.index import write_index
 
     index = write_index(options.corpus, options, make_progress(options))
     if not options.quiet:
         counts = {kind: sum(each["rows"] for each in buckets) for kind, buckets in index["buckets"].items()}
         found = ", ".join(f"{number:,} {kind}" for kind, number in counts.items())
-        size = sum(number * ROWS[kind].itemsize for kind, number in counts.items())
+        size = sum(counts.values()) * HASH.itemsize
         note(f"the index of {options.corpus} has {found}: {format_count(size, 'byte')}")
 
 

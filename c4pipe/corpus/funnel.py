@@ -9,7 +9,7 @@ from typing import Literal
 
 from c4pipe.corpus.manifest import TAKEDOWN
 from c4pipe.filters.body_lines import BodyLines
-from c4pipe.filters.corpus_rules import KNOWN_FACTS, RepeatedSpan
+from c4pipe.filters.corpus_rules import KNOWN_URL, RepeatedSpan
 from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
 from c4pipe.filters.page_size import Empty, FewSentences
 from c4pipe.filters.rule import CorpusRule, LineRule, PageRule, Rule
@@ -132,7 +132,7 @@ def _pages(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
             if finished or name in counts or stage not in ("corpus", "final"):
                 shown.add(rule.name)
                 yield FunnelRow("pages", "dropped", rule.name, counts.get(name, 0), read)
-    for name in (*KNOWN_FACTS, TAKEDOWN):
+    for name in (KNOWN_URL, TAKEDOWN):
         if left_out := counts.get(f"pages.dropped.{name}"):
             yield FunnelRow("pages", "dropped", name, left_out, read)
     if finished:

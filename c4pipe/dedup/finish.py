@@ -21,9 +21,9 @@ from c4pipe.dedup import near_duplicates, write
 from c4pipe.dedup.near_duplicates import Copies, NearDuplicates
 from c4pipe.dedup.near_pages import COPIED_HOSTS, HOSTS, NEAR_DUPLICATES, STAYED, STAYING
 from c4pipe.dedup.removals import JOINED, Removals, joined_copies, most_repeated
-from c4pipe.dedup.shuffle import CHANGES, KNOWN_PAGES, KNOWN_URLS, MARKS, PAGES, REMOVED_SPANS, STALE_CAPTURES, Sent
+from c4pipe.dedup.shuffle import CHANGES, KNOWN_URLS, MARKS, PAGES, REMOVED_SPANS, STALE_CAPTURES, Sent
 from c4pipe.dedup.step import DedupPlan, DedupStep, Made, Received, RowStep, rows_of
-from c4pipe.filters.corpus_rules import KNOWN_FACTS, KNOWN_NEAR, KNOWN_URL, NearDuplicate, RepeatedSpan, StaleCapture
+from c4pipe.filters.corpus_rules import KNOWN_URL, NearDuplicate, RepeatedSpan, StaleCapture
 from c4pipe.filters.page_size import FewSentencesLeft
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.rows import Rows
@@ -281,8 +281,7 @@ class FinishPages(DedupStep):
 
     def run(self, received: Received) -> Iterator[Made]:
         """Finishes the pages of a group, and sends them to their shards."""
-        stale, near = received.rows(STALE_CAPTURES), self._near(received)
-        known = {KNOWN_URL: received.rows(KNOWN_URLS), KNOWN_NEAR: received.rows(KNOWN_PAGES)}
+        stale, known, near = received.rows(STALE_CAPTURES), received.rows(KNOWN_URLS), self._near(received)
         copies = Copies(received.rows(STAYING)) if COPIES_COLUMN in self._plan.rules.columns else None
         group = GroupFinisher(self._finisher, self._plan.span, received.rows(MARKS), received.rows(CHANGES))
         shown_examples: list[Example] = []
@@ -293,9 +292,9 @@ class FinishPages(DedupStep):
             if len(near.rows(file)):
                 hosts.append(near_duplicates.host_pairs(*near.urls(storage_path(path), file)))
             shown = SmallestKeys() if path in self._shown else None
-            of_known = {reason: rows_of(rows, file) for reason, rows in known.items()}
-            rows = np.setdiff1d(rows_of(stale, file), np.concatenate([*of_known.values()]))
-            passed = {StaleCapture.name: rows, **of_known, NearDuplicate.name: near.rows(file)}
+            known_rows = rows_of(known, file)
+            rows = np.setdiff1d(rows_of(stale, file), known_rows)
+            passed = {StaleCapture.name: rows, KNOWN_URL: known_rows, NearDuplicate.name: near.rows(file)}
             for pages in self._finish_file(file, storage_path(path), passed, near, group, shown):
                 held.append(copies.fill(pages) if copies else pages)
                 held_bytes += pages.nbytes
@@ -346,9 +345,8 @@ class FinishPages(DedupStep):
                 columns = ["page_key", "url", "timestamp", "text", *further]
                 for pages in read_stale(path, columns, passed[StaleCapture.name]):
                     dropped.add_stale(pages)
-                for reason in KNOWN_FACTS:
-                    for pages in read_stale(path, columns, passed[reason]):
-                        dropped.add_known(pages, reason)
+                for pages in read_stale(path, columns, passed[KNOWN_URL]):
+                    dropped.add_known(pages)
                 for pages in near.pages(path, passed[NearDuplicate.name], further):
                     dropped.add_near(pages)
                 dropped.finish()

@@ -10,9 +10,8 @@ import numpy as np
 from c4pipe.clean import examples
 from c4pipe.clean.work_file import url_rows
 from c4pipe.dedup.finish import CountRepeats, FinishPages
-from c4pipe.dedup.known import URLS as URLS_OF_INDEX
-from c4pipe.dedup.known import KnownHashes
-from c4pipe.dedup.near_duplicates import CountHosts, find_known_pages, find_near_duplicates
+from c4pipe.dedup.known import URL_HASHES, KnownHashes
+from c4pipe.dedup.near_duplicates import CountHosts, find_near_duplicates
 from c4pipe.dedup.occurrences import FindRepeats, ReadSpans
 from c4pipe.dedup.order import find_stale_captures
 from c4pipe.dedup.shuffle import KNOWN_URLS, STALE_CAPTURES, URLS
@@ -58,12 +57,9 @@ def _finish_pages(graph: Graph, files: Output, plan: DedupPlan, shown: Collectio
     """Adds the steps up to the finished pages, and returns the outputs of the last one."""
     urls = graph.add("Read URLs", ReadUrls(plan), files)
     newest = graph.add("Find stale captures", FindStaleCaptures(plan), urls["urls"])
-    stale, known = [newest["stale_captures"]], [newest["known_urls"]] if plan.known else []
-    if plan.known and plan.near and plan.near.within == "corpus":
-        pages = find_known_pages(graph, files, stale[0], plan)
-        stale, known = [*stale, pages["stale_captures"]], [*known, pages["known_pages"]]
+    stale, known = newest["stale_captures"], [newest["known_urls"]] if plan.known else []
     near = find_near_duplicates(graph, files, stale, plan) if plan.near else ()
-    spans = graph.add("Read spans", ReadSpans(plan), files, *stale, *near[:1])
+    spans = graph.add("Read spans", ReadSpans(plan), files, stale, *near[:1])
     find = FindRepeats(plan.spill, plan.group, plan.moves_survivors, plan.known)
     found = graph.add("Find repeated spans", find, spans["spans"])
     if plan.span and plan.moves_survivors:
@@ -72,7 +68,7 @@ def _finish_pages(graph: Graph, files: Output, plan: DedupPlan, shown: Collectio
         marks = [first, *changes]
     else:
         marks = [spans["marks"], found["marks"]]
-    return graph.add("Finish pages", FinishPages(plan, shown), files, *stale, *known, *near, *marks)
+    return graph.add("Finish pages", FinishPages(plan, shown), files, stale, *known, *near, *marks)
 
 
 class ReadUrls(DedupStep):
@@ -106,6 +102,6 @@ class FindStaleCaptures(DedupStep):
     def run(self, received: Received) -> Iterator[Made]:
         """Finds the captures of a bucket that are passed over."""
         newest, stale = find_stale_captures(received.rows(URLS))
-        known = newest[self._known.mask(URLS_OF_INDEX, newest["hash"])]
+        known = newest[self._known.mask(URL_HASHES, newest["hash"])]
         for shuffle, rows in ((STALE_CAPTURES, stale), (STALE_CAPTURES, known), (KNOWN_URLS, known)):
             yield shuffle.to_groups(rows, rows["file"] // self._plan.group)

@@ -13,24 +13,19 @@ from c4pipe.clean.work_file import URL_ROW
 from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.dedup.known import (
-    BANDS,
     CONTENT,
-    FORMAT,
     HASH,
     INDEX,
-    ROWS,
-    SPANS,
-    URLS,
-    VERSION,
+    INDEX_FORMAT,
+    INDEX_VERSION,
+    SPAN_HASHES,
+    URL_HASHES,
     Bucket,
     Index,
     bucket_path,
     compared_by,
     digest_of_shards,
-    sketched_bands,
-    smallest_of_each,
 )
-from c4pipe.dedup.near_pages import BAND_ROW
 from c4pipe.dedup.shuffle import SPAN_ROW, Shuffle, bucket_bits
 from c4pipe.dedup.step import Made, Received, RowStep
 from c4pipe.errors import C4pipeError, LostDataError
@@ -50,9 +45,8 @@ from c4pipe.text.languages import Guess
 from c4pipe.wet.page import Page
 
 _SHUFFLES = {
-    URLS: Shuffle("index_urls", "hashes of URLs, to their bucket of the index", ROWS[URLS]),
-    SPANS: Shuffle("index_spans", "hashes of spans, to their bucket of the index", ROWS[SPANS]),
-    BANDS: Shuffle("index_bands", "bands of signatures, to their bucket of the index", ROWS[BANDS]),
+    URL_HASHES: Shuffle("index_urls", "hashes of URLs, to their bucket of the index", HASH),
+    SPAN_HASHES: Shuffle("index_spans", "hashes of spans, to their bucket of the index", HASH),
 }
 _SHARD, _BUCKET = "shard", "bucket"  # outputs with the elements that are given
 
@@ -80,9 +74,8 @@ class IndexPlan:
         """Plans the index of a corpus: as many buckets as a deduplication of as many URLs and spans would have."""
         compared, manifest = compared_by(corpus.recipe), corpus.manifest
         rows = {
-            URLS: (corpus.pages, URL_ROW),
-            SPANS: (corpus.counts.get("units.kept", 0), SPAN_ROW),
-            BANDS: (corpus.pages * compared.get(BANDS, {}).get("bands", 0), BAND_ROW),
+            URL_HASHES: (corpus.pages, URL_ROW),
+            SPAN_HASHES: (corpus.counts.get("units.kept", 0), SPAN_ROW),
         }
         bits = {kind: bucket_bits(rows[kind][0], rows[kind][1].itemsize) for kind in compared}
         return cls(str(corpus.path), manifest["recipe"], digest_of_shards(manifest), bits)
@@ -122,7 +115,7 @@ def index_shards(flow: Flow, shards: Sequence[Shard], plan: IndexPlan) -> None:
 
 
 class HashPages(RowStep):
-    """A shard -> its URLs, spans and bands, by bucket. The hashes are those that job 1 makes of a page."""
+    """A shard -> its URLs and spans, by bucket. The hashes are those that job 1 makes of a page."""
 
     def __init__(self, plan: IndexPlan) -> None:
         self.sends = tuple(_SHUFFLES[kind] for kind in plan.bits)
@@ -132,26 +125,24 @@ class HashPages(RowStep):
     def setup(self) -> None:
         super().setup()
         recipe = self._plan.rules
-        if BANDS not in self._plan.bits and recipe.find(NearDuplicate):
+        if recipe.find(NearDuplicate):
             recipe = recipe.without(NearDuplicate.name)  # signatures take long
         self._tools, self._keeper = RuleTools(recipe.page_settings, Lists()), PageKeeper(recipe)
 
     def run(self, received: Received) -> Iterator[Made]:
         """Reads a shard."""
         (shard,) = received.given(_SHARD)
-        found: dict[str, list[Rows]] = {kind: [np.empty(0, rows)] for kind, rows in ROWS.items()}
+        found: dict[str, list[Rows]] = {kind: [np.empty(0, HASH)] for kind in _SHUFFLES}
         for table in read_tables(shard, ["url", "text"]):
             for url, text in zip(table["url"].to_pylist(), table["text"].to_pylist(), strict=True):
                 page = CheckedPage(Page(url, "", ""), self._tools, text.split("\n"))
                 page.as_crawled = False
                 page.__dict__["guess"] = Guess(shard.language, 1.0)  # the language is known: it is not detected again
                 kept = self._keeper.keep(page, None)
-                found[URLS].append(np.array([page.url_key], np.uint64).view(HASH))
-                found[SPANS].append(kept.span_hashes.view(HASH))
-                if len(kept.band_hashes):
-                    found[BANDS].append(sketched_bands(np.array([kept.band_hashes]), np.array([kept.minima])))
+                found[URL_HASHES].append(np.array([page.url_key], np.uint64).view(HASH))
+                found[SPAN_HASHES].append(kept.span_hashes.view(HASH))
         for kind, bits in self._plan.bits.items():
-            yield _SHUFFLES[kind].to_buckets(smallest_of_each(np.unique(np.concatenate(found[kind]))), bits)
+            yield _SHUFFLES[kind].to_buckets(np.unique(np.concatenate(found[kind])), bits)
 
 
 class WriteBucket(RowStep):
@@ -163,7 +154,7 @@ class WriteBucket(RowStep):
 
     def run(self, received: Received) -> Iterator[Made]:
         """Writes the rows in their order, each once."""
-        rows = smallest_of_each(np.unique(received.rows(_SHUFFLES[self._kind])))
+        rows = np.unique(received.rows(_SHUFFLES[self._kind]))
         path = bucket_path(self._plan.folder, self._kind, received.key, 1 << self._plan.bits[self._kind])
         data = rows.tobytes()
         try:
@@ -188,8 +179,8 @@ class PublishIndex(Step):
             if len(buckets[kind]) != 1 << bits:
                 raise LostDataError(f"the runner wrote {len(buckets[kind]):,} of {1 << bits:,} buckets of {kind}")
         index = Index(
-            format=FORMAT,
-            version=VERSION,
+            format=INDEX_FORMAT,
+            version=INDEX_VERSION,
             shards=self._plan.shards,
             compared=compared_by(self._plan.rules),
             buckets={kind: [some[number] for number in sorted(some)] for kind, some in buckets.items()},

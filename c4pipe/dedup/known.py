@@ -1,8 +1,7 @@
 """Known corpora: by the index of a finished corpus, job 2 leaves out of a new corpus what the finished corpus has.
 
-An index has a hash of each URL, and of each span of the final texts. If the recipe looks for near-duplicates in the
-whole corpus, the index also has the bands of signatures. A bucket is a file of the rows whose hashes begin with the
-same bits, sorted. A reader holds one bucket at a time.
+An index has a hash of each URL, and of each span of the final texts. A bucket is a file of the hashes that begin with
+the same bits, sorted. A reader holds one bucket at a time.
 """
 
 import hashlib
@@ -12,23 +11,19 @@ from itertools import pairwise
 from typing import Annotated, Any, NamedTuple, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.manifest import MAX_PARTS, PARTS, Manifest, part_folder, part_number
 from c4pipe.corpus.opened import no_manifest
 from c4pipe.errors import DamagedFileError, UsageError
-from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan
+from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.page_size import FewSentences
 from c4pipe.io.json_files import Digest, choice, decode_checked_json, parse_json, shown
 from c4pipe.io.paths import StoragePath, read_file, storage_path
-from c4pipe.io.rows import Rows
+from c4pipe.io.rows import Mask, Rows
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.text.hashes import U64
-from c4pipe.text.minhash import U16
-
-Mask = npt.NDArray[np.bool_]
 
 INDEX = "_index"
 """The folder of the index, inside a corpus."""
@@ -36,22 +31,15 @@ INDEX = "_index"
 CONTENT = "index.json"
 """The file that lists the buckets. It is written last."""
 
-FORMAT, VERSION = "c4pipe index", 1
+INDEX_FORMAT, INDEX_VERSION = "c4pipe index", 1
 
-URLS, SPANS, BANDS = "urls", "spans", "bands"
+URL_HASHES, SPAN_HASHES = "urls", "spans"
 """The kinds of hashes in an index."""
 
 HASH = np.dtype([("hash", "<u8")])
-SKETCHED_BAND = np.dtype([("hash", "<u8"), ("sketch", "<u8"), ("sketch_end", "<u8")])
-"""A band of a signature: its hash, and the sketch of the signature, the last bit of each of its first 128 numbers."""
-
-ROWS = {URLS: HASH, SPANS: HASH, BANDS: SKETCHED_BAND}
-"""The rows of an index, by kind."""
+"""A row of a bucket."""
 
 _DIGEST = hashlib.sha256().digest_size
-
-MOST_PAGES = 4
-"""The most signatures with one band that an index has: those of the smallest sketches."""
 
 
 class Bucket(TypedDict):
@@ -64,8 +52,8 @@ class Bucket(TypedDict):
 class Index(TypedDict):
     """What `index.json` holds; docs/formats.md describes each member."""
 
-    format: Annotated[str, choice(FORMAT)]
-    version: Annotated[int, choice(VERSION)]
+    format: Annotated[str, choice(INDEX_FORMAT)]
+    version: Annotated[int, choice(INDEX_VERSION)]
     shards: Digest
     compared: Mapping[str, Mapping[str, Any]]
     buckets: Mapping[str, Sequence[Bucket]]
@@ -73,33 +61,12 @@ class Index(TypedDict):
 
 def compared_by(recipe: Recipe) -> dict[str, dict[str, Any]]:
     """Returns, by kind, the parameters of a recipe on which the hashes of an index depend."""
-    compared: dict[str, dict[str, Any]] = {URLS: {"scheme": recipe.page_keys[0]}}
+    compared: dict[str, dict[str, Any]] = {URL_HASHES: {"scheme": recipe.page_keys[0]}}
     if span := recipe.find(RepeatedSpan):
-        compared[SPANS] = {"unit": span.unit, "size": span.size, "whitespace": span.whitespace}
+        compared[SPAN_HASHES] = {"unit": span.unit, "size": span.size, "whitespace": span.whitespace}
         if span.unit == "sentence" and (sentences := recipe.find(FewSentences)):
-            compared[SPANS]["model"] = sentences.model
-    if (near := recipe.find(NearDuplicate)) and near.within == "corpus":
-        scripts = {"scripts": list(near.scripts)} if near.scripts else {}
-        compared[BANDS] = {"ngram": near.ngram, "bands": near.bands, "rows": near.rows, **scripts}
+            compared[SPAN_HASHES]["model"] = sentences.model
     return compared
-
-
-def sketched_bands(bands: U64, minima: U16) -> Rows:
-    """Returns the SKETCHED_BAND rows of pages, page by page, given their band hashes and short minima by page."""
-    bits = np.zeros((len(minima), 128), np.uint8)
-    bits[:, : minima.shape[1]] = minima[:, :128] & 1
-    sketches = np.packbits(bits, axis=1).view("<u8")
-    rows = np.empty(bands.size, SKETCHED_BAND)
-    rows["hash"] = bands.reshape(-1)
-    for number, name in enumerate(("sketch", "sketch_end")):
-        rows[name] = np.repeat(sketches[:, number], bands.shape[1])
-    return rows
-
-
-def smallest_of_each(rows: Rows) -> Rows:
-    """Returns the first MOST_PAGES of the sorted rows of each hash."""
-    first = np.searchsorted(rows["hash"], rows["hash"])
-    return rows[np.arange(len(rows)) - first < MOST_PAGES]
 
 
 def digest_of_shards(manifest: Manifest, parts: Container[int] = range(1, MAX_PARTS + 1)) -> str:
@@ -132,9 +99,9 @@ def read_index(corpus: StoragePath) -> tuple[Index, str] | None:
         raise UsageError(f"{path} can't be read: {error_reason(error)}") from error
     try:
         version = parse_json(data)["version"]
-        if version != VERSION:
+        if version != INDEX_VERSION:
             raise UsageError(
-                f"{path} has version {shown(version)}, and this c4pipe reads version {VERSION}: {_advice(corpus)}"
+                f"{path} has version {shown(version)}, and this c4pipe reads version {INDEX_VERSION}: {_advice(corpus)}"
             )
         return decode_checked_json(data, path, Index), hashlib.sha256(data).hexdigest()
     except (ValueError, LookupError, TypeError, DamagedFileError) as error:
@@ -158,7 +125,7 @@ def read_bucket(corpus: StoragePath, digests: bytes, kind: str, number: int) -> 
         raise DamagedFileError(f"{path} can't be read: {error_reason(error)}; {_advice(corpus)}") from error
     if hashlib.sha256(data).digest() != digests[_DIGEST * number : _DIGEST * (number + 1)]:
         raise DamagedFileError(f"{path} is not what c4pipe wrote: {_advice(corpus)}")
-    return np.frombuffer(data, ROWS[kind])
+    return np.frombuffer(data, HASH)
 
 
 class Known(NamedTuple):
@@ -244,40 +211,12 @@ class KnownHashes:
         Raises DamagedFileError as `read_bucket`.
         """
         mask = np.zeros(len(hashes), np.bool_)
-        for part, there in self._buckets(kind, hashes):
-            at = np.searchsorted(there["hash"], hashes[part])
-            mask[part] |= there["hash"][np.minimum(at, len(there) - 1)] == hashes[part]
-        return mask
-
-    def near_mask(self, rows: Rows, near: NearDuplicate) -> Mask:
-        """Returns which of some SKETCHED_BAND rows, sorted by hash, are of pages that nearly are a known page.
-
-        The share of equal bits of two sketches is about (1 + similarity) / 2: equal numbers have equal bits, and so
-        have half of the others (b-bit minwise hashing, Li and Koenig 2010). Raises DamagedFileError as `read_bucket`.
-        """
-        bits = min(128, near.bands * near.rows)
-        most = bits * (1 - near.min_similarity) / 2 if near.min_similarity else bits
-        mask = np.zeros(len(rows), np.bool_)
-        for part, there in self._buckets(BANDS, rows["hash"]):
-            first = np.searchsorted(there["hash"], rows["hash"][part])
-            for number in range(MOST_PAGES):
-                other = there[np.minimum(first + number, len(there) - 1)]
-                differences = _sketches(rows[part]) ^ _sketches(other)
-                different = np.unpackbits(differences.view(np.uint8), axis=1).sum(axis=1)
-                mask[part] |= (rows["hash"][part] == other["hash"]) & (different <= most)
-        return mask
-
-    def _buckets(self, kind: str, hashes: U64) -> Iterator[tuple[slice, Rows]]:
-        """Yields each bucket with rows to which some sorted hashes belong, with the part of the hashes."""
         for corpus, digests in self._digests:
             for number, part in _by_bucket(hashes, len(digests[kind]) // _DIGEST):
-                if len(there := read_bucket(corpus, digests[kind], kind, number)):
-                    yield part, there
-
-
-def _sketches(rows: Rows) -> U64:
-    """Returns the sketches of SKETCHED_BAND rows: two numbers for each."""
-    return np.stack([rows["sketch"], rows["sketch_end"]], axis=1)
+                if len(there := read_bucket(corpus, digests[kind], kind, number)["hash"]):
+                    at = np.searchsorted(there, hashes[part])
+                    mask[part] |= there[np.minimum(at, len(there) - 1)] == hashes[part]
+        return mask
 
 
 def _by_bucket(hashes: U64, buckets: int) -> Iterator[tuple[int, slice]]:

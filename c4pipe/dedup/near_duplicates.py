@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from c4pipe.clean.examples import EXAMPLES_PER_FILE, Example, make_example
 from c4pipe.clean.work_file import read_header, read_stale, row_groups
 from c4pipe.dedup import near_pages, shuffle
-from c4pipe.dedup.known import KnownHashes, sketched_bands
 from c4pipe.dedup.near_pages import (
     BANDS,
     CANDIDATES,
@@ -31,22 +30,20 @@ from c4pipe.dedup.near_pages import (
     NEAR_PAGE,
     PAIRS,
     SIGNATURES,
-    SKETCHED_PAGE,
-    SKETCHES,
     STAYED,
     STAYING,
     minima_of,
     similarities,
     whole_hashes,
 )
-from c4pipe.dedup.shuffle import KNOWN_PAGES, STALE_CAPTURES, Sent
+from c4pipe.dedup.shuffle import STALE_CAPTURES, Sent
 from c4pipe.dedup.step import DedupPlan, DedupStep, Files, Made, Received, rows_of
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.rows import Rows, groups_of, with_fields
 from c4pipe.report.data import MOST_SHOWN
 from c4pipe.report.profile import domains
-from c4pipe.runners.graph import Graph, Output, Outputs
+from c4pipe.runners.graph import Graph, Output
 from c4pipe.text.hashes import U64
 from c4pipe.text.minhash import U16
 from c4pipe.wet.columns import COPIES_COLUMN, EXTRA, parse_columns
@@ -268,16 +265,7 @@ ROUNDS = 8
 _PAIRS_AT_ONCE = 65_536  # whose signatures are side by side in memory
 
 
-def find_known_pages(graph: Graph, files: Output, stale: Output, plan: DedupPlan) -> Outputs:
-    """Adds the steps that find the pages which are nearly the same as a page of a known corpus.
-
-    They are passed over as stale captures are (output `stale_captures`), and counted (output `known_pages`).
-    """
-    sketches = graph.add("Read sketches", ReadSketches(plan), files, stale)["sketches"]
-    return graph.add("Find known pages", FindKnownPages(plan), sketches)
-
-
-def find_near_duplicates(graph: Graph, files: Output, stale: Sequence[Output], plan: DedupPlan) -> tuple[Output, ...]:
+def find_near_duplicates(graph: Graph, files: Output, stale: Output, plan: DedupPlan) -> tuple[Output, ...]:
     """Adds the steps that find near-duplicates.
 
     Args:
@@ -290,7 +278,7 @@ def find_near_duplicates(graph: Graph, files: Output, stale: Sequence[Output], p
         (group, packed PAIRs) of each page to drop, with the page that stays in its place; (group, the pages that stay,
         see `NearDuplicates`); where the pages have COPIES_COLUMN, (group, packed STAY rows of its pages that stay).
     """
-    read = graph.add("Read bands", ReadBands(plan), files, *stale)
+    read = graph.add("Read bands", ReadBands(plan), files, stale)
     found = graph.add("Find candidates", FindCandidates(plan), read["bands"])
     sent = graph.add("Send signatures", SendSignatures(plan), files, found["candidates"])
     connected = graph.add("Compare signatures", CompareSignatures(plan), files, sent["pairs"], sent["signatures"])
@@ -331,57 +319,6 @@ class _NearStep(DedupStep):
                     minima[wanted[here]] = near_pages.minima_of(table["minima"], rows[here] - first)
                 first += len(table)
         return minima
-
-
-def read_sketches(path: StoragePath, file: int, passed_over: Any, near: NearDuplicate) -> Iterator[Rows]:
-    """Yields the SKETCHED_PAGE rows of a work file of this number without the rows that are passed over."""
-    first = 0
-    for table in row_groups(path, ["band_hashes", "minima"]):
-        bands = table["band_hashes"].combine_chunks()
-        compared = np.diff(bands.offsets.to_numpy()) > 0
-        has_bands = compared.copy()
-        compared[passed_over[(passed_over >= first) & (passed_over < first + len(table))] - first] = False
-        rows = np.flatnonzero(compared)
-        hashes = bands.flatten().to_numpy().reshape(-1, near.bands)[compared[has_bands]]
-        sketched = np.empty(hashes.size, SKETCHED_PAGE)
-        made = sketched_bands(hashes, minima_of(table["minima"], rows))
-        for name in made.dtype.names or ():
-            sketched[name] = made[name]
-        sketched["file"], sketched["row"] = file, np.repeat(first + rows, near.bands)
-        yield sketched
-        first += len(table)
-
-
-class ReadSketches(_NearStep):
-    """The files and stale captures of a group -> bands with sketches, by bucket."""
-
-    sends = (SKETCHES,)
-
-    def run(self, received: Received) -> Iterator[Made]:
-        """Reads the bands of a group's pages."""
-        stale, rows = received.rows(STALE_CAPTURES), [np.empty(0, SKETCHED_PAGE)]
-        for file, path in received.files:
-            rows += read_sketches(storage_path(path), file, rows_of(stale, file), self._near)
-        sketched = np.concatenate(rows)
-        yield SKETCHES.to_buckets(sketched[np.argsort(sketched["hash"], kind="stable")], self._plan.band_bits)
-
-
-class FindKnownPages(_NearStep):
-    """The bands of a bucket -> the pages that are nearly the same as a known page, by the group of their file."""
-
-    sends = (STALE_CAPTURES, KNOWN_PAGES)
-
-    def setup(self) -> None:
-        super().setup()
-        self._known = KnownHashes(self._plan.known)
-
-    def run(self, received: Received) -> Iterator[Made]:
-        """Compares the sketches of a bucket with those of known corpora."""
-        rows = received.rows(SKETCHES)
-        rows = rows[np.argsort(rows["hash"], kind="stable")]
-        found = np.unique(with_fields(rows[self._known.near_mask(rows, self._near)], shuffle.STALE_ROW))
-        for sent in (STALE_CAPTURES, KNOWN_PAGES):
-            yield sent.to_groups(found, self._groups(found["file"]))
 
 
 class ReadBands(_NearStep):

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from c4pipe.dedup.known import SKETCHED_BAND
-from c4pipe.dedup.shuffle import KNOWN_PAGES, Shuffle
+from c4pipe.dedup.shuffle import Shuffle
 from c4pipe.io.rows import Indices, Rows, is_new
 from c4pipe.text.hashes import U64
 from c4pipe.text.minhash import U16
@@ -36,10 +35,6 @@ HOSTS = np.dtype(
 places of one such dropped page and of the page that stays.
 """
 
-SKETCHED_PAGE = np.dtype([*SKETCHED_BAND.descr, ("file", "<u4"), ("row", "<u4")])
-"""A band of a page with the sketch of its signature, and where the page is. 32 bytes."""
-
-SKETCHES = Shuffle("sketches", "bands with sketches of signatures, to their bucket", SKETCHED_PAGE)
 BANDS = Shuffle("bands", "bands of signatures, to their bucket", BAND_ROW)
 COPIES = Shuffle("copies", "pages with the signature of another page of their group, to their group", PAIR)
 CANDIDATES = Shuffle("candidates", "pages that share a band, to the group of the later page", PAIR)
@@ -55,8 +50,6 @@ COPIED_HOSTS = Shuffle("copied_hosts", "hosts with pages that are nearly the sam
 NEAR_SHUFFLES = {
     each.name: each.carries
     for each in (
-        SKETCHES,
-        KNOWN_PAGES,
         BANDS,
         COPIES,
         CANDIDATES,

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.clean.work_file import read_kept
-from c4pipe.dedup.known import SPANS as SPANS_OF_INDEX
-from c4pipe.dedup.known import Known, KnownHashes
+from c4pipe.dedup.known import SPAN_HASHES, Known, KnownHashes
 from c4pipe.dedup.near_pages import NEAR_DUPLICATES
 from c4pipe.dedup.order import find_repeats, order_of_occurrences
 from c4pipe.dedup.shuffle import (
@@ -152,7 +151,7 @@ class FindRepeats(RowStep):
         """Finds the repeated spans of a bucket, and the spans that known corpora have."""
         first, repeats = find_repeats(received.rows(SPANS))
         if self._corpora:
-            in_known = self._known.mask(SPANS_OF_INDEX, first["hash"])
+            in_known = self._known.mask(SPAN_HASHES, first["hash"])
             known_repeats = np.isin(repeats["hash"], first["hash"][in_known])
             known = np.concatenate([first[in_known], repeats[known_repeats]])
             first, repeats = first[~in_known], repeats[~known_repeats]

@@ -108,7 +108,6 @@ class Shuffle:
 URLS = Shuffle("urls", "captures of URLs, to their bucket", URL_ROW)
 STALE_CAPTURES = Shuffle("stale_captures", "captures that are not the newest, to their file", STALE_ROW)
 KNOWN_URLS = Shuffle("known_urls", "captures whose URL a known corpus has, to their file", STALE_ROW)
-KNOWN_PAGES = Shuffle("known_pages", "pages that are nearly the same as a known page, to their file", STALE_ROW)
 SPANS = Shuffle("spans", "spans, to their bucket", SPAN_ROW)
 REPEATED_SPANS = Shuffle("repeated_spans", "repeated spans, to the group of their page", REPEATED)
 MARKS = Shuffle("marks", "repeated spans that stay or go, to the group of their page", MARK)

@@ -9,14 +9,8 @@ from c4pipe.text.hashes import is_validation
 MOST_MINIMA = 1024
 """The most numbers in a page's signature: bands times rows of the rule on near-duplicates."""
 
-KNOWN_URL, KNOWN_NEAR = "known_url", "known_near_duplicate"
-"""The names in counters for pages that known corpora have. No recipe has such a rule: the corpora are an option."""
-
-KNOWN_FACTS = {
-    KNOWN_URL: "a known corpus has a page of this URL",
-    KNOWN_NEAR: "a known corpus has a page that is nearly the same",
-}
-"""The fact that drops such a page, by name."""
+KNOWN_URL = "known_url"
+"""The name in counters for pages whose URL known corpora have. No recipe has such a rule: the corpora are an option."""
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,9 @@ from c4pipe.corpus.manifest import TAKEDOWN
 from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.corpus.reader import SHARD_ERRORS, Shard, read_tables
 from c4pipe.dedup import removals
-from c4pipe.dedup.known import URLS, Known, KnownHashes, find_known, indexes_of
+from c4pipe.dedup.known import URL_HASHES, Known, KnownHashes, find_known, indexes_of
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.corpus_rules import (
-    KNOWN_FACTS,
-    KNOWN_NEAR,
     KNOWN_URL,
     NearDuplicate,
     RepeatedSpan,
@@ -252,7 +250,7 @@ class _DroppedPages:
         named = ((source, job, f"{source}.{job}.parquet") for source in sources for job in jobs)
         for source, job, path in ((source, job, path) for source, job, name in named for path in self._files[name]):
             stages = {rule.name: stage for stage, rule in (rules if job == "dedup" else reversed(rules))}
-            stages |= dict.fromkeys(KNOWN_FACTS, "corpus")
+            stages[KNOWN_URL] = "corpus"
             try:
                 for table in parquet_tables(path, ["url", "timestamp", "reason", "fact"]):
                     for page in table.to_pylist():
@@ -321,7 +319,7 @@ class _WorkExplainer:
         inputs = [{"name": name, "bytes": size, "ends_sha256": ends} for name, size, ends in values]
         if (self._header.fingerprint, inputs) != (corpus.manifest["fingerprint"], corpus.manifest["inputs"]):
             raise UsageError(f"{folders[0]} has work files of another recipe or input than the corpus {corpus.path}")
-        self._files = WorkFiles(list(work_files.values()), known, self._recipe.find(NearDuplicate))
+        self._files = WorkFiles(list(work_files.values()), known)
 
     def _next_step(self, source: str = "") -> str:
         """Returns advice on how to find the rule that dropped a page; `source` is the input with the page, "" if
@@ -382,21 +380,13 @@ class _WorkExplainer:
             return CaptureVerdict(url, timestamp, JOB_1, source, rules=(age,), note=note)
         if not is_newest:
             return CaptureVerdict(page["url"], timestamp, age.rule, source, rules=(age,))
-        for reason, corpus in self._known_reasons(capture):
-            rule = RuleVerdict("corpus", reason, True, KNOWN_FACTS[reason].replace("a known corpus", corpus))
+        for known in self._files.in_known(URL_HASHES, [int(capture["hash"])]).values():
+            rule = RuleVerdict("corpus", KNOWN_URL, True, f"{known} has a page of this URL")
             return CaptureVerdict(page["url"], timestamp, rule.rule, source, rules=(age, rule))
         near = self._near_duplicate(page)
         if near and near.dropped:
             return CaptureVerdict(page["url"], timestamp, near.rule, source, rules=(age, near))
         return self._explain_newest(page, timestamp, source, (age, near) if near else (age,))
-
-    def _known_reasons(self, capture: Any) -> Iterator[tuple[str, str]]:
-        """Yields why a capture (a URL_ROW) is passed over because of known corpora, and the folder of each corpus."""
-        for corpus in self._files.in_known(URLS, [int(capture["hash"])]).values():
-            yield KNOWN_URL, corpus
-        for corpus, captures in self._files.near_known(np.array([capture])).items():
-            if any(map(len, captures)):
-                yield KNOWN_NEAR, corpus
 
     def _near_duplicate(self, page: dict[str, Any]) -> RuleVerdict | None:
         """Returns the verdict of the rule `near_duplicate` on the newest capture of a URL; None without the rule."""

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from c4pipe.clean.work_file import read_kept, row_groups, url_rows
 from c4pipe.dedup import near_duplicates, near_pages, shuffle
-from c4pipe.dedup.known import SPANS, URLS, KnownHashes
+from c4pipe.dedup.known import SPAN_HASHES, URL_HASHES, KnownHashes
 from c4pipe.dedup.order import find_repeats, find_stale_captures
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.paths import StoragePath
@@ -126,12 +126,9 @@ _NO_STALE = np.empty(0, shuffle.STALE_ROW)
 class WorkFiles:
     """Work files, numbered from 0 in the order in which deduplication reads them."""
 
-    def __init__(
-        self, files: Sequence[StoragePath], known: Mapping[str, KnownHashes], near: NearDuplicate | None
-    ) -> None:
-        """Takes the files, the hashes of known corpora by their folders, and the rule on near-duplicates, if any."""
+    def __init__(self, files: Sequence[StoragePath], known: Mapping[str, KnownHashes]) -> None:
+        """Takes the files, and the hashes of known corpora by their folders."""
         self._files, self._known = files, known
-        self._near = near if near and near.within == "corpus" else None
 
     def in_known(self, kind: str, hashes: Iterable[int]) -> dict[int, str]:
         """Returns the folder of a known corpus for each of some hashes (of a kind of `dedup.known`) that one has."""
@@ -171,25 +168,8 @@ class WorkFiles:
 
     def _passed_over(self, newest: Rows, stale: Rows) -> Rows:
         """Returns the captures that are passed over: stale ones, and those that known corpora have."""
-        urls = np.array([*self.in_known(URLS, newest["hash"].tolist())], np.uint64)
-        known = np.isin(newest["hash"], urls)
-        near = [row for each in self.near_known(newest[~known]).values() for row in each]
-        return np.concatenate([stale, newest[known], *near])
-
-    def near_known(self, captures: Rows) -> dict[str, list[Rows]]:
-        """Returns, by the folder of a known corpus, the captures (URL_ROW) that are nearly the same as its pages."""
-        found: dict[str, list[Rows]] = {}
-        if not self._known or not self._near:
-            return found
-        for file in np.unique(captures["file"]).tolist():
-            here = captures[captures["file"] == file]
-            nothing = np.empty(0, np.uint32)
-            for rows in near_duplicates.read_sketches(self._files[file], file, nothing, self._near):
-                rows = np.sort(rows[np.isin(rows["row"], here["row"])], order="hash")
-                for folder, known in self._known.items():
-                    near = rows["row"][known.near_mask(rows, self._near)]
-                    found.setdefault(folder, []).append(here[np.isin(here["row"], near)])
-        return found
+        urls = np.array([*self.in_known(URL_HASHES, newest["hash"].tolist())], np.uint64)
+        return np.concatenate([stale, newest[np.isin(newest["hash"], urls)]])
 
     def repeats(
         self, page_key: int, span_hashes: Sequence[int], moved: Rows, near: NearDuplicate | None
@@ -214,7 +194,7 @@ class WorkFiles:
             stays = self.staying_pages(np.unique(rows["page"]), near)
             dropped = [key for key, page in stays.items() if page.page_key != key]
             rows = rows[~np.isin(rows["page"], np.array(dropped, np.uint64))]
-        known = self.in_known(SPANS, span_hashes)
+        known = self.in_known(SPAN_HASHES, span_hashes)
         first, repeats = find_repeats(rows[~np.isin(rows["hash"], np.array([*known], np.uint64))])
         first = first[np.isin(first["hash"], repeats["hash"])]
         survivors = {int(each["hash"]): (int(each["page"]), int(each["unit"])) for each in (*first, *moved)}

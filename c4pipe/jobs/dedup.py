@@ -267,6 +267,8 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None, 
         _note_dropped(plan, manifest is not None, progress)
         if manifest is None:
             _note_crawls(plan, progress)
+            if plan.known and plan.recipe.find(NearDuplicate):
+                progress.note("known corpora are compared by URLs and spans; near_duplicate compares new pages alone")
             before = cpu_seconds()
             _run(plan, _begin(plan), progress, workers, spill)
             manifest = _verify(plan)

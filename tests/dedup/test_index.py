@@ -10,7 +10,18 @@ import pytest
 
 from c4pipe.corpus.opened import open_corpus
 from c4pipe.dedup import shuffle
-from c4pipe.dedup.known import CONTENT, FORMAT, INDEX, SPANS, URLS, VERSION, Known, KnownHashes, find_known, read_index
+from c4pipe.dedup.known import (
+    CONTENT,
+    INDEX,
+    INDEX_FORMAT,
+    INDEX_VERSION,
+    SPAN_HASHES,
+    URL_HASHES,
+    Known,
+    KnownHashes,
+    find_known,
+    read_index,
+)
 from c4pipe.errors import DamagedFileError, LostDataError, UsageError
 from c4pipe.io.json_files import write_checked_json, write_json
 from c4pipe.jobs.dedup import dedup, plan_dedup
@@ -49,10 +60,10 @@ def corpus(work: Path) -> Path:
 
 def test_it_has_the_urls_and_the_spans_of_the_final_texts(corpus: Path) -> None:
     rows = [row for some in read(corpus, {**open_corpus(corpus).manifest}).values() for row in some]
-    assert hashes_of(corpus, URLS) == {url_key(normalise_url(row["url"])) for row in rows}
+    assert hashes_of(corpus, URL_HASHES) == {url_key(normalise_url(row["url"])) for row in rows}
     spans = known_spans(rows)
     assert len(spans) > 50
-    assert hashes_of(corpus, SPANS) == set(spans.values())
+    assert hashes_of(corpus, SPAN_HASHES) == set(spans.values())
 
 
 def test_a_recipe_of_lines(tmp_path: Path) -> None:
@@ -63,7 +74,7 @@ def test_a_recipe_of_lines(tmp_path: Path) -> None:
     rows = [row for some in read(tmp_path / "corpus", manifest, LINE_RECIPE).values() for row in some]
     lines = known_spans(rows, LINE_RECIPE)
     assert len(lines) > 20
-    assert hashes_of(tmp_path / "corpus", SPANS) == set(lines.values())
+    assert hashes_of(tmp_path / "corpus", SPAN_HASHES) == set(lines.values())
 
 
 def test_the_same_bytes_however_it_is_made(corpus: Path, work: Path, tmp_path: Path) -> None:
@@ -81,7 +92,7 @@ def test_the_hashes_that_a_corpus_has_are_found_in_any_number_of_buckets(
     assert len(index_bytes(tmp_path)) > len(index_bytes(corpus))
     for folder in (tmp_path, corpus):
         known = KnownHashes(find_known([folder], RECIPE))
-        for kind in (URLS, SPANS):
+        for kind in (URL_HASHES, SPAN_HASHES):
             there = np.array(sorted(hashes_of(folder, kind)), np.uint64)
             mixed = np.unique(np.r_[there, there + np.uint64(1), np.uint64(0), np.uint64(2**64 - 1)])
             assert (known.mask(kind, mixed) == np.isin(mixed, there)).all()
@@ -96,7 +107,7 @@ def test_an_intact_index_stays_and_a_damaged_one_is_written_again(corpus: Path) 
     assert "nothing was done" in notes[0]
     target.write_bytes(target.read_bytes()[:-8])
     with pytest.raises(DamagedFileError, match=r"spans-00003-of-00008\.u64 is not what c4pipe wrote: c4pipe index "):
-        KnownHashes(find_known([corpus], RECIPE)).mask(SPANS, np.arange(8, dtype=np.uint64) << np.uint64(61))
+        KnownHashes(find_known([corpus], RECIPE)).mask(SPAN_HASHES, np.arange(8, dtype=np.uint64) << np.uint64(61))
     write_index(corpus, RunnerOptions(workers=1), Progress())
     assert index_bytes(corpus) == before
 
@@ -158,7 +169,8 @@ def test_a_worker_holds_a_digest_of_each_bucket_and_no_more(tmp_path: Path) -> N
     count, known = 4096, []
     for number in range(5):
         buckets = [{"rows": 9, "sha256": f"{each:064x}"} for each in range(count)]
-        index = {"format": FORMAT, "version": VERSION, "shards": "0" * 64, "compared": {}, "buckets": {SPANS: buckets}}
+        index = {"format": INDEX_FORMAT, "version": INDEX_VERSION, "shards": "0" * 64}
+        index |= {"compared": {}, "buckets": {SPAN_HASHES: buckets}}
         path = tmp_path / f"{number}" / INDEX / CONTENT
         path.parent.mkdir(parents=True)
         write_checked_json(path, index)

@@ -7,7 +7,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from c4pipe.cli.main import main
-from c4pipe.dedup.known import compared_by
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.inspect.overlap import Overlap, find_overlap
 from c4pipe.recipes.presets import C4, FINEWEB_2_RECIPE, FINEWEB_RECIPE, MC4, TFDS
@@ -93,9 +92,3 @@ def test_recipes_of_other_words_keep_them() -> None:
     }
     for recipe in (TFDS.adding("corpus", near), MC4.adding("corpus", near), FINEWEB_RECIPE, FINEWEB_2_RECIPE):
         assert recipe.in_scripts_of(["ja"]) == recipe
-
-
-def test_an_index_says_how_words_were_told_apart() -> None:
-    recipe = C4.adding("corpus", NearDuplicate())
-    assert "scripts" not in compared_by(recipe)["bands"]
-    assert compared_by(recipe.with_languages(["th"]))["bands"]["scripts"] == ["Thai"]
