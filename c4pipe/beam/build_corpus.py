@@ -13,7 +13,8 @@ from c4pipe.beam.remove_repeated_spans import RemoveRepeatedSpans
 from c4pipe.beam.stage_reports import PageTransform
 from c4pipe.beam.write_corpus import WriteCorpus
 from c4pipe.filters.page_size import Incomplete
-from c4pipe.recipes.choose import PathArgument, RecipeArgument, RecipeKeywords, choose_recipe
+from c4pipe.io.options import PathArgument
+from c4pipe.recipes.choose import RecipeArgument, RecipeKeywords, choose_recipe
 from c4pipe.wet.extraction import choose_extraction
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import apache_beam as beam
 import numpy as np
 
 from c4pipe.beam import page_schema
-from c4pipe.beam.page_schema import DroppedPage, Page, bucket_bits, capture_of
+from c4pipe.beam.page_schema import DroppedPage, Page, bits_of_buckets, capture_of
 from c4pipe.beam.stage_reports import CAPTURED_PAGES, CAPTURES, KEPT, CheckTotals, PageFlow, PageTransform, check_batch
 from c4pipe.clean.work_file import URL_ROW
 from c4pipe.dedup import shuffle
@@ -60,7 +60,7 @@ class KeepNewest(PageTransform):
         """
         super().__init__()
         self._order = scheme, timestamps
-        self._bits = bucket_bits(buckets)
+        self._bits = bits_of_buckets(buckets)
 
     def expand(self, pages: Any) -> beam.PCollection:
         """Finds the newest captures. Raises UsageError for pages that are unbounded or windowed."""

@@ -113,7 +113,7 @@ def from_ipc_bytes(packed: Any) -> pa.Table:
     return pa.ipc.open_stream(packed).read_all().combine_chunks()
 
 
-def bucket_bits(buckets: int) -> int:
+def bits_of_buckets(buckets: int) -> int:
     """Returns the number of hash bits of a number of buckets. Raises UsageError unless it is a power of two."""
     bits = buckets.bit_length() - 1
     if buckets < 2 or buckets != 1 << bits or bits > _MOST_BITS:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from c4pipe.beam import page_schema
 from c4pipe.beam.clean_pages import choose_rules, recipe_display
-from c4pipe.beam.page_schema import Page, bucket_bits
+from c4pipe.beam.page_schema import Page, bits_of_buckets
 from c4pipe.beam.stage_reports import (
     KEPT,
     SPAN_PAGES,
@@ -81,7 +81,7 @@ class RemoveRepeatedSpans(PageTransform):
         if size < 1 or unit not in units:
             raise UsageError(f"size={size}, unit={unit!r}: give a size of at least 1, and one of {', '.join(units)}")
         self._rules = ListedRecipe(_only_spans(size, unit), Lists())
-        self._bits = bucket_bits(buckets)
+        self._bits = bits_of_buckets(buckets)
 
     @classmethod
     def by_recipe(
@@ -119,7 +119,7 @@ class RemoveRepeatedSpans(PageTransform):
             marks = [first, *changes]
         else:
             marks = [found["marks"]]
-        finished = graph.add("Finish pages", FinishPages(self._rules, self._bits), span_pages, *marks)
+        finished = graph.add("Finish pages", FinishSpanPages(self._rules, self._bits), span_pages, *marks)
         graph.add("Count joined spans", CountRepeats("", moves), finished["removed_spans"])
         kept, *reports = graph.run(flow, [finished[KEPT], *graph.reports])
         _ = (sent[REPORT], *reports) | "Check shuffles" >> CheckTotals()
@@ -206,7 +206,7 @@ def _table(pages: Sequence[tuple[Page, Any]], keys: Any) -> pa.Table:
     return table.append_column("unit_starts", starts).append_column("span_hashes", hashes)
 
 
-class FinishPages(RowStep):
+class FinishSpanPages(RowStep):
     """The pages, marks and changes of a bucket -> the pages that the stage `final` keeps, without repeated spans."""
 
     sends = (REMOVED_SPANS,)

@@ -35,7 +35,7 @@ CAPTURES = Shuffle("captures", "captures of URLs, to their bucket", URL_ROW)
 CAPTURED_PAGES = Shuffle("captured_pages", "pages, to the bucket of their URL")
 SPAN_PAGES = Shuffle("span_pages", "pages, to the bucket of their key")
 
-SHUFFLES = {
+BEAM_SHUFFLES = {
     **{each.name: each.carries for each in (CAPTURES, CAPTURED_PAGES, SPANS, SPAN_PAGES)},
     **{name: carried for name, carried in shuffle.SHUFFLES.items() if name not in ("spans", "pages")},
 }
@@ -156,7 +156,7 @@ class CheckTotals(beam.PTransform):
 
 
 def _checked(report: Report) -> Report:
-    check_totals(report, SHUFFLES)
+    check_totals(report, BEAM_SHUFFLES)
     return report
 
 

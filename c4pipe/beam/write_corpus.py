@@ -32,10 +32,11 @@ from c4pipe.dedup import publish, publishers, write
 from c4pipe.dedup.step import Made, Received, RowStep
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.filters.corpus_rules import StaleCapture, Validation
+from c4pipe.io.options import PathArgument
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.jobs import dedup
 from c4pipe.lists.lists import Lists
-from c4pipe.recipes.choose import ListedRecipe, PathArgument, RecipeArgument, RecipeKeywords
+from c4pipe.recipes.choose import ListedRecipe, RecipeArgument, RecipeKeywords
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
@@ -113,7 +114,7 @@ class WriteCorpus(PageTransform):
         self._check_folder()
         before = upstream(pages)
         is_exact = bool(before.transforms) and not before.foreign
-        options = CorpusOptions(str(self._folder), self._formats, self._shards, self._languages, is_exact)
+        options = WriteOptions(str(self._folder), self._formats, self._shards, self._languages, is_exact)
         types: dict[str, Any] = {REPORT: Report}
         packed = PageFlow(pages.pipeline).map_pages("Pack pages", pages, PackPages(self._rules))
         checked = (*before.reports, packed[REPORT]) | "Check shuffles" >> CheckTotals()
@@ -128,7 +129,7 @@ class WriteCorpus(PageTransform):
         each_shard = beam.FlatMap(_each_shard, plan).with_output_types(tuple[int, bytes])
         empty = pages.pipeline | "One" >> beam.Create([None]) | "Each shard" >> each_shard
         shards = (sent.blocks, empty) | "All shards" >> beam.Flatten() | "Group by shard" >> beam.GroupByKey()
-        written = shards | "Write shard" >> beam.Map(write_shard, plan, options).with_output_types(Report)
+        written = shards | "Write shard" >> beam.Map(write_planned_shard, plan, options).with_output_types(Report)
         reports = (sent[REPORT], written) | "All reports" >> beam.Flatten()
         total = reports | "Add up reports" >> beam.CombineGlobally(add_reports)
         return total | "Publish" >> beam.Map(publish_corpus, plan, options).with_output_types(str)
@@ -174,7 +175,7 @@ _ALWAYS = ("pages.kept", "pages.validation", "bytes.kept")
 
 
 @dataclass(frozen=True)
-class CorpusOptions:
+class WriteOptions:
     """The options with which a corpus is written.
 
     Attributes:
@@ -240,7 +241,7 @@ class PackPages(RowStep):
         yield counts
 
 
-def begin_corpus(report: Report, rules: ListedRecipe, options: CorpusOptions) -> ShardPlan:
+def begin_corpus(report: Report, rules: ListedRecipe, options: WriteOptions) -> ShardPlan:
     """Makes the output folder ready for shards, given the sum of the reports of all transforms before."""
     recipe = rules.recipe
     counts = dict.fromkeys(_ALWAYS, 0) | {name: n for name, n in report.items() if is_count(name)}
@@ -320,14 +321,14 @@ class SendToShards(CountingFn):
         yield from sent.blocks
 
 
-def write_shard(element: tuple[int, Iterable[bytes]], plan: ShardPlan, options: CorpusOptions) -> Report:
+def write_planned_shard(element: tuple[int, Iterable[bytes]], plan: ShardPlan, options: WriteOptions) -> Report:
     """Writes the files of a shard, given its number and its pages, into the publisher's folder. Returns a report."""
     number, blocks = element
     shard, folder = plan.layout.shards()[number], storage_path(options.folder)
     return write.write_shard(filter(None, blocks), shard, folder, options.formats)
 
 
-def publish_corpus(report: Report, plan: ShardPlan, options: CorpusOptions) -> str:
+def publish_corpus(report: Report, plan: ShardPlan, options: WriteOptions) -> str:
     """Checks the shards, given the sum of their reports, and makes them a corpus. Returns the path of the manifest."""
     folder = storage_path(options.folder)
     publish.finish(folder, report, plan.token)

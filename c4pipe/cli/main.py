@@ -12,8 +12,7 @@ from typing import Any, cast
 
 from c4pipe.cli.command_line import parse_command_line
 from c4pipe.cli.console import STOPPED, note, open_streams, print_end
-from c4pipe.cli.parser import Command, Parser
-from c4pipe.cli.parser import make_parser as make_parser_of
+from c4pipe.cli.parser import Command, Parser, build_parser
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.words import error_reason
 from c4pipe.jobs.logs import log_to
@@ -135,7 +134,7 @@ def make_parser(given: Sequence[str] | None = None) -> Parser:
         given: the arguments; None for a parser in which every command has its options.
     """
     named = list(COMMANDS) if given is None else [each for each in given if each in COMMANDS][:1]
-    return make_parser_of(COMMANDS, {name: load_command(name) for name in named})
+    return build_parser(COMMANDS, {name: load_command(name) for name in named})
 
 
 def _help_of(parser: Parser, given: list[str]) -> list[str]:

@@ -210,7 +210,7 @@ _RUNNER_OPTIONS = (
 )
 
 
-def make_parser(helps: Mapping[str, str], commands: Mapping[str, Command[Any]]) -> Parser:
+def build_parser(helps: Mapping[str, str], commands: Mapping[str, Command[Any]]) -> Parser:
     """Returns the parser of all commands.
 
     Args:

@@ -260,7 +260,7 @@ class GroupFinisher:
     def end(self, bits: int) -> Iterator[Made]:
         """Sends the removed spans to the buckets of this number of bits, and yields the counts of all pages."""
         yield REMOVED_SPANS.to_buckets(self.removals.repeats(), bits)
-        yield control_totals.unclaimed(MARKS.name, unclaimed(self.removals.spans, self._seen))
+        yield control_totals.unclaimed_rows(MARKS.name, unclaimed(self.removals.spans, self._seen))
         yield self.counts
         yield self.removals.counts
 

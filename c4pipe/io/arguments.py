@@ -11,14 +11,14 @@ from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_typ
 from c4pipe.errors import UsageError
 from c4pipe.io.words import short, suggestion
 
-P = ParamSpec("P")
-Result = TypeVar("Result")
+_P = ParamSpec("_P")
+_Result = TypeVar("_Result")
 
 _SHOWN = 60  # characters of a wrong value
 _WORDS = {str: "a str", int: "an int", float: "a number", bool: "True or False", NoneType: "None"}
 
 
-def checks_arguments(function: Callable[P, Result]) -> Callable[P, Result]:
+def checks_arguments(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
     """Makes a function or method compare its arguments with their annotations when it is called (`bind_arguments`)."""
     signature = inspect.signature(function)
 
@@ -27,7 +27,7 @@ def checks_arguments(function: Callable[P, Result]) -> Callable[P, Result]:
         return get_type_hints(function)
 
     @functools.wraps(function)
-    def call(*arguments: P.args, **keywords: P.kwargs) -> Result:
+    def call(*arguments: _P.args, **keywords: _P.kwargs) -> _Result:
         bind_arguments(function.__qualname__.removesuffix(".__init__"), signature, kinds(), arguments, keywords)
         return function(*arguments, **keywords)
 

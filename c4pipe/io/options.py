@@ -18,9 +18,9 @@ from c4pipe.io.arguments import bind_arguments
 PathArgument = str | os.PathLike[str]
 """A path of this machine; as a string also a URL of an object store."""
 
-P = ParamSpec("P")
-Record = TypeVar("Record")
-Result = TypeVar("Result")
+_P = ParamSpec("_P")
+_Record = TypeVar("_Record")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def shared_fields(options: Any, record: Any) -> dict[str, Any]:
     return {each.name: getattr(options, each.name) for each in dataclasses.fields(options) if each.name in names}
 
 
-def takes_options(record: Callable[P, Record]) -> Callable[[Callable[[Record], Result]], Callable[P, Result]]:
+def takes_options(record: Callable[_P, _Record]) -> Callable[[Callable[[_Record], _Result]], Callable[_P, _Result]]:
     """Makes a function of a record a function of the record's fields, with their types, defaults and help.
 
     Arguments are checked (`bind_arguments`). In the docstring, `{options}` stands for the list of the fields.
@@ -118,11 +118,11 @@ def takes_options(record: Callable[P, Record]) -> Callable[[Callable[[Record], R
 
     kinds = {field.name: kind for field, kind, _ in options_of(record)}
 
-    def decorate(function: Callable[[Record], Result]) -> Callable[P, Result]:
+    def decorate(function: Callable[[_Record], _Result]) -> Callable[_P, _Result]:
         signature = _signature(record, function.__annotations__["return"])
 
         @functools.wraps(function)
-        def call(*arguments: P.args, **keywords: P.kwargs) -> Result:
+        def call(*arguments: _P.args, **keywords: _P.kwargs) -> _Result:
             bind_arguments(function.__name__, signature, kinds, arguments, keywords)
             return function(record(*arguments, **keywords))
 

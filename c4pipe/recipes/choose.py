@@ -11,7 +11,7 @@ from c4pipe.filters.checked_page import WORDS
 from c4pipe.filters.classifier_rule import parse_score
 from c4pipe.filters.language import Language, check_detector
 from c4pipe.filters.url_rules import UrlNotListed
-from c4pipe.io.options import comma_separated
+from c4pipe.io.options import PathArgument, comma_separated
 from c4pipe.lists import pinned_lists
 from c4pipe.lists.lists import ListFolder, Lists, link_keys
 from c4pipe.recipes.presets import find_recipe
@@ -116,7 +116,6 @@ def needed_lists(recipe: Recipe) -> tuple[pinned_lists.PinnedList, ...]:
     return tuple(each for each in pinned_lists.PINNED if each.path in paths)
 
 
-PathArgument = str | os.PathLike[str]
 RecipeArgument = PathArgument | Recipe
 
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 
-def main(given: Sequence[str] | None = None) -> None:
+def start_worker(given: Sequence[str] | None = None) -> None:
     """Gets the pipeline's options from the runner, as Beam's container contract says, and works until the job ends."""
     parser = argparse.ArgumentParser(description="Starts a Beam worker in this environment, for PROCESS environments.")
     parser.add_argument("--id", required=True)
@@ -46,4 +46,4 @@ def main(given: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    start_worker()

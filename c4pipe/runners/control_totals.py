@@ -35,7 +35,7 @@ def received(shuffle: str, totals: Totals) -> Report:
     }
 
 
-def unclaimed(shuffle: str, rows: int) -> Report:
+def unclaimed_rows(shuffle: str, rows: int) -> Report:
     """Returns the report that says that rows arrived at a step that has no page for them."""
     return {f"{TOTALS_PREFIX}{shuffle}.unclaimed": rows}
 

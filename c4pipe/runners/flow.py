@@ -6,7 +6,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-Collection = Any
+Elements = Any
 """Elements between two steps: a list on this machine and for Spark, a PCollection on Beam."""
 
 
@@ -49,23 +49,23 @@ class Flow(Protocol):
     are whole numbers or texts, values are bytes or whatever can be pickled.
     """
 
-    def create(self, name: str, elements: Sequence[Any]) -> Collection:
+    def create(self, name: str, elements: Sequence[Any]) -> Elements:
         """Returns these elements, spread over the workers."""
 
-    def map(self, name: str, elements: Collection, step: Step) -> Mapping[str, Collection]:
+    def map(self, name: str, elements: Elements, step: Step) -> Mapping[str, Elements]:
         """Applies a step to each element of what `create`, `group_by_key`, `co_group_by_key` or `combine` returned.
 
         Returns the outputs of the step, by name, for `group_by_key`, `co_group_by_key`, `flatten` or `combine`.
         """
 
-    def group_by_key(self, name: str, pairs: Collection) -> Collection:
+    def group_by_key(self, name: str, pairs: Elements) -> Elements:
         """Groups pairs (key, value) by key: returns pairs (key, values)."""
 
-    def co_group_by_key(self, name: str, **pairs: Collection) -> Collection:
+    def co_group_by_key(self, name: str, **pairs: Elements) -> Elements:
         """Groups several collections of pairs (key, value): returns pairs (key, values by the collection's name)."""
 
-    def flatten(self, name: str, *collections: Collection) -> Collection:
+    def flatten(self, name: str, *collections: Elements) -> Elements:
         """Returns the elements of all collections."""
 
-    def combine(self, name: str, elements: Collection, add: Callable[[Iterable[Any]], Any]) -> Collection:
+    def combine(self, name: str, elements: Elements, add: Callable[[Iterable[Any]], Any]) -> Elements:
         """Returns one element: the sum of all. `add` sums elements or sums, in any order and grouping."""

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from c4pipe.runners.control_totals import REPORT, add_reports
-from c4pipe.runners.flow import Collection, Flow, Step
+from c4pipe.runners.flow import Elements, Flow, Step
 
 
 class Output(NamedTuple):
@@ -32,7 +32,7 @@ class Outputs:
 class _Node(NamedTuple):
     inputs: tuple[Output, ...]
     step: Step | None
-    make: Callable[[Flow, list[Collection]], Mapping[str, Collection]]
+    make: Callable[[Flow, list[Elements]], Mapping[str, Elements]]
 
 
 class Graph:
@@ -53,7 +53,7 @@ class Graph:
         self._created.add(created)
         return created
 
-    def given(self, collection: Collection, output: str) -> Output:
+    def given(self, collection: Elements, output: str) -> Output:
         """Returns pairs (key, value) that a step outside the graph has made, under the name of an output."""
         return self._add((), None, lambda *_: {output: collection}, [output])[output]
 
@@ -66,21 +66,21 @@ class Graph:
     def total(self, name: str, reports: Sequence[Output]) -> Output:
         """Returns the sum of reports, as the only element."""
 
-        def make(flow: Flow, collections: list[Collection]) -> Mapping[str, Collection]:
+        def make(flow: Flow, collections: list[Elements]) -> Mapping[str, Elements]:
             return {name: flow.combine(name, flow.flatten(f"{name}: all", *collections), add_reports)}
 
         total = self._add(tuple(reports), None, make, [name])[name]
         self._created.add(total)
         return total
 
-    def run(self, flow: Flow, wanted: Sequence[Output] = ()) -> list[Collection]:
+    def run(self, flow: Flow, wanted: Sequence[Output] = ()) -> list[Elements]:
         """Adds all steps to a flow, and returns the wanted outputs; returning an output counts as one more reader.
 
         No collection is held longer than it is needed.
         """
         readers = Counter(each for node in self._nodes for each in node.inputs)
         readers.update(wanted)
-        left, made = readers.copy(), dict[int, Mapping[str, Collection]]()
+        left, made = readers.copy(), dict[int, Mapping[str, Elements]]()
         for number, node in enumerate(self._nodes):
             if node.step:
                 node.step.readers = {name: readers[Output(number, name)] for name in node.step.outputs}
@@ -95,18 +95,18 @@ class Graph:
         self,
         inputs: tuple[Output, ...],
         step: Step | None,
-        make: Callable[[Flow, list[Collection]], Mapping[str, Collection]],
+        make: Callable[[Flow, list[Elements]], Mapping[str, Elements]],
         outputs: Iterable[str],
     ) -> Outputs:
         self._nodes.append(_Node(inputs, step, make))
         return Outputs(len(self._nodes) - 1, outputs)
 
     def _map(
-        self, name: str, step: Step, inputs: tuple[Output, ...], flow: Flow, collections: list[Collection]
-    ) -> Mapping[str, Collection]:
+        self, name: str, step: Step, inputs: tuple[Output, ...], flow: Flow, collections: list[Elements]
+    ) -> Mapping[str, Elements]:
         if len(inputs) == 1 and inputs[0] in self._created:
             return flow.map(name, collections[0], step)
-        by_name: dict[str, list[Collection]] = {}
+        by_name: dict[str, list[Elements]] = {}
         for each, collection in zip(inputs, collections, strict=True):
             by_name.setdefault(each.name, []).append(collection)
         pairs = {

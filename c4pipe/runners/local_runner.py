@@ -7,20 +7,20 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.runners.events import LOG, Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import LocalFlow, Workers
-from c4pipe.runners.machine_limits import Limit, allowed_workers
+from c4pipe.runners.machine_limits import WorkerLimit, allowed_workers
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.table import Runner
 
 
-def local_workers(options: RunnerOptions, tasks: int) -> Limit:
+def local_workers(options: RunnerOptions, tasks: int) -> WorkerLimit:
     """Returns how many processes of this machine run a job, and why.
 
     Args:
         options: the runner and its options; `workers` is None for as many as this machine allows.
         tasks: the number of independent tasks.
     """
-    allowed = Limit(options.workers, "--workers") if options.workers else allowed_workers()
-    return min(allowed, Limit(max(1, tasks), f"{tasks:,} to do"), key=lambda limit: limit.most)
+    allowed = WorkerLimit(options.workers, "--workers") if options.workers else allowed_workers()
+    return min(allowed, WorkerLimit(max(1, tasks), f"{tasks:,} to do"), key=lambda limit: limit.most)
 
 
 def run_here(

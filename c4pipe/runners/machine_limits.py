@@ -23,7 +23,7 @@ WORKER_BYTES = 512 << 20
 _NO_LIMIT = 1 << 60  # bytes: version 1 of cgroups writes a number near 2^63 where there is no limit
 
 
-class Limit(NamedTuple):
+class WorkerLimit(NamedTuple):
     """The smallest of several limits.
 
     Attributes:
@@ -35,7 +35,7 @@ class Limit(NamedTuple):
     reason: str
 
 
-def allowed_cores(root: Path = Path("/"), environ: Mapping[str, str] = os.environ) -> Limit:
+def allowed_cores(root: Path = Path("/"), environ: Mapping[str, str] = os.environ) -> WorkerLimit:
     """Returns the number of cores that this process may use.
 
     Args:
@@ -45,37 +45,32 @@ def allowed_cores(root: Path = Path("/"), environ: Mapping[str, str] = os.enviro
     return min(_core_limits(root, environ), key=lambda limit: limit.most)
 
 
-def allowed_workers(root: Path = Path("/"), environ: Mapping[str, str] = os.environ) -> Limit:
+def allowed_workers(root: Path = Path("/"), environ: Mapping[str, str] = os.environ) -> WorkerLimit:
     """Returns how many worker processes this machine can have: one for each allowed core, as far as memory is enough.
 
     The arguments are those of `allowed_cores`.
     """
-    limits = [allowed_cores(root, environ)]
-    for size, what in _memory_limits(root, environ):
-        count = max(1, size // WORKER_BYTES - 1)
-        limits.append(Limit(count, f"{what} is {format_size(size)}, {format_size(WORKER_BYTES)} for each process"))
-    return min(limits, key=lambda limit: limit.most)
+    each = format_size(WORKER_BYTES)
+    limits = [
+        WorkerLimit(max(1, size // WORKER_BYTES - 1), f"{what} is {format_size(size)}, {each} for each process")
+        for size, what in _memory_limits(root, environ)
+    ]
+    return min([allowed_cores(root, environ), *limits], key=lambda limit: limit.most)
 
 
-def _core_limits(root: Path, environ: Mapping[str, str]) -> Iterator[Limit]:
+def _core_limits(root: Path, environ: Mapping[str, str]) -> Iterator[WorkerLimit]:
     machine = os.cpu_count() or 1
-    yield Limit(machine, f"this machine has {machine} core{'s' * (machine > 1)}")
+    yield WorkerLimit(machine, f"this machine has {machine} core{'s' * (machine > 1)}")
     if hasattr(os, "sched_getaffinity"):
-        yield Limit(len(os.sched_getaffinity(0)), f"the CPU affinity of this process, of {machine} cores")
+        yield WorkerLimit(len(os.sched_getaffinity(0)), f"the CPU affinity of this process, of {machine} cores")
     for folder in _cgroups(root, "cpu"):
-        quota, period = (
-            _numbers(folder / "cpu.max")
-            or (
-                *_numbers(folder / "cpu.cfs_quota_us"),
-                *_numbers(folder / "cpu.cfs_period_us"),
-            )
-            or (-1, 1)
-        )
+        of_version_1 = (*_numbers(folder / "cpu.cfs_quota_us"), *_numbers(folder / "cpu.cfs_period_us"))
+        quota, period = _numbers(folder / "cpu.max") or of_version_1 or (-1, 1)
         if quota > 0 and period > 0:
-            yield Limit(math.ceil(quota / period), f"the CPU quota of the cgroup is {quota / period:g} cores")
+            yield WorkerLimit(math.ceil(quota / period), f"the CPU quota of the cgroup is {quota / period:g} cores")
     for name in ("SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE"):
         if count := _number(environ.get(name, "")):
-            yield Limit(count, f"{name} is {count}")
+            yield WorkerLimit(count, f"{name} is {count}")
 
 
 def _memory_limits(root: Path, environ: Mapping[str, str]) -> Iterator[tuple[int, str]]:

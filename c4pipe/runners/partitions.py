@@ -22,7 +22,7 @@ SUMS = 0
 """The partition of elements that are only added up. The pairs (key, value) are in the others."""
 
 
-class Output(NamedTuple):
+class StepOutput(NamedTuple):
     """One output of a step, in the shuffle of all its outputs.
 
     Attributes:
@@ -46,7 +46,7 @@ class Joined(NamedTuple):
     values.
     """
 
-    outputs: Sequence[tuple[str, Output]]
+    outputs: Sequence[tuple[str, StepOutput]]
     element: Callable[[Any, dict[str, list[Any]]], Any]
 
     @property
@@ -66,7 +66,7 @@ class Joined(NamedTuple):
 class PartitionedFlow:
     """The methods of a `Flow` that only name collections. An engine adds `map`, `combine` and `shuffle`."""
 
-    def shuffle(self, created: Created) -> list[Output]:
+    def shuffle(self, created: Created) -> list[StepOutput]:
         """Returns created pairs as the output of a step."""
         raise NotImplementedError
 
@@ -74,20 +74,20 @@ class PartitionedFlow:
         """Returns these elements; a step has a task for each."""
         return Created(name, elements)
 
-    def group_by_key(self, name: str, pairs: Created | list[Output]) -> Joined:
+    def group_by_key(self, name: str, pairs: Created | list[StepOutput]) -> Joined:
         """Groups pairs (key, value) by key: returns pairs (key, values)."""
         return Joined([("", output) for output in self._outputs(pairs)], _group)
 
-    def co_group_by_key(self, name: str, **pairs: Created | list[Output]) -> Joined:
+    def co_group_by_key(self, name: str, **pairs: Created | list[StepOutput]) -> Joined:
         """Groups several collections of pairs (key, value): returns pairs (key, values by the collection's name)."""
         given = [(name, output) for name, some in pairs.items() for output in self._outputs(some)]
         return Joined(given, partial(_join, tuple(pairs)))
 
-    def flatten(self, name: str, *collections: list[Output]) -> list[Output]:
+    def flatten(self, name: str, *collections: list[StepOutput]) -> list[StepOutput]:
         """Returns the elements of all collections."""
         return [output for collection in collections for output in collection]
 
-    def _outputs(self, collection: Created | list[Output]) -> list[Output]:
+    def _outputs(self, collection: Created | list[StepOutput]) -> list[StepOutput]:
         return self.shuffle(collection) if isinstance(collection, Created) else collection
 
 

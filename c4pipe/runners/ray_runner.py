@@ -20,7 +20,7 @@ from c4pipe.errors import C4pipeError
 from c4pipe.runners.events import LOG, Progress
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.machine_limits import allowed_cores
-from c4pipe.runners.partitions import SUMS, Created, Joined, Output, PartitionedFlow, groups, placed, work
+from c4pipe.runners.partitions import SUMS, Created, Joined, PartitionedFlow, StepOutput, groups, placed, work
 
 _MOST = 1000
 """Tasks of a step and partitions of a shuffle, at most: each task has a result for each partition, and Ray needs about
@@ -40,11 +40,11 @@ _CONNECT_SECONDS = 10.0
 _QUIET_MINUTES = 10.0
 """After so many minutes without the end of a task, the user is told: a Ray without space waits without an error."""
 
-Row: TypeAlias = "list[ray.ObjectRef[Any]]"
+_Row: TypeAlias = "list[ray.ObjectRef[Any]]"
 """The results of one task: first pairs (label, element) of what is only added up, then a block for each partition."""
 
 
-class Block(NamedTuple):
+class _Block(NamedTuple):
     """The pairs of one task for one partition.
 
     Attributes:
@@ -64,7 +64,7 @@ class RayFlow(PartitionedFlow):
         self._count = _tasks(tasks)
         self._on_note = on_note
 
-    def map(self, name: str, elements: Created | Joined, step: Step) -> Mapping[str, list[Output]]:
+    def map(self, name: str, elements: Created | Joined, step: Step) -> Mapping[str, list[StepOutput]]:
         """Runs a step to its end, and returns its outputs, by name."""
         labels = {output: f"{name}: {output}" for output in step.outputs}
         count = self._count if set(labels) - set(step.sums) else 0
@@ -83,7 +83,7 @@ class RayFlow(PartitionedFlow):
                 for number in range(1, 1 + self._count)
             )
         made = _run_all(calls, partial(self._note_wait, name))
-        return {output: [Output(made, label)] for output, label in labels.items()}
+        return {output: [StepOutput(made, label)] for output, label in labels.items()}
 
     def _note_wait(self, name: str, minutes: float) -> None:
         self._on_note(
@@ -91,15 +91,15 @@ class RayFlow(PartitionedFlow):
             "for nodes, memory, or space on the disk to which it spills; ray status and df say which"
         )
 
-    def combine(self, name: str, elements: list[Output], add: Callable[[Iterable[Any]], Any]) -> Created:
+    def combine(self, name: str, elements: list[StepOutput], add: Callable[[Iterable[Any]], Any]) -> Created:
         """Returns one element: the sum of all."""
         rows = ((row, label) for made, label in elements for row in made)
         return Created(name, [add(each for row, label in rows for of, each in ray.get(row[SUMS]) if of == label)])
 
-    def shuffle(self, created: Created) -> list[Output]:
+    def shuffle(self, created: Created) -> list[StepOutput]:
         """Returns created pairs as the output of a step."""
         results = placed({"": created.name}, (), self._count, (("", pair) for pair in created.elements))
-        return [Output([[ray.put(each) for each in _packed(results, self._count)]], created.name)]
+        return [StepOutput([[ray.put(each) for each in _packed(results, self._count)]], created.name)]
 
 
 def _tasks(elements: int) -> int:
@@ -111,13 +111,13 @@ def _cores() -> int:
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
-def _run_all(calls: Iterable[Callable[[], Any]], on_wait: Callable[[float], None]) -> list[Row]:
+def _run_all(calls: Iterable[Callable[[], Any]], on_wait: Callable[[float], None]) -> list[_Row]:
     """Starts tasks, a bounded number at a time, waits for all, and returns their results. Raises the first error.
 
     If one fails, or at Ctrl-C, those that run are cancelled. `on_wait` gets the minutes in which no task has ended, at
     longer and longer intervals.
     """
-    rows: list[Row] = []
+    rows: list[_Row] = []
     running: list[ray.ObjectRef[Any]] = []
 
     def wait(left: int) -> None:
@@ -155,7 +155,7 @@ def _apply(
     make_element: Callable[[Any, dict[str, list[Any]]], Any],
     *given: Any,
 ) -> Any:
-    """Applies a step to elements, or to the groups of blocks if there are names. Returns a `Row`, by value."""
+    """Applies a step to elements, or to the groups of blocks if there are names. Returns a `_Row`, by value."""
     if expected != (found := _versions()):
         raise C4pipeError(f"a worker of Ray has {found}, and this command {expected}: install the same on all nodes")
     elements = groups(names, partial(_with_values, make_element), _pairs(given)) if names else given[0]
@@ -180,11 +180,11 @@ def _packed(results: Iterable[tuple[int, tuple[str, Any]]], count: int) -> list[
         is_bytes, data = isinstance(value, bytes), values[number - 1]
         data += value if is_bytes else pickle.dumps(value)
         heads[number - 1].append((label, key, is_bytes, len(data)))
-    blocks = (Block(some, np.frombuffer(data, np.uint8)) for some, data in zip(heads, values, strict=True))
+    blocks = (_Block(some, np.frombuffer(data, np.uint8)) for some, data in zip(heads, values, strict=True))
     return [sums, *(block if block.heads else None for block in blocks)]
 
 
-def _pairs(blocks: Iterable[Block | None]) -> Iterator[tuple[int, tuple[str, Any]]]:
+def _pairs(blocks: Iterable[_Block | None]) -> Iterator[tuple[int, tuple[str, Any]]]:
     """Yields the pairs of blocks as `groups` takes them; each value is only the place where it is."""
     for block in blocks:
         start = 0

@@ -257,4 +257,4 @@ def test_names_of_metrics() -> None:
 
 
 def test_numbers_of_buckets() -> None:
-    assert [page_schema.bucket_bits(number) for number in (2, 1024, 65536)] == [1, 10, 16]
+    assert [page_schema.bits_of_buckets(number) for number in (2, 1024, 65536)] == [1, 10, 16]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from c4pipe.dedup.shuffle import SHUFFLES
 from c4pipe.errors import LostDataError
-from c4pipe.runners.control_totals import Totals, add_reports, check_totals, received, sent, unclaimed
+from c4pipe.runners.control_totals import Totals, add_reports, check_totals, received, sent, unclaimed_rows
 
 M64 = 2**64 - 1
 
@@ -84,13 +84,13 @@ def test_the_first_of_several_is_named() -> None:
 
 def test_marks_that_no_page_claims_are_named() -> None:
     """All rows came out, and yet some were brought to the wrong file."""
-    check_totals(report(unclaimed("marks", 0)), SHUFFLES)
+    check_totals(report(unclaimed_rows("marks", 0)), SHUFFLES)
     with pytest.raises(
         LostDataError, match=r"1,234 rows of the shuffle marks .* arrived at a shard without their page"
     ):
-        check_totals(report(unclaimed("marks", 1234)), SHUFFLES)
+        check_totals(report(unclaimed_rows("marks", 1234)), SHUFFLES)
 
 
 def test_what_a_shuffle_lost_is_named_before_marks_that_no_page_claims() -> None:
     with pytest.raises(LostDataError, match=" marks "):
-        check_totals(report({"shuffle.marks.received.rows": 1, **unclaimed("marks", 5)}), SHUFFLES)
+        check_totals(report({"shuffle.marks.received.rows": 1, **unclaimed_rows("marks", 5)}), SHUFFLES)

@@ -13,7 +13,7 @@ from c4pipe.cli import main
 from c4pipe.errors import UsageError
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow, Step
-from c4pipe.runners.partitions import SUMS, Created, Joined, Output, PartitionedFlow, groups, placed, work
+from c4pipe.runners.partitions import SUMS, Created, Joined, PartitionedFlow, StepOutput, groups, placed, work
 from c4pipe.runners.runner import check_runner
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.table import Runner, runner_names
@@ -29,7 +29,7 @@ class OwnFlow(PartitionedFlow):
 
     count = 3
 
-    def map(self, name: str, elements: Created | Joined, step: Step) -> Mapping[str, list[Output]]:
+    def map(self, name: str, elements: Created | Joined, step: Step) -> Mapping[str, list[StepOutput]]:
         """Runs a step."""
         if isinstance(elements, Created):
             tasks: list[Iterable[Any]] = [[element] for element in elements.elements]
@@ -42,17 +42,17 @@ class OwnFlow(PartitionedFlow):
         shuffled = _by_partition(
             each for task in tasks for each in placed(labels, step.sums, self.count, work(packed, task))
         )
-        return {output: [Output(shuffled, label)] for output, label in labels.items()}
+        return {output: [StepOutput(shuffled, label)] for output, label in labels.items()}
 
-    def combine(self, name: str, elements: list[Output], add: Callable[[Iterable[Any]], Any]) -> Created:
+    def combine(self, name: str, elements: list[StepOutput], add: Callable[[Iterable[Any]], Any]) -> Created:
         """Returns one element: the sum of all."""
         sums = (each for shuffled, label in elements for _, (of, each) in shuffled[SUMS] if of == label)
         return Created(name, [add(sums)])
 
-    def shuffle(self, created: Created) -> list[Output]:
+    def shuffle(self, created: Created) -> list[StepOutput]:
         """Returns created pairs as the output of a step."""
         pairs = placed({"": created.name}, (), self.count, (("", pair) for pair in created.elements))
-        return [Output(_by_partition(pairs), created.name)]
+        return [StepOutput(_by_partition(pairs), created.name)]
 
 
 def _by_partition(results: Iterable[tuple[int, Any]]) -> defaultdict[int, list[Any]]:
