@@ -80,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def served(run: Callable[[dict[str, Any]], bool] | None) -> Iterator[tuple[Service, list[str]]]:
-    """Serves jobs; gives the server, and the options for Beam that send jobs there, as docs/dataflow.md has them."""
+    """Serves jobs; gives the server, and the options for Beam that send jobs there, as docs/beam.md has them."""
     with Service(run) as service:
         threading.Thread(target=service.serve_forever, daemon=True).start()
         # "localhost" tells Beam to use HTTP; nobody asks for credentials with --no_auth.

@@ -39,7 +39,7 @@ RUN_BY = {
 AFTER_TUTORIAL = (
     *(
         "docs/explain.md",
-        "docs/fineweb_2.md",
+        "docs/languages.md",
         "docs/known_corpora.md",
         "docs/overlap.md",
         "docs/recipes.md",

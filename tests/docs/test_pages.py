@@ -49,8 +49,8 @@ def test_python_blocks_are_python(path: Path) -> None:
 
 def test_the_image_of_workers_has_the_version_of_c4pipe() -> None:
     (version,) = re.findall(r'^version = "(.+)"$', page("pyproject.toml"), re.MULTILINE)
-    tags = re.findall(r"/c4pipe/worker:([\w.]+\w)", page("docs/dataflow.md"))
-    assert len(tags) == 3
+    tags = re.findall(r"/c4pipe/worker:([\w.]+\w)", page("docs/beam.md"))
+    assert len(tags) == 5
     assert set(tags) == {version}
 
 

@@ -25,7 +25,7 @@ def test_the_table_of_the_page_is_made_by_the_formulas_of_the_plan() -> None:
 
 
 def test_the_constants_are_those_of_the_pages() -> None:
-    plan, dataflow = page("docs/crawl.md"), folded(page("docs/dataflow.md"))
+    plan, dataflow = page("docs/crawl.md"), folded(page("docs/beam.md"))
     for name, value in (("clean", crawl.CLEAN_MS), ("dedup", crawl.DEDUP_MS)):
         assert re.search(rf"^{name}, CPU .* {value} ms a page$", plan, re.MULTILINE)
         assert f"{value} ms a page" in dataflow
