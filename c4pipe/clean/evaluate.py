@@ -511,7 +511,7 @@ class RecipeEvaluator:
         body = page.body if page.encoded is None else page.encoded
         lines: _text.Lines | list[str] | None = lines_in_c(body, self._line_separators)
         if lines is None and not body_lines.is_body(page, self._line_separators):
-            lines = body_lines.cut(page, self._line_separators)
+            lines = body_lines.cut_lines(page, self._line_separators)
         return CheckedPage(page, self.tools, lines)
 
     def page_left(self, url: str, text: str, units_left: int, without_listed_word: str | None = None) -> CheckedPage:

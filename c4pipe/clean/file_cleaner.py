@@ -24,8 +24,8 @@ from c4pipe.lists.lists import Lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.columns import COPIES_COLUMN
 from c4pipe.wet.damage import HAS_NO, Damage, NoRecordError, describe_content
-from c4pipe.wet.extraction import TextLayout, is_text
-from c4pipe.wet.inputs import Part, part_of
+from c4pipe.wet.extraction import TextLayout, is_text_layout
+from c4pipe.wet.inputs import FileSlice, part_of
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import FIRST_PIECE, crawl_name, has_record
 from c4pipe.wet.text_files import read_parquet_pages, read_part_pages, read_text_pages
@@ -112,7 +112,7 @@ class TextSource:
         name: str,
         size: int,
         ends: str,
-        part: Part | None,
+        part: FileSlice | None,
     ) -> None:
         """Takes the documents and the shares read before, and the path, name, size, digest and part of the file."""
         self.name, self.work_name = name, part.work_name(name) if part else name
@@ -175,7 +175,7 @@ class WetFileCleaner:
         self._annotate = annotate
         self._evaluator = RecipeEvaluator(recipe, lists)
         self._annotator = Annotator(self._evaluator, annotate.labels) if annotate else None
-        self._layout = TextLayout.of_extraction(recipe.extraction) if is_text(recipe.extraction) else None
+        self._layout = TextLayout.of_extraction(recipe.extraction) if is_text_layout(recipe.extraction) else None
 
     def clean(
         self,
@@ -208,7 +208,7 @@ class WetFileCleaner:
         size: int,
         ends_sha256: str,
         target: StoragePath,
-        part: Part | None = None,
+        part: FileSlice | None = None,
         batch: FileBatch | None = None,
     ) -> None:
         """Writes the work file `target` of a Parquet file of text, or of a part of a file of text, as `clean` does.

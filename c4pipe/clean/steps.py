@@ -21,13 +21,13 @@ from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.flow import Step
 from c4pipe.wet.damage import NoRecordError
 from c4pipe.wet.extraction import is_parquet
-from c4pipe.wet.inputs import Part, part_of
+from c4pipe.wet.inputs import FileSlice, part_of
 
 
 class CleanWetFile(Step):
     """(path or URL of a WET file, path of its work file), or several of these -> nothing; the results are in the files.
 
-    A part of a file of text has the values of its `Part` behind these two.
+    A part of a file of text has the values of its `FileSlice` behind these two.
 
     Work files appear when all of the element are complete. For a file that can't be downloaded, or has no record, a
     note is written instead.
@@ -83,7 +83,7 @@ class CleanWetFile(Step):
         return ()
 
     def _clean(self, batch: FileBatch | None, source: str, path: str, *values: int) -> None:
-        target, part = storage_path(path), Part(*values) if values else None
+        target, part = storage_path(path), FileSlice(*values) if values else None
         work_name = target.name.removesuffix(".parquet")
         name = part_of(work_name)[0]
         self._notes = NoteWriter(target, name)
@@ -104,7 +104,7 @@ class CleanWetFile(Step):
             ) from error
 
     def _clean_text(
-        self, source: str, name: str, target: StoragePath, part: Part | None, batch: FileBatch | None
+        self, source: str, name: str, target: StoragePath, part: FileSlice | None, batch: FileBatch | None
     ) -> None:
         size = self._sources.size(source)
         if size is None:

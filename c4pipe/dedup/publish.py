@@ -181,7 +181,7 @@ def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
         return
     if publisher(output).holds_unfinished_build():
         return
-    foreign = sorted(list_names(output) - {STAGING, WORK_FOLDER, PARTS, dropped_pages.DROPPED_FOLDER, lock.NAME})
+    foreign = sorted(list_names(output) - {STAGING, WORK_FOLDER, PARTS, dropped_pages.DROPPED_FOLDER, lock.LOCK_NAME})
     if foreign:
         raise UsageError(
             f"{output} holds {', '.join(foreign[:3])}{', ...' if len(foreign) > 3 else ''} but no {MANIFEST}: "

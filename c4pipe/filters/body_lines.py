@@ -9,7 +9,7 @@ from operator import not_
 from typing import Literal
 
 from c4pipe.filters.checked_page import AS_CRAWLED, CRAWLED_TWICE, TWICE
-from c4pipe.filters.rule import TFDS, LineRule, NativeStep, Texts, native_step
+from c4pipe.filters.rule import TFDS_CODE, LineRule, NativeStep, Texts, native_step
 from c4pipe.wet.page import Page, split_newlines, trimmed
 
 Separators = Literal["unicode", "newlines", "newlines, then unicode", "as crawled", "as crawled, then unicode"]
@@ -40,7 +40,7 @@ class MetadataLine(LineRule):
 
     name = "metadata_line"
     does = "drops lines of the body that start with {starts}"
-    source = TFDS
+    source = TFDS_CODE
     starts: Texts = ("WARC", "CONTENT-", "Content-")
 
     def edit(self, lines: Sequence[str]) -> list[str]:
@@ -52,11 +52,11 @@ class MetadataLine(LineRule):
 
 
 def is_body(page: Page, line_separators: str) -> bool:
-    """Tells whether the lines that `cut` returns, joined by newlines, are the body."""
+    """Tells whether the lines that `cut_lines` returns, joined by newlines, are the body."""
     return line_separators in (AS_CRAWLED, CRAWLED_TWICE) and bool(page.body) and not page.body.isspace()
 
 
-def cut(page: Page, line_separators: str) -> list[str]:
+def cut_lines(page: Page, line_separators: str) -> list[str]:
     """Returns the lines of a page, trimmed, without blank ones.
 
     Args:

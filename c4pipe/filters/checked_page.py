@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from c4pipe.native import _text
 
 Value = TypeVar("Value")
-Made = TypeVar("Made")
+_Made = TypeVar("_Made")
 
 ByLanguage = Mapping[str, Mapping[str, Any]]
 """For languages, the parameters that rules have for their pages, by the name of the rule; and WORDS."""
@@ -65,7 +65,7 @@ _CUT_IN_C = ("unicode", "newlines", TWICE)  # line separators
 
 
 def lines_in_c(body: str | bytes | bytearray, line_separators: str) -> _text.Lines | None:
-    """Returns the lines of a text, or of one in UTF-8, as `body_lines.cut` cuts them; None where C can't hold them."""
+    """Returns the lines of a text as `body_lines.cut_lines` cuts them; None if C can't hold them."""
     if text_kernel is None or line_separators not in _CUT_IN_C:
         return None
     try:
@@ -125,11 +125,11 @@ class RuleTools:
         name = self.settings.detector
         return make_detector(name, self.settings.min_probability) if name else None
 
-    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+    def once(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
         """Returns the tool of a key, such as a prepared list or a model. `make` makes it at the first call."""
         if key not in self._made:
             self._made[key] = make()
-        return cast(Made, self._made[key])
+        return cast(_Made, self._made[key])
 
 
 class CheckedPage:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from c4pipe.filters.rule import PAPER, TFDS, CorpusRule, Others, Positive, Scripts, Share
+from c4pipe.filters.rule import PAPER, TFDS_CODE, CorpusRule, Others, Positive, Scripts, Share
 from c4pipe.text.hashes import is_validation
 
 MOST_MINIMA = 1024
@@ -19,7 +19,7 @@ class NormalisedUrl(CorpusRule):
 
     name = "normalised_url"
     does = "compares URLs without scheme, www., tracking query and trailing slash"
-    source = TFDS
+    source = TFDS_CODE
     scheme: Literal["start", "anywhere"] = "start"
 
     def says(self, normalised_url: str) -> str:
@@ -32,7 +32,7 @@ class StaleCapture(CorpusRule):
 
     name = "stale_capture"
     does = "keeps the newest page of each URL; of equally new ones, the smallest hash of the text"
-    source = TFDS
+    source = TFDS_CODE
     drops_pages = True
 
 
@@ -73,7 +73,7 @@ class RepeatedSpan(CorpusRule):
 
     name = "repeated_span"
     does = "keeps one of each span of {size} consecutive {unit}s, in any case, and removes the others"
-    source = PAPER + "; lines: " + TFDS
+    source = PAPER + "; lines: " + TFDS_CODE
     unit: Literal["sentence", "line"] = "sentence"
     size: Positive = 3
     whitespace: Literal["collapsed", "stripped"] = "collapsed"
@@ -87,7 +87,7 @@ class Validation(CorpusRule):
 
     name = "validation"
     does = "sets a page aside for validation if the MD5 of its URL modulo {one_in} is 0"
-    source = TFDS
+    source = TFDS_CODE
     one_in: Positive = 1000
 
     def says(self, normalised_url: str) -> str:

@@ -11,10 +11,10 @@ from typing import Any
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.rule import PageRule, Positive, Scripts, Share, number_of, parameter_text
+from c4pipe.filters.rule import PageRule, Positive, Scripts, Share, parameter_text
 from c4pipe.io.paths import walk_folders
 from c4pipe.io.text import lines_in, open_content, open_list, parse_row
-from c4pipe.io.words import error_reason, short
+from c4pipe.io.words import error_reason, format_count, short
 from c4pipe.lists.lists import ListFolder
 from c4pipe.text.ngrams import ExampleNgrams, SharedNgrams, ngram_words
 from c4pipe.text.scripts.words import letter_words, readable_words
@@ -130,13 +130,13 @@ def _has_text(kind: Any) -> bool:
     """Tells whether values of a type are texts, or have texts inside."""
     import pyarrow as pa
 
-    from c4pipe.io.parquet_footer import is_text
+    from c4pipe.io.parquet_footer import is_text_type
 
     if pa.types.is_dictionary(kind):
         return _has_text(kind.value_type)
     if pa.types.is_nested(kind) and not pa.types.is_union(kind):
         return any(_has_text(kind.field(number).type) for number in range(kind.num_fields))
-    return is_text(kind)
+    return is_text_type(kind)
 
 
 FOLDER = "evaluation"
@@ -176,7 +176,7 @@ class EvaluationOverlap(PageRule):
     def says(self, value: SharedNgrams | None, dropped: bool, page: CheckedPage) -> str:
         if value is None:
             return "it shares too little with each evaluation example"
-        places = f"{value.shared:,} of {number_of(value.total, 'n-gram')} of an evaluation example"
+        places = f"{value.shared:,} of {format_count(value.total, 'n-gram')} of an evaluation example"
         return f"it has {places}; the first: {parameter_text([value.text])}"
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.rule import MC4, PAPER, TFDS, PageRule, Share, Texts
+from c4pipe.filters.rule import MC4_PAPER, PAPER, TFDS_CODE, PageRule, Share, Texts
 from c4pipe.text.languages import UNKNOWN, Guess, cld3_module, known_languages, knows_language, suggested_languages
 
 
@@ -23,7 +23,7 @@ class Language(PageRule):
 
     name = "language"
     does = "keeps a page whose best guess by {detector} is {languages} with a probability of at least {min_probability}"
-    source = f"{PAPER}; seed 0: {TFDS}; CLD3: {MC4}; its limit and und: {TFDS}"
+    source = f"{PAPER}; seed 0: {TFDS_CODE}; CLD3: {MC4_PAPER}; its limit and und: {TFDS_CODE}"
     drops_if = ("< min_probability",)
     detector: Literal["langdetect", "cld3", "fasttext"] = "langdetect"
     languages: Texts = ("en",)

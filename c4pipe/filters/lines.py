@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, compress, repeat
 
-from c4pipe.filters.rule import PAPER, TFDS, LineRule, NativeStep, Scripts, Texts, Whole, native_step
+from c4pipe.filters.rule import PAPER, TFDS_CODE, LineRule, NativeStep, Scripts, Texts, Whole, native_step
 from c4pipe.text.scripts.facts import SCRIPTS
-from c4pipe.text.scripts.words import count_words, letter_scripts
+from c4pipe.text.scripts.words import count_line_words, letter_scripts
 
 # Raffel et al. 2020 removed citation markers from Wikipedia pages; the pattern is TensorFlow Datasets'.
 _CITATION = re.compile(r"\[\d*\]|\[edit\]|\[citation needed\]")
@@ -27,7 +27,7 @@ class LongWord(LineRule):
 
     name = "long_word"
     does = "drops a line with a word of more than {max_word_length} characters"
-    source = TFDS
+    source = TFDS_CODE
     max_word_length: Whole = 1000
 
     def edit(self, lines: Sequence[str]) -> list[str]:
@@ -49,7 +49,7 @@ class Citation(LineRule):
 
     name = "citation"
     does = "removes citation markers: [1], [], [edit], [citation needed]"
-    source = PAPER + "; pattern: " + TFDS
+    source = PAPER + "; pattern: " + TFDS_CODE
     edits = True
     strip: bool = True
 
@@ -81,7 +81,7 @@ class NoTerminalPunctuation(LineRule):
 
     name = "no_terminal_punctuation"
     does = "keeps a line that ends in {endings}, but not in {excluded_endings}"
-    source = PAPER + "; ellipsis: published C4, " + TFDS
+    source = PAPER + "; ellipsis: published C4, " + TFDS_CODE
     endings: Texts = (".", "!", "?", '"', "”", "“", "»", "«")
     excluded_endings: Texts = ("...", "…", " »", " «")
     scripts: Scripts = ()
@@ -120,7 +120,7 @@ class FewWords(LineRule):
     def edit(self, lines: Sequence[str]) -> list[str]:
         least, scripts = self.min_words_per_line, letter_scripts(self.scripts)
         if scripts:
-            return [line for line in lines if count_words(line, scripts) >= least]
+            return [line for line in lines if count_line_words(line, scripts) >= least]
         return [line for line in lines if len(line.split(None, least)) >= least]
 
     def native(self) -> NativeStep | None:

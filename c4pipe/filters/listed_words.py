@@ -11,7 +11,7 @@ from typing import Any, Literal
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.language import Language
-from c4pipe.filters.rule import DOLMA, PAPER, TFDS, Others, PageRule, Share, Texts, parameter_text
+from c4pipe.filters.rule import DOLMA, PAPER, TFDS_CODE, Others, PageRule, Share, Texts, parameter_text
 from c4pipe.lists import pinned_lists
 from c4pipe.lists.lists import ListFolder
 from c4pipe.native import text_kernel
@@ -39,7 +39,7 @@ class BadWords(PageRule):
 
     name = "bad_words"
     does = "drops a page that has a listed word or phrase, as whole words, in any case, in its {searched_text} text"
-    source = f"{PAPER}; list (LDNOOBW), share and exempt entries: {TFDS}"
+    source = f"{PAPER}; list (LDNOOBW), share and exempt entries: {TFDS_CODE}"
     needs = ("bad_words",)
     searched_text: Literal["crawled", "cleaned"] = "crawled"
     marks_in_words: bool = True
@@ -128,7 +128,7 @@ class BadToken(PageRule):
 
     def value(self, page: CheckedPage) -> str | None:
         """Returns a listed word or phrase, or None. Before the line rules, the page as crawled is searched."""
-        return page.tools.once(BadToken, lambda: Tokens(page.tools.lists.bad_tokens)).find(page.searched_lower)
+        return page.tools.once(BadToken, lambda: ListedTokens(page.tools.lists.bad_tokens)).find(page.searched_lower)
 
     def drops(self, value: str | None) -> bool:
         return value is not None
@@ -187,7 +187,7 @@ class WholeWords:
         return (_goes_on(word, 0), _goes_on(word, -1)) if self._marks else (_NOTHING, _NOTHING)
 
 
-class Tokens:
+class ListedTokens:
     """Listed words and phrases, found as Dolma finds them: a word between white space, a phrase anywhere.
 
     So a word before a comma does not count, and a phrase counts inside of longer words.

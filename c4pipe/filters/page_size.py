@@ -12,7 +12,8 @@ from typing import Literal
 
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.corpus_rules import RepeatedSpan
-from c4pipe.filters.rule import MC4, PAPER, TFDS, NativeStep, Others, PageRule, Scripts, Whole, native_step, number_of
+from c4pipe.filters.rule import MC4_PAPER, PAPER, TFDS_CODE, NativeStep, Others, PageRule, Scripts, Whole, native_step
+from c4pipe.io.words import format_count
 
 SPACY = "spacy english"
 NLTK = "nltk english"
@@ -24,7 +25,7 @@ class Incomplete(PageRule):
 
     name = "incomplete"
     does = "drops a page without URL, text or timestamp"
-    source = TFDS + "; dates: WARC 1.1 (ISO 28500)"
+    source = TFDS_CODE + "; dates: WARC 1.1 (ISO 28500)"
     timestamps: Literal["WARC dates", "any text"] = "WARC dates"
 
     def value(self, page: CheckedPage) -> list[str]:
@@ -47,7 +48,7 @@ class TooLong(PageRule):
 
     name = "too_long"
     does = "drops a page of more than {max_characters} characters"
-    source = TFDS
+    source = TFDS_CODE
     counts = "int"
     drops_if = ("> max_characters",)
     max_characters: Whole = 190_000
@@ -60,7 +61,7 @@ class TooLong(PageRule):
         return value > self.max_characters
 
     def says(self, value: int, dropped: bool, page: CheckedPage) -> str:
-        return f"{number_of(value, 'character')}; at most {self.max_characters:,}"
+        return f"{format_count(value, 'character')}; at most {self.max_characters:,}"
 
     def native(self, as_crawled: bool) -> NativeStep | None:
         return native_step("exceeds", self.max_characters)
@@ -72,7 +73,7 @@ class Empty(PageRule):
 
     name = "empty"
     does = "drops a page that has no line left"
-    source = TFDS
+    source = TFDS_CODE
 
     def value(self, page: CheckedPage) -> Sequence[str]:
         """Returns the lines."""
@@ -82,7 +83,7 @@ class Empty(PageRule):
         return not value
 
     def says(self, value: Sequence[str], dropped: bool, page: CheckedPage) -> str:
-        return number_of(len(value), "line")
+        return format_count(len(value), "line")
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class FewLongLines(PageRule):
 
     name = "few_long_lines"
     does = "keeps a page of at least {min_lines} lines of {min_characters} characters"
-    source = MC4
+    source = MC4_PAPER
     counts = "int"
     drops_if = ("< min_lines",)
     min_lines: Whole = 3
@@ -106,7 +107,7 @@ class FewLongLines(PageRule):
         return value < self.min_lines
 
     def says(self, value: int, dropped: bool, page: CheckedPage) -> str:
-        return f"{number_of(value, 'line')} of {self.min_characters} characters; at least {self.min_lines}"
+        return f"{format_count(value, 'line')} of {self.min_characters} characters; at least {self.min_lines}"
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class FewSentences(PageRule):
         return value < self.min_sentences
 
     def says(self, value: int, dropped: bool, page: CheckedPage) -> str:
-        return f"{number_of(self._count(page), 'sentence')}; at least {self.min_sentences}"
+        return f"{format_count(self._count(page), 'sentence')}; at least {self.min_sentences}"
 
     def number(self, value: int, page: CheckedPage) -> int:
         return self._count(page)
@@ -170,8 +171,8 @@ class FewSentencesLeft(PageRule):
 
     def says(self, value: int, dropped: bool, page: CheckedPage) -> str:
         if not dropped and self._by_punkt:  # counted no further
-            return f"{number_of(self.min_sentences, 'sentence')} or more"
-        return f"{number_of(value, 'sentence')}; at least {self.min_sentences}"
+            return f"{format_count(self.min_sentences, 'sentence')} or more"
+        return f"{format_count(value, 'sentence')}; at least {self.min_sentences}"
 
     def number(self, value: int, page: CheckedPage) -> int:
         return self._count(page, sys.maxsize)

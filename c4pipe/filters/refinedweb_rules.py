@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.rule import LineRule, Others, PageRule, Share, Texts, Whole
+from c4pipe.filters.rule import LineRule, Others, Share, Texts, Whole
+from c4pipe.filters.word_rules import AtMost
 
 _SOURCE = "RefinedWeb (Penedo et al. 2023), G.2; counted as in DCLM's code, "
 # such as 3 likes or 1.5k views
@@ -73,29 +74,19 @@ _PHRASES = tuple(re.compile(each, re.IGNORECASE) for each in (r"\s?items in cart
 
 
 @dataclass(frozen=True)
-class ManyRemovedWords(PageRule):
+class ManyRemovedWords(AtMost):
     """Drops pages of which the line rules removed much."""
 
     name = "many_removed_words"
     does = "drops a page of which the rules before removed more than {at_most} of the words"
     source = _SOURCE + "word_removal_ratio_filter"
-    stage = "cleaned"
-    counts = "float"
-    drops_if = ("> at_most",)
+    figure = "{} of the words were removed"
     at_most: Share = 0.05
 
     def value(self, page: CheckedPage) -> float:
         """Returns the share of words that are no longer there; 1 for a page without words."""
         before = _words(page.body)
         return (before - _words(page.text)) / before if before else 1.0
-
-    def drops(self, value: float) -> bool:
-        """Tells whether it is too large."""
-        return value > self.at_most
-
-    def says(self, value: float, dropped: bool, page: CheckedPage) -> str:
-        """Returns the share and the limit."""
-        return f"{value:.6g} of the words were removed; at most {self.at_most}"
 
     def contradiction(self, others: Others, stage: str) -> str | None:
         """Job 2 does not have the page as crawled."""

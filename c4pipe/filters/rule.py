@@ -37,8 +37,8 @@ AnyRule = TypeVar("AnyRule", bound="Rule")
 # Where rules come from: each rule names its source.
 PAPER = "T5 paper (Raffel et al. 2020), 2.2"
 PAPER_VARIANTS = "T5 paper, 3.4.1"
-TFDS = "TensorFlow Datasets, c4 3.1.0"
-MC4 = "mT5 paper (Xue et al. 2021), 3.1"
+TFDS_CODE = "TensorFlow Datasets, c4 3.1.0"
+MC4_PAPER = "mT5 paper (Xue et al. 2021), 3.1"
 DOLMA = "Dolma 1.2.1, tagger c4_v2 (taggers/c4.py) and configs/c4-replication/mixer.yaml"
 
 _MOST = 2**31 - 1  # of a whole number
@@ -250,11 +250,6 @@ class Others(Protocol):
 
     def find(self, rule: type[AnyRule]) -> AnyRule | None:
         """Returns the first rule of a class, or None."""
-
-
-def number_of(count: int, noun: str) -> str:
-    """Returns a number of things: `1 line`, `2 lines`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def sentence_of(rules: Sequence[Rule]) -> str:

@@ -12,14 +12,13 @@ from typing import Any, ClassVar
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.rule import PAPER_VARIANTS, PageRule, Texts, Whole, number_of, parameter_text
+from c4pipe.filters.rule import PAPER_VARIANTS, PageRule, Texts, Whole, parameter_text
 from c4pipe.io.paths import MOST_BYTES
 from c4pipe.io.text import read_text
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import error_reason, format_count
 from c4pipe.lists import pinned_lists
 from c4pipe.lists.lists import (
     BLOCKED_FOLDER,
-    U64,
     ListFolder,
     blocked_entries,
     blocked_files,
@@ -30,7 +29,7 @@ from c4pipe.lists.lists import (
 from c4pipe.lists.robots import RobotsRule, covering_entries, opt_out_entry, robots_url
 from c4pipe.lists.robots_list import RobotsList, read_robots_list
 from c4pipe.text import urls
-from c4pipe.text.hashes import url_key
+from c4pipe.text.hashes import U64, url_key
 from c4pipe.text.urls import PublicSuffixes, find_subword, find_words, host_of, suffix_rules, word_form
 
 PUBLIC_SUFFIXES = "public_suffix_list.dat"
@@ -143,15 +142,13 @@ class BlockedUrl(_Blocked):
     source = _FINEWEB
     needs = ("blocked_urls",)
 
-    def value(self, page: CheckedPage) -> bool:
-        """Returns whether the URL is blocked."""
-        return has_key(page.tools.lists.blocked_urls, url_key(page.page.url))
+    def value(self, page: CheckedPage) -> str | None:
+        """Returns the URL if it is blocked; else None."""
+        url = page.page.url
+        return url if has_key(page.tools.lists.blocked_urls, url_key(url)) else None
 
-    def drops(self, value: bool) -> bool:
-        return value
-
-    def says(self, value: bool, dropped: bool, page: CheckedPage) -> str:
-        return f"{page.page.url} is {'' if value else 'not '}blocked"
+    def says(self, value: str | None, dropped: bool, page: CheckedPage) -> str:
+        return f"{page.page.url} is {'not ' if value is None else ''}blocked"
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
         return {"blocked_urls": sorted_keys(map(url_key, lists.entries(self.name, "urls")))}
@@ -215,7 +212,7 @@ class SoftBannedUrlWords(_UrlWords):
 
     def says(self, value: Sequence[str], dropped: bool, page: CheckedPage) -> str:
         words = f": {parameter_text(value)}" if value else ""
-        return f"the URL has {number_of(len(value), 'soft-banned word')}{words}; fewer than {self.min_words:,}"
+        return f"the URL has {format_count(len(value), 'soft-banned word')}{words}; fewer than {self.min_words:,}"
 
     def number(self, value: Sequence[str], page: CheckedPage) -> int:
         return len(value)

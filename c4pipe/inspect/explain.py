@@ -30,10 +30,9 @@ from c4pipe.filters.corpus_rules import (
     StaleCapture,
     Validation,
 )
-from c4pipe.filters.rule import number_of
 from c4pipe.inspect.lookup import WorkFiles
 from c4pipe.io.paths import StoragePath, list_names
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import error_reason, format_count
 from c4pipe.lists.lists import find_lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.text.hashes import is_validation, normalise_url, page_key, url_key
@@ -352,7 +351,7 @@ class _WorkExplainer:
             rules = ", ".join(rule.name for rule in self._recipe.readable)  # pages that these rules drop have no row
             raise UsageError(
                 f"the work files of {self._corpus.path} have no page of {url}: it was in none of the "
-                f"{number_of(len(set(self._names)), f'{self._recipe.input_format} file')}"
+                f"{format_count(len(set(self._names)), f'{self._recipe.input_format} file')}"
                 + (f" ({missing:,} more were missing)" if missing else "")
                 + f", or a rule dropped it early ({rules}); {self._next_step()}"
             )
@@ -413,9 +412,9 @@ class _WorkExplainer:
         losses = tuple(self._losses(repeats, size))
         removed = units_of((first for first, _ in repeats), size) - units_of(kept, size)
         if span:
-            fact = f"it loses {len(removed):,} of {number_of(len(units), unit)}"
+            fact = f"it loses {len(removed):,} of {format_count(len(units), unit)}"
             if kept:
-                fact += f", and keeps the copy of {number_of(len(kept), 'repeated span')}"
+                fact += f", and keeps the copy of {format_count(len(kept), 'repeated span')}"
             rules.append(RuleVerdict("corpus", RepeatedSpan.name, None, fact))
         reason, guess, final = self._explain_final(page, span, repeats, kept)
         language = guess.language if losses and guess else page["language"]

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from c4pipe.errors import hide_secrets
 from c4pipe.io.words import visible
 
-LOG = logging.getLogger("c4pipe")
+_LOG = logging.getLogger("c4pipe")
 
 _MAX_PAUSE = 60.0  # seconds, unless the server asks for more
 # Buckets of Common Crawl, also its first one. They refuse everyone without an AWS account since 2022:
@@ -89,7 +89,7 @@ OnWait = Callable[[Wait], None]
 
 
 def _log_wait(wait: Wait) -> None:
-    LOG.info("waits: %s: %s", hide_secrets(wait.url), wait)
+    _LOG.info("waits: %s: %s", hide_secrets(wait.url), wait)
 
 
 class RetryPolicy:

@@ -14,17 +14,12 @@ ZSTANDARD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
 
 _KINDS = {
     "a Parquet file": rb"PAR1\x15",
-    "an Arrow or Feather file": rb"ARROW1\0\0|FEA1",
-    "a file of Excel or Word": rb"PK\x03\x04.{26}\[Content_Types\]|\xd0\xcf\x11\xe0",
     "a zip archive": rb"PK\x03\x04|PK\x05\x06",
-    "a 7z archive": rb"7z\xbc\xaf",
     "compressed by gzip": re.escape(GZIP),
     "compressed by Zstandard": ZSTANDARD.pattern,
-    "compressed by xz": rb"\xfd7zXZ\0",
-    "compressed by bzip2": rb"BZh[1-9](1AY&SY|\x17rE8P\x90)",
+    "compressed by 7z, bzip2 or xz": rb"7z\xbc\xaf|BZh[1-9](1AY&SY|\x17rE8P\x90)|\xfd7zXZ\0",
     "a tar archive": rb".{257}ustar",  # POSIX 1003.1, header of pax and ustar
-    "a PDF file": rb"%PDF-",
-    "an RTF document": rb"\{\\rtf",
+    "a PDF or RTF document": rb"%PDF-|\{\\rtf",
     "a pointer of Git LFS instead of the file": rb"version https://git-lfs",
     "text in UTF-16": rb"\xff\xfe|\xfe\xff",
 }

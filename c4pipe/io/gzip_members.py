@@ -33,8 +33,7 @@ _SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")  # RFC 8878, 3.1.2
 _DICTIONARY = b"\x5d\x2a\x4d\x18"  # a skippable frame that holds the dictionary of the frames behind it
 _DICTIONARY_CAP = 8 * 1024 * 1024  # bytes of a dictionary, compressed or not: readers need not allow more
 _WINDOW = 128 * 1024 * 1024  # bytes, as of the command zstd
-_SMALLEST = 9  # bytes of the smallest frame: magic, descriptor, size, and the header of a block
-_BLOCK = 128 * 1024  # bytes of the content of a block, at most (RFC 8878, 3.1.1.2.4)
+_FED = 1024  # bytes of a frame that are decompressed at once: they have 32 MiB of content at most (RFC 8878, 3.1.1.2.4)
 _VERSIONS = (b"WARC/1.", b"WARC/0.")  # the start of a record, in capitals; a file can have the name in any case
 
 
@@ -239,7 +238,7 @@ class _Zstandard:
 
 
 class _Frame:
-    """Decompresses a Zstandard frame, a block at a call: the library itself does not limit what a call returns.
+    """Decompresses a Zstandard frame, a few bytes at a call: the library itself does not limit what a call returns.
 
     Attributes:
         eof: whether the frame is complete.
@@ -250,58 +249,33 @@ class _Frame:
     def __init__(self, kind: _Zstandard) -> None:
         self.eof, self.unused_data, self.unconsumed_tail = False, b"", b""
         self._kind, self._inflater = kind, kind.decompressor.decompressobj()
-        self._held = bytearray()  # the start of a header, a block or a dictionary that is not complete
-        self._is_first, self._checksum, self._skip = True, 0, 0
+        self._start: bytes | None = b""  # of the frame, until it is known whether this is a dictionary; the dictionary
 
     def decompress(self, data: bytes | memoryview, _: int) -> bytes:
-        """Returns the content of the next block, b"" if it is not complete. Raises `error` of the format at damage."""
-        self._held += data
-        self.unconsumed_tail = b""
-        held, content = self._held, b""
-        if self._is_first and _SKIPPABLE.match(held):
-            end = self._skip_frame()
-        elif end := self._block_end():
-            content = self._inflater.decompress(bytes(held[:end]))
-            self._is_first, self.eof = False, self._inflater.eof
-        if end:
-            rest = bytes(held[end:])
-            self._held = bytearray()
-            self.unused_data, self.unconsumed_tail = (rest, b"") if self.eof else (b"", rest)
+        """Returns the content of the next bytes. Raises `error` of the format at damage."""
+        if self._start is not None:
+            data, self._start = self._start + data, None
+            if _DICTIONARY.startswith(data[:4]):
+                return self._read_dictionary(data)
+        content: bytes = self._inflater.decompress(data[:_FED])
+        self._end(self._inflater.eof, self._inflater.unused_data + bytes(data[_FED:]))
         return content
 
-    def _block_end(self) -> int:
-        """Returns where the next block ends, with the header and the checksum of the frame; 0 if it is not complete."""
-        import zstandard
-
-        held, at = self._held, 0
-        if self._is_first:
-            if len(held) < _SMALLEST:
-                return 0
-            at = zstandard.frame_header_size(bytes(held[:_SMALLEST]))
-            self._checksum = held[4] & 4  # Content_Checksum_flag: bit 2 of the descriptor; the checksum has 4 bytes
-        header = int.from_bytes(held[at : at + 3], "little")
-        size = header >> 3
-        if size > _BLOCK:
-            raise self._kind.error("a block is too large")
-        end = at + 3 + (1 if header >> 1 & 3 == 1 else size) + (self._checksum if header & 1 else 0)  # 1: RLE_Block
-        return end if at + 3 <= len(held) and end <= len(held) else 0
-
-    def _skip_frame(self) -> int:
-        """Drops bytes of a skippable frame. Returns where it ends, 0 if it is not complete."""
-        held = self._held
-        size = int.from_bytes(held[4:8], "little") if len(held) >= 8 else 0
-        is_dictionary = held.startswith(_DICTIONARY)
-        if is_dictionary and size > _DICTIONARY_CAP:
+    def _read_dictionary(self, data: bytes) -> bytes:
+        size = int.from_bytes(data[4:8], "little")
+        if len(data) >= 8 and size > _DICTIONARY_CAP:
             raise self._kind.error("the dictionary is too large")
-        if not is_dictionary and len(held) > 8:
-            dropped = min(size - self._skip, len(held) - 8)
-            self._skip += dropped
-            del held[8 : 8 + dropped]
-        end = 8 + (size if is_dictionary else 0)
-        self.eof = len(held) >= end and (is_dictionary or self._skip == size)
-        if self.eof and is_dictionary:
-            self._kind.set_dictionary(bytes(held[8:end]))
-        return end if self.eof else 0
+        is_whole = 8 <= 8 + size <= len(data)
+        if is_whole:
+            self._kind.set_dictionary(data[8 : 8 + size])
+            self._end(True, data[8 + size :])
+        else:
+            self._start, self.unconsumed_tail = data, b""
+        return b""
+
+    def _end(self, eof: bool, rest: bytes) -> None:
+        self.eof = eof
+        self.unused_data, self.unconsumed_tail = (rest, b"") if eof else (b"", rest)
 
 
 class _Member:
@@ -336,15 +310,14 @@ class _Member:
                 if rescue and self.kind.name == "gzip":
                     self.cost *= 2
                     piece, self.gap = _rescue(memoryview(self.rest)[self.at - 1 :], size)
-                    for start in range(0, len(piece), INFLATE):
-                        yield piece[start : start + INFLATE]
+                    yield from _slices(piece)
                 return
             if inflater.eof:
                 self.end = self.raw.size - len(inflater.unused_data)
             if piece:
                 size += len(piece)
                 self.cost += len(piece) if old else 0
-                yield piece
+                yield from _slices(piece)
             data = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
             if not data and not inflater.eof and len(piece) < INFLATE:
                 data, old = self.raw.read(), False
@@ -362,6 +335,10 @@ class _Member:
         self.cost += len(self.rest) + INFLATE  # at most, since the last piece
         cut = at_end and self.kind.find(self.rest, self.at) < 0
         self.gap = Gap(f"{self.kind.name}_{'cut' if cut else 'corrupt'}")
+
+
+def _slices(piece: bytes) -> Iterator[bytes]:
+    return (piece[start : start + INFLATE] for start in range(0, len(piece), INFLATE))
 
 
 def _rescue(raw: memoryview, size: int) -> tuple[bytes, Gap]:

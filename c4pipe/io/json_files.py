@@ -24,7 +24,7 @@ Check = Callable[[Any, str], Any]
 Raises ValueError, with the place, for a value of another type or out of range.
 """
 
-Record = TypeVar("Record")
+_Record = TypeVar("_Record")
 
 
 def parse_json(data: bytes | str) -> Any:
@@ -35,10 +35,10 @@ def parse_json(data: bytes | str) -> Any:
         raise ValueError("its values are nested too deeply") from None
 
 
-def from_json(kind: type[Record], value: Any, place: str = "") -> Record:
+def from_json(kind: type[_Record], value: Any, place: str = "") -> _Record:
     """Returns a record of a class, given a value of JSON and its place. Raises ValueError for any other value."""
     check: Check = check_of(cast(Any, kind))
-    record: Record = check(value, place)
+    record: _Record = check(value, place)
     return record
 
 
@@ -114,59 +114,42 @@ def sequence(each: Check) -> Check:
 
 def whole(least: int = 0, most: int = _MOST_NUMBER) -> Check:
     """Returns the check of a whole number in a range."""
-
-    def check(value: Any, place: str) -> Any:
-        holds = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-        return _expect(holds, value, place, f"a whole number from {least} to {most}")
-
-    return check
+    wanted = f"a whole number from {least} to {most}"
+    return _check_that(lambda value: _is_number(value, int) and least <= value <= most, wanted)
 
 
 def text(pattern: str = "(?s).*", wanted: str = "a text") -> Check:
     """Returns the check of a text that matches a pattern, from its start to its end; `wanted` describes it."""
     compiled = re.compile(pattern)
 
-    def check(value: Any, place: str) -> Any:
-        holds = isinstance(value, str) and len(value) <= _MOST_TEXT and compiled.fullmatch(value) is not None
+    def holds(value: Any) -> bool:
+        is_text = isinstance(value, str) and len(value) <= _MOST_TEXT and compiled.fullmatch(value) is not None
         # JSON can have half of a surrogate pair, but no file of c4pipe does
-        return _expect(holds and value == value.encode("utf-8", "replace").decode(), value, place, wanted)
+        return is_text and value == value.encode("utf-8", "replace").decode()
 
-    return check
+    return _check_that(holds, wanted)
 
 
 def choice(*values: str | int) -> Check:
     """Returns the check of a value that must be one of the given values."""
-
-    def check(value: Any, place: str) -> Any:
-        holds = any(type(value) is type(each) and value == each for each in values)
-        return _expect(holds, value, place, " or ".join(map(repr, values)))
-
-    return check
+    wanted = " or ".join(map(repr, values))
+    return _check_that(lambda value: any(type(value) is type(each) and value == each for each in values), wanted)
 
 
-def _share(value: Any, place: str) -> Any:
-    holds = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
-    return _expect(holds, value, place, "a number from 0 to 1")
+def _check_that(holds: Callable[[Any], bool], wanted: str) -> Check:
+    """Returns the check of a value for which a function is true."""
+    return lambda value, place: _expect(holds(value), value, place, wanted)
 
 
-def _number(value: Any, place: str) -> Any:
-    holds = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
-    return _expect(holds, value, place, "a number")
-
-
-def _flag(value: Any, place: str) -> Any:
-    return _expect(isinstance(value, bool), value, place, "true or false")
-
-
-def _object(value: Any, place: str) -> Any:
-    return _expect(isinstance(value, dict), value, place, "an object")
+def _is_number(value: Any, kinds: Any = (int, float)) -> bool:
+    return isinstance(value, kinds) and not isinstance(value, bool)
 
 
 _PLAIN: dict[Any, Check] = {
     Any: lambda value, place: value,
-    bool: _flag,
-    dict: _object,
-    float: _share,
+    bool: _check_that(lambda value: isinstance(value, bool), "true or false"),
+    dict: _check_that(lambda value: isinstance(value, dict), "an object"),
+    float: _check_that(lambda value: _is_number(value) and 0 <= value <= 1, "a number from 0 to 1"),
     int: whole(),
     str: text(),
 }
@@ -180,7 +163,7 @@ class Versioned(TypedDict):
 
 
 Digest = Annotated[str, text("[0-9a-f]{64}", "a SHA-256 in hex")]
-Number = Annotated[float, _number]
+FiniteNumber = Annotated[float, _check_that(lambda value: _is_number(value) and isfinite(value), "a number")]
 FileName = Annotated[str, text(r"(?!\.\.?$)[^/\x00-\x1f\x7f]{1,255}", "the name of a file")]
 
 
@@ -203,7 +186,7 @@ def shown(value: Any) -> str:
     return words if len(words) <= 80 else f"{words[:77]}..."
 
 
-def read_json(path: StoragePath, kind: type[Record]) -> Record | None:
+def read_json(path: StoragePath, kind: type[_Record]) -> _Record | None:
     """Returns the record in a JSON file, or None where the file does not exist.
 
     Args:
@@ -225,11 +208,11 @@ _DIGEST = "sha256"  # the member that has the digest of all others
 
 
 def unchanged(
-    kind: type[Record],
+    kind: type[_Record],
     values: Any,
-    check: Callable[[Record], None] | None = None,
-    compare: Callable[[Record], None] | None = None,
-) -> Record:
+    check: Callable[[_Record], None] | None = None,
+    compare: Callable[[_Record], None] | None = None,
+) -> _Record:
     """Returns the record that `write_json` wrote, given the values of its file.
 
     A file without a digest is accepted: an earlier version wrote it, or a person deleted the digest.
@@ -277,7 +260,7 @@ def check_equal(first: Any, second: Any, source: str, place: str) -> None:
         raise ValueError(f"{place} is {shown(first)}, but by {source} it is {shown(second)}")
 
 
-def write_json(target: StoragePath, values: Record) -> Record:
+def write_json(target: StoragePath, values: _Record) -> _Record:
     """Writes an object with its digest to a JSON file that people read: each value is on a line of its own.
 
     Returns the content of the file. Raises OSError.
@@ -286,7 +269,7 @@ def write_json(target: StoragePath, values: Record) -> Record:
     others.pop(_DIGEST, None)  # of a record that was read
     stored = {_DIGEST: _digest(others), **others}
     write_bytes(target, f"{safe_json(stored, indent=1)}\n".encode())
-    return cast(Record, stored)
+    return cast(_Record, stored)
 
 
 def encode_checked_json(values: Mapping[str, Any]) -> bytes:
@@ -299,7 +282,7 @@ def encode_checked_json(values: Mapping[str, Any]) -> bytes:
     return f"{{\n{lines}\n}}\n".encode()
 
 
-def decode_checked_json(data: bytes, name: object, kind: type[Record]) -> Record:
+def decode_checked_json(data: bytes, name: object, kind: type[_Record]) -> _Record:
     """Returns the record that `encode_checked_json` took; for the class `dict`, any object.
 
     Raises DamagedFileError, with the name, for other content.
@@ -321,7 +304,7 @@ def write_checked_json(target: StoragePath, values: Mapping[str, Any], batch: Fi
     write_bytes(target, encode_checked_json(values), batch)
 
 
-def read_checked_json(path: StoragePath, kind: type[Record]) -> Record | None:
+def read_checked_json(path: StoragePath, kind: type[_Record]) -> _Record | None:
     """Returns the record that `write_checked_json` wrote, or None where the file does not exist.
 
     Raises DamagedFileError where it was changed since or is another record, OSError where it can't be read.
@@ -332,7 +315,7 @@ def read_checked_json(path: StoragePath, kind: type[Record]) -> Record | None:
         return None
 
 
-def read_intact_json(path: StoragePath, kind: type[Record]) -> Record | None:
+def read_intact_json(path: StoragePath, kind: type[_Record]) -> _Record | None:
     """Works as `read_checked_json`, but also returns None for a damaged file, which will be made again."""
     try:
         return read_checked_json(path, kind)

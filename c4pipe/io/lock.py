@@ -21,7 +21,7 @@ from c4pipe.errors import UsageError
 from c4pipe.io.atomic import make_folder, name_os_errors
 from c4pipe.io.paths import StoragePath
 
-NAME = ".lock"
+LOCK_NAME = ".lock"
 
 _NO_LOCKS = errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP
 
@@ -54,12 +54,12 @@ def only_run(folder: StoragePath) -> Iterator[None]:
         yield
         return
     if not has_locks(folder):
-        with _owned(folder / NAME):
+        with _owned(folder / LOCK_NAME):
             yield
         return
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(file_lock(folder / NAME))
+            stack.enter_context(file_lock(folder / LOCK_NAME))
         except BlockingIOError as error:
             raise UsageError(
                 f"another run of c4pipe ({error}) is at work in {folder}: wait until it ends, or give another folder"
@@ -70,7 +70,7 @@ def only_run(folder: StoragePath) -> Iterator[None]:
 def lock_owner(folder: Path) -> str | None:
     """Returns the process whose run has locked a folder; None if no run is at work there. Changes nothing."""
     try:
-        with (folder / NAME).open(errors="replace") as file:
+        with (folder / LOCK_NAME).open(errors="replace") as file:
             text = file.read(2000)
             with contextlib.suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -143,7 +143,7 @@ def _owned(path: Path) -> Iterator[None]:
     while not _make(path, owner):
         with contextlib.suppress(FileNotFoundError):  # it was released meanwhile
             other = path.read_text(errors="replace")
-            guard = path.with_name(f"{NAME}.guard")  # without it, a run could remove the file of the next one
+            guard = path.with_name(f"{LOCK_NAME}.guard")  # without it, a run could remove the file of the next one
             if not _has_ended(other):
                 name = other.partition("\n")[0][:200] or "another process"
                 raise UsageError(_held(path, name))

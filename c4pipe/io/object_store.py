@@ -23,7 +23,7 @@ from pyarrow import ArrowInvalid, fs
 from c4pipe.errors import UsageError
 from c4pipe.io.downloads import DownloadError, DownloadStream, NetworkOptions, RetryPolicy, address_of_today
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 SCHEMES = ("s3://", "gs://", "hdfs://")
 """The beginnings of URLs that are read and written through Arrow. Others are read through fsspec."""
@@ -135,7 +135,7 @@ def pinned(url: str) -> str:
         raise DownloadError(f"{url}: {error}") from None
 
 
-def retried(url: str, network: NetworkOptions, operation: Callable[[fs.FileSystem, str], T], tries: int = 1) -> T:
+def retried(url: str, network: NetworkOptions, operation: Callable[[fs.FileSystem, str], _T], tries: int = 1) -> _T:
     """Calls a function with the file system and the path of a URL until it succeeds, and returns its result.
 
     Raises FileNotFoundError as the function does, DownloadError if another try is useless or no try is left.

@@ -141,7 +141,7 @@ def check_columns(schema: pa.Schema, columns: Sequence[str]) -> None:
             )
 
 
-def is_text(kind: pa.DataType) -> bool:
+def is_text_type(kind: pa.DataType) -> bool:
     """Tells whether a column of a type of Arrow has texts: strings of any kind, or codes of a dictionary of strings."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -149,7 +149,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def texts_of(column: pa.Array) -> list[bytes | None]:
-    """Returns the texts of a column (see `is_text`), which may be no valid UTF-8; None for a null."""
+    """Returns the texts of a column (see `is_text_type`), which may be no valid UTF-8; None for a null."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     texts: list[bytes | None] = column.cast(pa.large_binary()).to_pylist()

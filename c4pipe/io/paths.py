@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _NETWORK = NetworkOptions(tries=6)  # about half a minute, because a person may be waiting
 _TRIES = 3  # tries of the store's own library within each of our tries
 
-T = TypeVar("T")
-U = TypeVar("U", bound="UrlPath")
+_T = TypeVar("_T")
+_U = TypeVar("_U", bound="UrlPath")
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class UrlPath:
     def __str__(self) -> str:
         return self.url
 
-    def __truediv__(self: U, name: str) -> U:
+    def __truediv__(self: _U, name: str) -> _U:
         return type(self)(f"{self.url}/{name}")
 
     @property
@@ -50,11 +50,11 @@ class UrlPath:
         return self.url.rpartition("/")[2]
 
     @property
-    def parent(self: U) -> U:
+    def parent(self: _U) -> _U:
         """The folder that contains this one."""
         return type(self)(self.url.rpartition("/")[0])
 
-    def absolute(self: U) -> U:
+    def absolute(self: _U) -> _U:
         """Returns this path: a URL means the same everywhere."""
         return self
 
@@ -78,7 +78,7 @@ class RemotePath(UrlPath):
         """Returns the path with another name in the same folder."""
         return self.parent / name
 
-    def _do(self, operation: "Callable[[fs.FileSystem, str], T]") -> T:
+    def _do(self, operation: "Callable[[fs.FileSystem, str], _T]") -> _T:
         """Calls a function with file system and path until it succeeds or the tries are used up."""
         from c4pipe.io.object_store import retried
 
@@ -184,8 +184,8 @@ class RemoteFile(RangedFile):
         self._file: Any = None
         super().__init__(self._do(lambda file: int(file.size())))
 
-    def _do(self, operation: Callable[[Any], T]) -> T:
-        def once(store: "fs.FileSystem", path: str) -> T:
+    def _do(self, operation: Callable[[Any], _T]) -> _T:
+        def once(store: "fs.FileSystem", path: str) -> _T:
             if self._file is None:
                 self._file = store.open_input_file(path)
             try:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _WEB = "http://", "https://"
 _READ_SIZE = 1 << 20  # bytes of a file or download
-_LONGEST = 240  # characters of a cached file's name, with room for ".sha256": file systems allow 255 bytes
+_LONGEST = 240  # characters of a cached_file file's name, with room for ".sha256": file systems allow 255 bytes
 _END_BYTES = 512 * 1024  # of a digest of ends
 
 
@@ -65,7 +65,7 @@ class InputOpener:
             return
         local = Path(path)
         if cache:
-            local = cached(cache, path, lambda: self._download(path))
+            local = cached_file(cache, path, lambda: self._download(path))
         with open_file(local) as file:
             yield file
 
@@ -113,7 +113,7 @@ class InputOpener:
         return contextlib.closing(Download(url, self._pool, self._network, first, size, self._on_wait))
 
 
-def cached(folder: Path, url: str, download: Callable[[], AbstractContextManager[ByteStream]]) -> Path:
+def cached_file(folder: Path, url: str, download: Callable[[], AbstractContextManager[ByteStream]]) -> Path:
     """Returns the path of a URL's file in the cache; downloads it first where it is missing or damaged.
 
     The SHA-256 of each file is in a file beside it and is checked each time. If several processes need the same file,

@@ -13,7 +13,7 @@ import pyarrow as pa
 from c4pipe.errors import UsageError
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.file_kinds import START
-from c4pipe.io.parquet_footer import UNREADABLE, check_columns, is_text, open_parquet
+from c4pipe.io.parquet_footer import UNREADABLE, check_columns, is_text_type, open_parquet
 from c4pipe.io.paths import list_names
 from c4pipe.io.streams import InputOpener, input_path, is_url
 from c4pipe.io.text import check_line_ends, content_start, parse_row
@@ -177,12 +177,12 @@ def _check(
         except LookupError as error:
             raise UsageError(f"{file.path} can't be read: {error}") from error
         kinds = {column: schema.field(column).type for column in columns}
-        if not is_text(kinds[layout.text]):
+        if not is_text_type(kinds[layout.text]):
             raise UsageError(
                 f"{file.path} has no strings in its column {layout.text}, but {kinds[layout.text]}: "
                 "name another --text-column"
             )
-        if layout.url in needed and not (is_text(kinds[layout.url]) or pa.types.is_integer(kinds[layout.url])):
+        if layout.url in needed and not (is_text_type(kinds[layout.url]) or pa.types.is_integer(kinds[layout.url])):
             raise _no_addresses(file.path, layout.url, str(kinds[layout.url]))
         return {each.name: _kind_of_type(each.type) for each in schema}
     if is_json(file.name):

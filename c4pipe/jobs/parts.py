@@ -17,7 +17,7 @@ from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.io.streams import InputOpener, digest_ends, input_path
 from c4pipe.io.words import error_reason, format_size
 from c4pipe.wet.extraction import TextLayout, is_json, is_parquet
-from c4pipe.wet.inputs import InputFile, Part
+from c4pipe.wet.inputs import FileSlice, InputFile
 
 PART_BYTES = 256 * 1024 * 1024
 """Bytes of a part, at least; as they are stored.
@@ -65,7 +65,7 @@ def _parts(opener: InputOpener, layout: TextLayout, file: InputFile) -> list[Inp
         raise C4pipeError(f"{file.path} can't be read: {error_reason(error, of=file.path)}") from error
     if len(bounds) < 3:
         return [file]
-    parts = (Part(number, len(bounds) - 1, *span, size) for number, span in enumerate(pairwise(bounds)))
+    parts = (FileSlice(number, len(bounds) - 1, *span, size) for number, span in enumerate(pairwise(bounds)))
     return [file._replace(size=size, part=part) for part in parts]
 
 
@@ -121,7 +121,7 @@ def count_lines(
 
 
 def _line_numbers(
-    kept: StoragePath, file: InputFile, part: Part, opener: InputOpener, on_note: Callable[[str], None]
+    kept: StoragePath, file: InputFile, part: FileSlice, opener: InputOpener, on_note: Callable[[str], None]
 ) -> list[int]:
     starts = [max(0, bound - 1) for bound in _bounds(part.size, part.of)[:-1]]  # where `read_part_pages` begins
     try:

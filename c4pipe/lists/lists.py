@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.atomic import AtomicFile, make_folder
@@ -25,11 +24,9 @@ from c4pipe.io.paths import StoragePath, check_regular, read_file
 from c4pipe.io.text import entries, lines_of
 from c4pipe.io.words import error_reason, short, visible
 from c4pipe.text.classifier import ClassifierModel
-from c4pipe.text.hashes import normalise_url, url_key
+from c4pipe.text.hashes import U64, normalise_url, url_key
 from c4pipe.text.language_model import LanguageModel
 from c4pipe.text.model_path import ModelPath
-
-U64 = npt.NDArray[np.uint64]
 
 _URL = re.compile(r"""(?i)https?://\S+|[^\s/?#"'<>{}()\[\],;=]+\.[^\s/?#"'<>{}()\[\],;=]+([/?#]\S*)?""")
 _MOST_BYTES = 1 << 32  # of a saved list: half a billion URLs
@@ -78,6 +75,7 @@ BLOCKED_FOLDER = "blocked"
 """The folder, in a lists folder, of the user's lists of blocked URLs and opt-outs."""
 
 _ENDS = ("", ".txt", ".gz", ".txt.gz")
+_IN_JSON = ("bad_words", "bad_tokens", "domains", "public_suffixes", "url_words", "evaluation_examples", "classifiers")
 _HASHED = ("links", "blocked_domains", "blocked_urls", "opt_outs", "robots")  # stored as numbers, not as JSON
 _MODELS: Mapping[str, type[ModelPath]] = {"language_model": LanguageModel, "classifier": ClassifierModel}
 _ENDINGS = {**dict.fromkeys(_HASHED, "npy"), **dict.fromkeys(_MODELS, "bin")}
@@ -119,20 +117,15 @@ class Lists:
     @cached_property
     def digests(self) -> dict[str, str]:
         """The SHA-256 of each list that is not empty, by name."""
-        values: dict[str, bytes] = {
-            "bad_words": _json(self.bad_words) if any(self.bad_words.values()) else b"",
-            "bad_tokens": _json(self.bad_tokens) if self.bad_tokens else b"",
-            "domains": _json(self.domains) if self.domains else b"",
-            "public_suffixes": _json(self.public_suffixes) if self.public_suffixes else b"",
-            "url_words": _json(self.url_words) if self.url_words else b"",
-            "evaluation_examples": _json(self.evaluation_examples) if self.evaluation_examples else b"",
-            "classifiers": _json(self._classifier_digests) if self.classifiers else b"",
-        }
-        digests = {name: hashlib.sha256(value).hexdigest() for name, value in values.items() if value}
-        for name in _HASHED:
-            if len(keys := getattr(self, name)):
-                digests[name] = hashlib.sha256(keys).hexdigest()
+        contents = {name: self._json(name) for name in _IN_JSON} | {name: getattr(self, name) for name in _HASHED}
+        digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items() if len(content)}
         return digests | ({"language_model": self.language_model.digest} if self.language_model else {})
+
+    def _json(self, name: str) -> bytes:
+        """Returns a list as JSON; b"" if it is empty."""
+        value = self._classifier_digests if name == "classifiers" else getattr(self, name)
+        is_filled = any(value.values()) if name == "bad_words" else value
+        return json.dumps(value, ensure_ascii=False, sort_keys=True).encode() if is_filled else b""
 
     @property
     def _classifier_digests(self) -> dict[str, str]:
@@ -171,7 +164,7 @@ class Lists:
             if name in _HASHED:
                 np.save(file, getattr(self, name))
             else:
-                file.write(_json(self._classifier_digests if name == "classifiers" else getattr(self, name)))
+                file.write(self._json(name))
 
 
 LIST_NAMES = tuple(each.name for each in fields(Lists))
@@ -248,10 +241,6 @@ def find_lists(folders: Sequence[StoragePath], digests: Mapping[str, str]) -> Li
 
 def _path(folder: StoragePath, name: str, digest: str) -> StoragePath:
     return folder / f"{name}.{digest[:16]}.{_ENDINGS.get(name, 'json')}"
-
-
-def _json(values: Any) -> bytes:
-    return json.dumps(values, ensure_ascii=False, sort_keys=True).encode()
 
 
 @dataclass(frozen=True)

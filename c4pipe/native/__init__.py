@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 
-VERSION = 7
+EXTENSION_VERSION = 7
 """The version of the C extensions, as both C files have it. It goes up with each change of their functions, so that
 Python never calls an extension that was compiled of older sources."""
 
@@ -27,7 +27,7 @@ def load_extension(name: str) -> ModuleType | None:
     except ImportError as error:
         message = f"the C extension {name} can't be loaded ({error}): install c4pipe again, or delete the file"
         raise ImportError(message, name=name, path=error.path) from error
-    if getattr(extension, "VERSION", None) != VERSION:
+    if getattr(extension, "VERSION", None) != EXTENSION_VERSION:
         raise ImportError(
             f"the C extension {name} was compiled of other sources than those of this c4pipe: install c4pipe again "
             f"(in a clone: make setup), or delete {extension.__file__}",

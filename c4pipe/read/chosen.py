@@ -12,7 +12,7 @@ import numpy.typing as npt
 from c4pipe.corpus.formats.shard_format import Documents
 from c4pipe.corpus.reader import Shard, read_shard, read_tables
 from c4pipe.errors import UsageError
-from c4pipe.io.json_files import Number
+from c4pipe.io.json_files import FiniteNumber
 from c4pipe.io.words import suggestion
 from c4pipe.wet.columns import parse_columns
 
@@ -75,7 +75,7 @@ class Best:
     column: str
     shard: int
     row: int
-    score: Number
+    score: FiniteNumber
 
     def rows(self, number: int, shard: Shard) -> npt.NDArray[np.int64]:
         """Returns the rows of the best documents of a shard, given its number, in their order."""

@@ -22,7 +22,7 @@ from c4pipe.recipes.own_rules import check_place, is_own, load_rule, origin_of
 from c4pipe.text.languages import UNKNOWN
 from c4pipe.text.scripts.facts import scripts_of
 from c4pipe.wet.columns import RESERVED, parse_columns
-from c4pipe.wet.extraction import is_text
+from c4pipe.wet.extraction import is_text_layout
 
 STAGES = {
     "read": "the record's body",
@@ -195,7 +195,7 @@ class Recipe:
     @property
     def input_format(self) -> str:
         """The format of the files that the pages come from, as it is shown: `WET`, `WARC` or `text`."""
-        if is_text(self.extraction):
+        if is_text_layout(self.extraction):
             return "text"
         return "WARC" if self.extraction else "WET"
 
@@ -329,11 +329,16 @@ class Recipe:
         return {
             "name": self.name,
             "description": self.description,
-            **({"extraction": self.extraction} if self.extraction else {}),
-            **({"columns": list(self.columns)} if self.columns else {}),
-            **({"by_language": _plain(self.by_language)} if self.by_language else {}),
+            **self._input_values,
             **{stage: [*map(dict, rules)] for stage, rules in self._rule_values.items()},
         }
+
+    @property
+    def _input_values(self) -> dict[str, Any]:
+        """The origin and columns of pages and the parameters of languages, as plain JSON values, if there are any."""
+        by_language = {language: dict(parameters) for language, parameters in self.by_language.items()}
+        values = {"extraction": self.extraction, "columns": list(self.columns), "by_language": by_language}
+        return {name: value for name, value in values.items() if value}
 
     @cached_property
     def _rule_values(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
@@ -369,22 +374,12 @@ class Recipe:
         return {}
 
     def _fingerprint(self, lists: Mapping[str, str]) -> str:
-        rules: dict[str, Any] = {}
+        rules = self._input_values
         for stage in STAGES:  # the digests say which files were used: where they are does not count
             each = [(_rule_to_json(rule), rule.file_parameters) for rule in getattr(self, stage)]
             rules[stage] = [{name: value for name, value in of.items() if name not in files} for of, files in each]
-        if self.extraction:
-            rules["extraction"] = self.extraction
-        if self.columns:
-            rules["columns"] = list(self.columns)
-        if self.by_language:
-            rules["by_language"] = _plain(self.by_language)
         text = json.dumps([rules, dict(lists)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _plain(by_language: ByLanguage) -> dict[str, Any]:
-    return {language: dict(parameters) for language, parameters in by_language.items()}
 
 
 def _rule_to_json(rule: Rule) -> dict[str, Any]:

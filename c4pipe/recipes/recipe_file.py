@@ -23,7 +23,7 @@ from c4pipe.filters.page_size import Empty, Incomplete
 from c4pipe.filters.rule import Rule, check_parameter, checked_value, parameter_names
 from c4pipe.filters.rules import RULES
 from c4pipe.io.text import read_text
-from c4pipe.io.words import CONTROL, error_reason, suggestion
+from c4pipe.io.words import error_reason, suggestion
 from c4pipe.recipes.own_rules import find_rule, is_own, origin_of
 from c4pipe.recipes.recipe import STAGES, Recipe
 
@@ -153,8 +153,8 @@ class _Reader:
                 raise self._error(f"rule {rule} is switched off and has parameters: leave one of them out")
         if languages := changes.get(Language.name, {}).get("languages"):
             recipe = recipe.in_scripts_of(languages)
-        name = self._text(values, "name", self._path.stem)
-        description = self._text(values, "description", f"{base}, changed by {self._path.name}")
+        name = values.get("name", self._path.stem)
+        description = values.get("description", f"{base}, changed by {self._path.name}")
         try:
             # All changes at once, because rules are checked beside each other.
             stages: Any = {
@@ -169,14 +169,6 @@ class _Reader:
 
     def _error(self, message: str) -> UsageError:
         return UsageError(f"{self._path}: {message}")
-
-    def _text(self, values: Mapping[str, Any], key: str, default: str) -> str:
-        value = values.get(key, default)
-        if not isinstance(value, str) or not value.strip():
-            raise self._error(f"{key} = {value!r}: give a text in quotes")
-        if CONTROL.search(value):
-            raise self._error(f"{key} = {value!r}: give a text of one line, without control characters")
-        return value
 
     def _off(self, recipe: Recipe, off: Any) -> Sequence[str]:
         known = list(dict.fromkeys(each.name for _, each in recipe.rules() if each.name not in _NEEDED))

@@ -22,7 +22,7 @@ _MOST_CHUNKS = 400_000  # whose tokens are remembered
 _LONGEST_REMEMBERED = 64  # characters of a chunk
 _SPACES_OR_CHUNK = re.compile(r"\s+|\S+")
 
-Tokens = tuple[str, ...]
+_Tokens = tuple[str, ...]
 
 
 class EnglishWords:
@@ -32,7 +32,7 @@ class EnglishWords:
         self._special = special_cases()
         self._longest_special = max(map(len, self._special))
         self._chunks = _Chunks(self._cut)
-        self._with_runs: dict[str, Tokens] = {}  # the tokens of chunks in which a run is cut in another way
+        self._with_runs: dict[str, _Tokens] = {}  # the tokens of chunks in which a run is cut in another way
         runs = {self._affixes(each, False) for each in self._special if patterns.has_affix(each)}
         self._runs = _Runs(self._special, runs)
 
@@ -112,7 +112,7 @@ class EnglishWords:
     def _has_runs(self, chunks: Sequence[str]) -> bool:
         return bool(self._with_runs) and not self._with_runs.keys().isdisjoint(chunks)
 
-    def _cut(self, chunk: str) -> Tokens:
+    def _cut(self, chunk: str) -> _Tokens:
         """Returns the tokens of a chunk, and remembers them."""
         tokens = self._special.get(chunk)
         plain = None if tokens else patterns.plain_word(chunk)
@@ -144,7 +144,7 @@ class EnglishWords:
                 tokens.append(piece[is_behind_word:])
         return tokens, spaced
 
-    def _affixes(self, chunk: str, with_special: bool) -> Tokens:
+    def _affixes(self, chunk: str, with_special: bool) -> _Tokens:
         """Returns the tokens of a chunk by its prefixes, suffixes and infixes."""
         start, end = 0, len(chunk)
         before: list[str] = []
@@ -181,19 +181,19 @@ class EnglishWords:
             return ()
         if with_special and chunk in self._special:
             return self._special[chunk]
-        if patterns.is_url(chunk):
+        if patterns.is_address(chunk):
             return (chunk,)
         return patterns.cut_at_infixes(chunk)
 
 
-class _Chunks(dict[str, Tokens]):
+class _Chunks(dict[str, _Tokens]):
     """The tokens of chunks. A function computes the tokens of a new chunk, and may store them here."""
 
-    def __init__(self, cut: Callable[[str], Tokens]) -> None:
+    def __init__(self, cut: Callable[[str], _Tokens]) -> None:
         super().__init__()
         self._cut = cut
 
-    def __missing__(self, chunk: str) -> Tokens:
+    def __missing__(self, chunk: str) -> _Tokens:
         return self._cut(chunk)
 
 
@@ -204,10 +204,10 @@ class _Runs:
         longest: the most tokens of a run.
     """
 
-    def __init__(self, special: Mapping[str, Tokens], runs: Set[Tokens]) -> None:
+    def __init__(self, special: Mapping[str, _Tokens], runs: Set[_Tokens]) -> None:
         """Takes the special cases, and the runs: what affixes alone make of each special case that has an affix."""
         self._special = special
-        self._patterns: dict[str, set[Tokens]] = {}  # by first token
+        self._patterns: dict[str, set[_Tokens]] = {}  # by first token
         for tokens in runs:
             self._patterns.setdefault(tokens[0], set()).add(tokens)
         self.longest = max(map(len, runs))
@@ -215,7 +215,7 @@ class _Runs:
         self._endings = {run[start:] for run in runs for start in range(1, len(run))}
         self._insides = {begin[start:] for begin in self._beginnings for start in range(1, len(begin))}
 
-    def changed(self) -> list[Tokens]:
+    def changed(self) -> list[_Tokens]:
         """Returns the runs that are cut in another way."""
         return [
             tokens
@@ -223,20 +223,20 @@ class _Runs:
             if self._special.get("".join(tokens), tokens) != tokens
         ]
 
-    def change(self, tokens: Tokens) -> bool:
+    def change(self, tokens: _Tokens) -> bool:
         """Tells whether a run of these tokens, with no white space between them, is cut in another way."""
         return any(
             self._special.get("".join(tokens[start:end]), tokens[start:end]) != tokens[start:end]
             for start, end in self._matches(tokens)
         )
 
-    def may_continue(self, tokens: Tokens) -> bool:
+    def may_continue(self, tokens: _Tokens) -> bool:
         """Tells whether a run that is not all in a chunk of these tokens may have some of them."""
         sizes = range(1, min(self.longest, len(tokens)) + 1)
         at_ends = any(tokens[:size] in self._endings or tokens[-size:] in self._beginnings for size in sizes)
         return at_ends or tokens in self._insides
 
-    def cross(self, chunks: Sequence[Tokens], place: int) -> bool:
+    def cross(self, chunks: Sequence[_Tokens], place: int) -> bool:
         """Tells whether a run may begin or end in the chunk at a place and continue in another chunk, given their
         tokens.
         """

@@ -23,14 +23,14 @@ from c4pipe.corpus.formats.table import format_of
 from c4pipe.corpus.opened import open_language
 from c4pipe.corpus.reader import SHARD_ERRORS, Shard, other_rows, tables_of, unreadable
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io.parquet_footer import is_text, texts_of
+from c4pipe.io.parquet_footer import is_text_type, texts_of
 from c4pipe.io.paths import RemotePath, StoragePath, file_size, list_names
 from c4pipe.io.streams import InputPath, WebPath, input_path
 from c4pipe.io.text import lines_in, open_content, parse_row
 from c4pipe.io.words import error_reason
 from c4pipe.text.hashes import normalise_url, page_key
 from c4pipe.wet.extraction import TEXT_ENDINGS, is_json, is_parquet
-from c4pipe.wet.inputs import LOG, find_inputs
+from c4pipe.wet.inputs import find_inputs, log_note
 
 HELD_OUT_KEY = (1 << 64) // 20 * 19
 """Where there is no validation split, pages with this key or a larger one are held out: one page in twenty."""
@@ -153,7 +153,7 @@ def _without_ending(path: str) -> str:
     return path if not short or short.endswith("/") else short
 
 
-def find_reading(source: TrainingText, held_out: bool = False, on_note: Callable[[str], None] = LOG.warning) -> Reading:
+def find_reading(source: TrainingText, held_out: bool = False, on_note: Callable[[str], None] = log_note) -> Reading:
     """Returns the reading of a source's training pages, or of its held-out pages.
 
     `on_note` is called with a sentence about each link in a folder that leads nowhere, and each file with two names.
@@ -300,7 +300,7 @@ def _own_texts(file: InputPath, lost: Counter[str]) -> Iterator[list[str]]:
 def _of_parquet(file: InputPath, lost: Counter[str]) -> Iterator[list[str]]:
     for table in parquet_tables(file, ["text"], _ROWS_AT_ONCE):
         column = table["text"]
-        if not is_text(column.type):
+        if not is_text_type(column.type):
             raise UsageError(f"{file} has no strings in its column text, but {column.type}")
         lost["no_text"] += column.null_count
         yield [(text or b"").decode() for chunk in column.chunks for text in texts_of(chunk)]

@@ -104,7 +104,7 @@ def describe_content(first: bytes, damage: Mapping[str, int]) -> str:
     return f"it is {describe_start(content)}" + (f", in {packing}" if packing and content else "")
 
 
-MOST = 10_000
+MOST_LINES = 10_000
 """Lines of a quarantine file, at most. Its last line counts the rest, so a hostile file can't fill the disk."""
 
 
@@ -171,9 +171,9 @@ class QuarantineWriter:
                 self._atomic.discard()
 
     def add(self, damage: Damage) -> None:
-        """Adds a line for a damage, or only counts it if the file has MOST lines."""
+        """Adds a line for a damage, or only counts it if the file has MOST_LINES lines."""
         self._count += 1
-        if self._count > MOST:
+        if self._count > MOST_LINES:
             return
         first = damage.first.decode("utf-8", "backslashreplace")
         values = {"file": self._source, "kind": damage.kind, self._place: damage.offset, "length": damage.length}
@@ -181,8 +181,8 @@ class QuarantineWriter:
 
     def finish(self) -> None:
         """Publishes the file. Without damage, removes the file of an earlier run."""
-        if self._count > MOST:
-            self._write({"kind": "more", "count": self._count - MOST})
+        if self._count > MOST_LINES:
+            self._write({"kind": "more", "count": self._count - MOST_LINES})
         if self._file is None:
             self._path.unlink(missing_ok=True)
             return

@@ -89,7 +89,7 @@ class TextLayout:
         return cls(names[0], names[1], names[2], split)
 
 
-def is_text(extraction: str) -> bool:
+def is_text_layout(extraction: str) -> bool:
     """Tells whether pages are documents of text files, given `Recipe.extraction`."""
     return extraction.startswith(f"{KIND}: ")
 
@@ -149,7 +149,7 @@ def find_extraction(extractor: str) -> str:
 
 def describe_extraction(extraction: str) -> str:
     """Describes the text of a page in a few words, given an extraction."""
-    if is_text(extraction):
+    if is_text_layout(extraction):
         layout = TextLayout.of_extraction(extraction)
         plain = {"files": "a whole file", "blank-lines": "the lines between blank lines", "lines": "a line"}
         return f"the column `{layout.text}` of a row as it is, and in plain text {plain[layout.split]}"

@@ -27,7 +27,8 @@ WET_ENDINGS = (".wet", ".wet.gz", ".wet.zst")
 WARC_ENDINGS = (".warc", ".warc.gz", ".warc.zst")
 """The endings of WARC files that are searched in folders."""
 
-LOG = logging.getLogger("c4pipe")
+log_note = logging.getLogger("c4pipe").warning
+"""Logs a sentence about an input."""
 
 _ENDINGS = {"wet": WET_ENDINGS, "warc": WARC_ENDINGS, "robotstxt": WARC_ENDINGS, "text": TEXT_ENDINGS}
 
@@ -43,7 +44,7 @@ _SAME_NAME = {
     "robotstxt": ": rename one, or leave it out",
     "text": ", and addresses of documents are made from it: rename one, or give the folder that has both",
 }
-_DESCRIBING = ".", "_"  # beginnings of the names of files and folders that describe text
+_DESCRIBING = ".", "_"  # beginnings of the names of files, and of their folders, that describe text
 _CRAWL = re.compile(r"CC-MAIN-[0-9]{4}(?:-[0-9]{2,4})?(?:-[0-9]{2})?")
 _CRAWLS = re.compile(r"CC-MAIN-[-0-9*?\[\]!]+")  # a pattern of names
 _LISTING_CAP = 64 * 1024 * 1024  # bytes of a list of files, packed or unpacked: most lists of crawls have 10 MB
@@ -53,7 +54,7 @@ _LONGEST = 230  # bytes of a name: file systems allow 255, and ".quarantine.json
 _PART_NAME = re.compile(r"(\.(?:parquet|jsonl|json|txt))\.part-([0-9]{5,})-of-([0-9]{5,})(?=\.|$)")
 
 
-class Part(NamedTuple):
+class FileSlice(NamedTuple):
     """A part of a large file of text: the lines that begin in a range of its bytes, or row groups of Parquet.
 
     Attributes:
@@ -96,7 +97,7 @@ class InputFile(NamedTuple):
     path: str
     name: str
     size: int | None
-    part: Part | None = None
+    part: FileSlice | None = None
 
     @property
     def work_name(self) -> str:
@@ -178,7 +179,7 @@ def find_inputs(
     patterns: Sequence[str],
     selection: Selection | None = None,
     on_wait: OnWait | None = None,
-    on_note: Callable[[str], None] = LOG.warning,
+    on_note: Callable[[str], None] = log_note,
     kind: str = "wet",
 ) -> tuple[InputFile, ...]:
     """Returns the files that some inputs name, each once, in the order of their names.
@@ -400,11 +401,7 @@ class _Finder:
 
 
 def _is_input(path: str, endings: tuple[str, ...], kind: str = "wet") -> bool:
-    """Tells whether a path in a folder is that of an input; `._*` are macOS' notes on other files.
-
-    Folders of text also have files that describe the text. Their names, or the names of their folders, begin with `.`
-    or `_`.
-    """
+    """Tells whether a path in a folder is that of an input; `._*` are macOS' notes on other files."""
     *folders, name = path.split("/")
     if kind == "text" and any(each.startswith(_DESCRIBING) for each in (*folders, name)):
         return False
@@ -466,15 +463,9 @@ def _identity(path: str) -> tuple[int, int] | str:
 
 
 def _crawl_paths(listing: str, endings: tuple[str, ...], network: NetworkOptions, on_wait: OnWait | None) -> list[str]:
-    """Returns the paths in the gzipped list of a crawl's files.
+    """Returns the paths in the gzipped list of a crawl's files, all of which have one of some endings.
 
-    Args:
-        listing: the URL or path of the list.
-        endings: how the paths must end.
-        network: how to download the list.
-        on_wait: gets each wait for the server; without it, waits are logged.
-
-    Raises UsageError where there is no such list; C4pipeError where it can't be read, is cut or is no such list.
+    Raises UsageError if the list is missing; C4pipeError if it can't be read, is cut or is no such list.
     """
     try:
         text = _listing(listing, network, on_wait)

@@ -40,11 +40,11 @@ FIRST_PIECE = 64 * 1024
 NO_BYTES = 0, b""
 """Length and first bytes of damage that lost no bytes."""
 
-Record = tuple[dict[str, str], bytes, int]
+WarcRecord = tuple[dict[str, str], bytes, int]
 """The header fields of a record by lower-case name, its body, and its offset in inflated bytes."""
 
 
-def read_records(stream: ByteStream, members: Members | None = None) -> Iterator[Record | Damage]:
+def read_records(stream: ByteStream, members: Members | None = None) -> Iterator[WarcRecord | Damage]:
     """Yields the records of a WARC file in their order, and the damage between and in them.
 
     With `members`, the place of a record in the file is known when the record is yielded.
@@ -294,7 +294,7 @@ class _RecordReader:
         self.skip(size)
         return taken
 
-    def read(self) -> Iterator[Record | Damage]:
+    def read(self) -> Iterator[WarcRecord | Damage]:
         """Yields the records and the damage."""
         empty = True
         while True:
@@ -309,7 +309,7 @@ class _RecordReader:
         if empty:
             yield Damage("empty_file", self.offset)
 
-    def read_to_gap(self) -> Iterator[Record | Damage]:
+    def read_to_gap(self) -> Iterator[WarcRecord | Damage]:
         """Yields the records up to the next gap or the end of the file, and Damage."""
         while True:
             while records := self.plain_records():
@@ -322,17 +322,17 @@ class _RecordReader:
                 return
             yield from self.read_record()
 
-    def plain_records(self) -> list[Record]:
+    def plain_records(self) -> list[WarcRecord]:
         """Consumes usual records without damage at the cursor, and returns them; without C, returns none."""
         if text_kernel is None:
             return []
         self.fill(_BATCH)
-        records: list[Record]
+        records: list[WarcRecord]
         records, size = text_kernel.plain_records(self.buffer, self.offset, HEADER_CAP, RECORD_CAP)
         self.skip(size)
         return records
 
-    def read_record(self) -> Iterator[Record | Damage]:
+    def read_record(self) -> Iterator[WarcRecord | Damage]:
         """Yields the record that begins at the cursor, and its Damage."""
         offset, first = self.mark()
         block_and_end = self.find_header()

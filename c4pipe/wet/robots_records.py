@@ -13,7 +13,7 @@ from c4pipe.wet.warc import join_chunks, parse_head
 
 _MOST = 1 << 20  # bytes of a body that are decoded: twice the part of a robots.txt that counts
 
-SKIPPED = {
+UNUSABLE = {
     "no_url": "a response has no WARC-Target-URI",
     "no_date": "a response has no WARC-Date that can be read",
     "no_status": "a response has no HTTP status",
@@ -41,7 +41,7 @@ class RobotsRecord(NamedTuple):
 
 
 def read_robots(stream: ByteStream) -> Iterator[RobotsRecord | str | Damage]:
-    """Yields the responses of a WARC file, a key of SKIPPED for each that can't be used, and the file's damage.
+    """Yields the responses of a WARC file, a key of UNUSABLE for each that can't be used, and the file's damage.
 
     Records of other types (request, warcinfo, ...) are skipped. Raises OSError if the stream can't be read.
     """

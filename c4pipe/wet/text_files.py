@@ -17,7 +17,7 @@ from c4pipe.io.text import LINE_BYTES, parse_row, read_pieces
 from c4pipe.wet.columns import RESERVED, TEXT_PROVENANCE, BadValueError, convert, parse_columns
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.extraction import NO_COLUMN, TextLayout, is_json
-from c4pipe.wet.inputs import Part
+from c4pipe.wet.inputs import FileSlice
 from c4pipe.wet.page import Page, microseconds
 
 NO_TIMESTAMP = "1970-01-01T00:00:00Z"
@@ -55,7 +55,7 @@ def read_text_pages(stream: ByteStream, name: str, layout: TextLayout, columns: 
 
 
 def read_part_pages(
-    stream: ByteStream, name: str, layout: TextLayout, columns: Sequence[str], part: Part
+    stream: ByteStream, name: str, layout: TextLayout, columns: Sequence[str], part: FileSlice
 ) -> Iterator[tuple[Page | Damage, float]]:
     """Yields the documents of the lines that begin in a part of a file, and the damage, as `read_text_pages` does.
 
@@ -76,7 +76,7 @@ def read_part_pages(
 class _LinesOfPart:
     """A stream of the lines that begin in a part; the last one is read to its end, behind the part."""
 
-    def __init__(self, stream: ByteStream, part: Part) -> None:
+    def __init__(self, stream: ByteStream, part: FileSlice) -> None:
         self._stream, self._part = stream, part
         self._offset = max(0, part.first - 1)  # of the next byte that the stream gives
         self._at_line, self._is_done = not part.first, False
@@ -170,7 +170,11 @@ def _whole_file(stream: ByteStream, maker: "_PageMaker") -> Items:
 
 
 def read_parquet_pages(
-    path: StoragePath | WebPath, name: str, layout: TextLayout, columns: Sequence[str] = (), part: Part | None = None
+    path: StoragePath | WebPath,
+    name: str,
+    layout: TextLayout,
+    columns: Sequence[str] = (),
+    part: FileSlice | None = None,
 ) -> Iterator[tuple[Page | Damage, float]]:
     """Yields the documents of a Parquet file, or of a part of it, in their order, and the damage, as `read_text_pages`.
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from c4pipe.filters.listed_words import _NOTHING, BadWords, Tokens, WholeWords, _has, _in_word, _in_word_or_mark
+from c4pipe.filters.listed_words import _NOTHING, BadWords, ListedTokens, WholeWords, _has, _in_word, _in_word_or_mark
 from c4pipe.lists.lists import ListFolder
 from c4pipe.lists.pinned_lists import bad_words_file
 from c4pipe.recipes.presets import RECIPES
@@ -72,7 +72,7 @@ def test_tokens_and_phrases_are_those_of_dolma(text: str, entries: set[str]) -> 
     """As taggers/c4.py of Dolma 1.2.1 looks for them."""
     words, phrases = {each for each in entries if " " not in each}, {each for each in entries if " " in each}
     expected = any(word in words for word in text.split()) or any(phrase in text for phrase in phrases)
-    found = Tokens(entries).find(text)
+    found = ListedTokens(entries).find(text)
     assert (found is not None) == expected
     assert found is None or found in entries
 

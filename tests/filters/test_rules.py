@@ -124,7 +124,7 @@ def page_of(value: Case, position: int = 0) -> Page:
 def run_body(given: Setting, case: Case) -> Outcome:
     line_separators = case.get("line_separators", given.rule.line_separators)
     page = page_of({"text": case["body"]})
-    lines = body_lines.resplit(body_lines.cut(page, line_separators), line_separators)
+    lines = body_lines.resplit(body_lines.cut_lines(page, line_separators), line_separators)
     return Outcome(lines, lines != [page.body])
 
 

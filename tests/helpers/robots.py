@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from c4pipe.lists.lists import U64
 from c4pipe.lists.robots import encode_rules, parse_robots
 from c4pipe.lists.robots_list import RobotsWriter, read_robots_list
-from c4pipe.text.hashes import url_key
+from c4pipe.text.hashes import U64, url_key
 
 DATE = "2024-05-18T10:12:43Z"
 

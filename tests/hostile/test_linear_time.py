@@ -7,7 +7,7 @@ import pytest
 
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.errors import hide_secrets
-from c4pipe.filters.body_lines import BodyLines, cut, resplit
+from c4pipe.filters.body_lines import BodyLines, cut_lines, resplit
 from c4pipe.filters.listed_words import WholeWords
 from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
 from c4pipe.filters.rule import LineRule, choices
@@ -73,7 +73,7 @@ def test_line_rules_take_linear_time(recipe: str) -> None:
 @pytest.mark.parametrize("line_separators", choices(BodyLines, "line_separators"))
 def test_cutting_a_body_takes_linear_time(unit: str, line_separators: str) -> None:
     assert_linear(
-        lambda text: resplit(cut(Page("", "", text), line_separators), line_separators), lambda n: unit * n, 2**16
+        lambda text: resplit(cut_lines(Page("", "", text), line_separators), line_separators), lambda n: unit * n, 2**16
     )
 
 

@@ -13,7 +13,7 @@ from c4pipe.cli import main
 from c4pipe.corpus.manifest import Manifest
 from c4pipe.dedup.publishers import LocalPublisher
 from c4pipe.errors import UsageError
-from c4pipe.io.streams import cached
+from c4pipe.io.streams import cached_file
 from c4pipe.lists import pinned_lists
 from tests.helpers.crawls import LISTS, SAMPLES
 from tests.helpers.robots import response
@@ -139,7 +139,7 @@ def test_no_download_is_written_behind_a_link(name: str, tmp_path: Path) -> None
     inside.parent.mkdir(parents=True)
     inside.symlink_to(tmp_path / "victim")
     with pytest.raises(UsageError, match=f"cache/{name} is a link"):
-        cached(tmp_path / "cache", "http://h/f/a.wet", lambda: contextlib.closing(io.BytesIO(b"a page")))
+        cached_file(tmp_path / "cache", "http://h/f/a.wet", lambda: contextlib.closing(io.BytesIO(b"a page")))
     assert state(tmp_path / "victim") == {str(tmp_path / "victim" / "h"): None, str(tmp_path / "victim/h/f"): None}
 
 

@@ -18,7 +18,7 @@ from c4pipe.dedup import removals
 from c4pipe.dedup.progress import StepTally, read_tallies
 from c4pipe.errors import C4pipeError
 from c4pipe.inspect.robots import read_part
-from c4pipe.io.streams import cached
+from c4pipe.io.streams import cached_file
 from tests.helpers.crawls import LISTS, ROOT, SAMPLES
 
 BUILD = f"{SAMPLES[0]} --lists={{0}}/lists --keep-dropped=all --annotate={{0}}/notes --output={{0}}/corpus"
@@ -145,7 +145,7 @@ def test_a_file_of_the_cache(kind: str, name: str, tmp_path: Path) -> None:
     def download() -> contextlib.closing[io.BytesIO]:
         return contextlib.closing(io.BytesIO(b"a page"))
 
-    file = cached(tmp_path, "http://h/a.wet", download)
+    file = cached_file(tmp_path, "http://h/a.wet", download)
     replace(file.with_name(name), kind)
     with pytest.raises(OSError, match=r"it is a pipe or a device, and no file|directory"):
-        cached(tmp_path, "http://h/a.wet", download)
+        cached_file(tmp_path, "http://h/a.wet", download)

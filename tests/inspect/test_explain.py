@@ -173,7 +173,7 @@ def test_a_shard_is_not_judged_as_text(built: Path, tmp_path: Path, capsys: pyte
     ("data", "kind"),
     [
         (b"PK\x03\x04 and more", "a zip archive"),
-        (b"%PDF-1.7 and more", "a PDF file"),
+        (b"%PDF-1.7 and more", "a PDF or RTF document"),
         ("some text".encode("utf-16"), "text in UTF-16"),
         (b"text" * 1000 + b"\0", "a binary file, or text in UTF-16"),
         (gzip.compress(b"some text", mtime=0), "a gzip file without WET records"),

@@ -15,9 +15,9 @@ from c4pipe.cli import main
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.atomic import AtomicFile, make_folder, write_text
 from c4pipe.io.json_files import read_checked_json, write_checked_json
-from c4pipe.io.lock import NAME, file_lock, only_run
+from c4pipe.io.lock import LOCK_NAME, file_lock, only_run
 from c4pipe.io.paths import remove_tree
-from c4pipe.io.streams import EndsDigest, cached, digest_ends
+from c4pipe.io.streams import EndsDigest, cached_file, digest_ends
 from tests.helpers.crawls import LISTS, SAMPLES, files_of
 from tests.helpers.full_disk import files_of_at_most
 
@@ -35,7 +35,7 @@ def test_a_lock_that_is_something_else_is_not_touched(kind: str, tmp_path: Path)
     folder.mkdir()
     if kind != "dangling":
         precious.write_text("years of work")
-    lock = folder / NAME
+    lock = folder / LOCK_NAME
     make: dict[str, Callable[[], object]] = {
         "hard": lambda: lock.hardlink_to(precious),
         "pipe": lambda: os.mkfifo(lock),
@@ -55,7 +55,7 @@ def test_links_in_a_received_corpus_lead_nowhere(small_corpus: Path, tmp_path: P
     make_folder(corpus / "en")
     (corpus / "manifest.json").write_bytes((small_corpus / "manifest.json").read_bytes())
     precious.write_text("years of work")
-    (corpus / NAME).symlink_to(precious)
+    (corpus / LOCK_NAME).symlink_to(precious)
     assert run("tokens", corpus, "--vocab", precious) != 0
     assert precious.read_text() == "years of work"
 
@@ -68,7 +68,7 @@ def test_links_in_a_shared_cache_are_not_followed(tmp_path: Path) -> None:
     label = hashlib.sha256(b"a.wet").hexdigest()[:16]
     for name in (".a.wet.tmp", "a.wet", "a.wet.sha256", f".{label}.a.wet.tmp"):
         (folder / name).symlink_to(precious)
-    path = cached(tmp_path / "cache", "http://h/a.wet", lambda: contextlib.closing(io.BytesIO(b"a page")))
+    path = cached_file(tmp_path / "cache", "http://h/a.wet", lambda: contextlib.closing(io.BytesIO(b"a page")))
     assert path.read_bytes() == b"a page"
     assert not path.is_symlink()
     assert not path.with_name("a.wet.sha256").is_symlink()
@@ -149,7 +149,7 @@ def test_long_names_in_the_cache(tmp_path: Path) -> None:
     paths = set()
     for end in ("a", "b"):
         url = f"http://h/{'é' * 100}{end}.wet.gz"
-        path = cached(tmp_path, url, lambda url=url: contextlib.closing(io.BytesIO(url.encode())))  # type: ignore[misc]
+        path = cached_file(tmp_path, url, lambda url=url: contextlib.closing(io.BytesIO(url.encode())))  # type: ignore[misc]
         assert path.read_bytes() == url.encode()
         paths.add(path)
     assert len(paths) == 2

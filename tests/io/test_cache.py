@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from c4pipe.cli import main
 from c4pipe.errors import C4pipeError
 from c4pipe.io.downloads import DownloadError, NetworkOptions
-from c4pipe.io.streams import InputOpener, cached
+from c4pipe.io.streams import InputOpener, cached_file
 from c4pipe.wet.inputs import Selection, find_inputs
 from tests.helpers.crawls import CRAWL, LISTS, files_of, made_crawl
 from tests.helpers.full_disk import files_of_at_most
@@ -254,7 +254,7 @@ def test_who_waited_for_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
 
 def keep(folder: Path, url: str) -> Path:
     """Keeps a file whose bytes are its URL."""
-    return cached(folder, url, lambda: contextlib.closing(io.BytesIO(url.encode())))
+    return cached_file(folder, url, lambda: contextlib.closing(io.BytesIO(url.encode())))
 
 
 def never() -> contextlib.AbstractContextManager[io.BytesIO]:
@@ -310,7 +310,7 @@ def test_no_two_urls_share_a_file(one: str, other: str) -> None:
         second = keep(folder, other)
         assert (first == second) is (one == other)
         for url, path in ((one, first), (other, second)):
-            assert cached(folder, url, never).read_bytes() == url.encode()
+            assert cached_file(folder, url, never).read_bytes() == url.encode()
             assert path.resolve().is_relative_to(folder.resolve())
         assert [each.name for each in Path(name).iterdir()] == ["c"]
 

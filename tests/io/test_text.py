@@ -152,7 +152,7 @@ def test_a_list_of_powershell_is_a_list(encoding: str, pack: Callable[[bytes], b
     [
         ("http://h/a\n".encode("utf-16-be"), "a binary file, or text in UTF-16"),
         (b"PK\x03\x04...", "a zip archive"),
-        (b"BZh91AY&SY...", "compressed by bzip2"),
+        (b"BZh91AY&SY...", "compressed by 7z, bzip2 or xz"),
         (b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS instead of the file"),
         (gzip.compress(gzip.compress(b"a")), "compressed by gzip"),
     ],

@@ -23,7 +23,7 @@ from c4pipe.jobs.dedup import plan_dedup
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.extraction import TextLayout
-from c4pipe.wet.inputs import Part
+from c4pipe.wet.inputs import FileSlice
 from c4pipe.wet.page import Page
 from c4pipe.wet.text_files import read_part_pages, read_text_pages
 from tests.helpers.corpora import contents
@@ -162,7 +162,7 @@ def test_every_line_is_in_one_part_for_all_bounds(ends: bytes) -> None:
             found = []
             for first, end in pairwise([*range(0, len(data), size), len(data)]):
                 line = data[: max(0, first - 1)].count(b"\n") + (2 if first else 1)
-                part = Part(0, 1, first, end, len(data), line)
+                part = FileSlice(0, 1, first, end, len(data), line)
                 found += [item for item, _ in read_part_pages(Slow(max(0, first - 1)), name, layout, (), part)]
             assert list(map(shown, found)) == whole
 

@@ -61,12 +61,12 @@ NO_TEXT: dict[str, tuple[bytes, str]] = {
     "comment": (b"<!-- a --><!-- b -->\n" + NOT_FOUND, PAGE),
     "s3": (S3_ERROR, ERROR),
     "bare": (b"<Error><Code>AccessDenied</Code></Error>", ERROR),
-    "rtf": (rb"{\rtf1\ansi Hello}", "an RTF document"),
-    "pdf": (b"%PDF-1.4\n", "a PDF file"),
+    "rtf": (rb"{\rtf1\ansi Hello}", "a PDF or RTF document"),
+    "pdf": (b"%PDF-1.4\n", "a PDF or RTF document"),
     "lfs": (LFS, "a pointer of Git LFS"),
-    "excel": (excel(), "a file of Excel or Word"),
+    "excel": (excel(), "a zip archive"),
     "wet": (PLAIN, "a WET or WARC file"),
-    "arrow": (arrow(), "an Arrow or Feather file"),
+    "arrow": (arrow(), "a binary file, or text in UTF-16"),
     "utf16": (("Some English text. " * 9).encode("utf-16-le"), "a binary file, or text in UTF-16"),
     "utf16 ru": (RUSSIAN.replace(" ", "").encode("utf-16-be"), OTHER),
     "cp1251": (RUSSIAN.encode("cp1251"), OTHER),
@@ -134,7 +134,7 @@ def test_import_counts_what_is_no_text_as_missing(tmp_path: Path, capsys: pytest
     assert [name for name, words in errors.items() if not words.startswith(NO_TEXT[bad[name][0]][1])] == []
     assert manifest["counts"]["pages.kept"] == len(ROWS) + len(TEXT)
     assert (
-        f"c4pipe: missing: {folder}/arrow.jsonl has no record: it is an Arrow or Feather file"
+        f"c4pipe: missing: {folder}/arrow.jsonl has no record: it is a binary file, or text in UTF-16"
         in capsys.readouterr().err
     )
     assert main([*arguments[:3], str(tmp_path / "other"), "--max-missing", "0", "--workers", "1", "--quiet"]) == 1

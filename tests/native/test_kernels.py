@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from c4pipe.native import VERSION, kernels, langdetect_kernel, load_extension, text_kernel
+from c4pipe.native import EXTENSION_VERSION, kernels, langdetect_kernel, load_extension, text_kernel
 
 PACKAGE = Path(__file__).resolve().parents[2] / "c4pipe"
 SHOW = "from c4pipe.native import kernels; print(kernels())"
@@ -65,7 +65,7 @@ def test_a_module_that_an_extension_needs_is_an_error(copy: Path) -> None:
     assert run.stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'a_module_that_nobody_has'"
 
 
-@pytest.mark.parametrize("values", [{}, {"VERSION": VERSION - 1}, {"VERSION": VERSION + 1}])
+@pytest.mark.parametrize("values", [{}, {"VERSION": EXTENSION_VERSION - 1}, {"VERSION": EXTENSION_VERSION + 1}])
 def test_an_extension_of_other_sources_is_an_error(values: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     extension = ModuleType("c4pipe.native._other")
     extension.__file__ = "_other.so"
@@ -77,7 +77,7 @@ def test_an_extension_of_other_sources_is_an_error(values: dict[str, int], monke
         "the C extension c4pipe.native._other was compiled of other sources than those of this c4pipe: "
         "install c4pipe again (in a clone: make setup), or delete _other.so"
     )
-    vars(extension)["VERSION"] = VERSION
+    vars(extension)["VERSION"] = EXTENSION_VERSION
     assert load_extension("c4pipe.native._other") is extension
 
 
@@ -87,7 +87,8 @@ def test_an_extension_of_other_sources_is_told_wherever_it_is_needed(copy: Path)
     file = Path(str(text_kernel.__file__))
     shutil.copy(file, copy / file.name)
     code = copy / "__init__.py"
-    code.write_text(code.read_text("utf-8").replace(f"VERSION = {VERSION}\n", f"VERSION = {VERSION + 1}\n"), "utf-8")
+    version = f"VERSION = {EXTENSION_VERSION}\n"
+    code.write_text(code.read_text("utf-8").replace(version, f"VERSION = {EXTENSION_VERSION + 1}\n"), "utf-8")
     run = shown(copy, "from c4pipe.recipes.recipe import Recipe")
     assert run.stderr.splitlines()[-1].startswith(
         "ImportError: the C extension c4pipe.native._text was compiled of other sources than those of this c4pipe: "
@@ -95,11 +96,11 @@ def test_an_extension_of_other_sources_is_told_wherever_it_is_needed(copy: Path)
 
 
 def test_the_version_goes_up_with_the_interface() -> None:
-    """Where this fails, add 1 to VERSION in `native/__init__.py` and both C files, and put the new pair here."""
+    """Where this fails, add 1 to the version in `native/__init__.py` and both C files, and put the new pair here."""
     stubs = b"".join((PACKAGE / "native" / f"{name}.pyi").read_bytes() for name in ("_langdetect", "_text"))
-    assert (VERSION, hashlib.sha256(stubs).hexdigest()[:8]) == (7, "d3faf6db")
+    assert (EXTENSION_VERSION, hashlib.sha256(stubs).hexdigest()[:8]) == (7, "d3faf6db")
     for name in ("langdetect.c", "text/module.c"):
-        assert f"\n#define VERSION {VERSION} " in (PACKAGE / "native" / name).read_text("utf-8")
+        assert f"\n#define VERSION {EXTENSION_VERSION} " in (PACKAGE / "native" / name).read_text("utf-8")
 
 
 def test_an_extension_that_was_not_compiled() -> None:

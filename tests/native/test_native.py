@@ -91,7 +91,7 @@ def run(made: Any, *steps: NativeStep) -> tuple[int, int, tuple[int, ...], bool]
 @example("a".join(WHITE), "newlines, then unicode")
 @example("", "newlines")
 def test_lines_are_cut_alike(text: str, cut: str) -> None:
-    made, expected = packed_of(text, cut), body_lines.cut(Page("", "", text), cut)
+    made, expected = packed_of(text, cut), body_lines.cut_lines(Page("", "", text), cut)
     assert made.unpacked() == expected
     assert len(made) == len(expected)
     assert made.encoded().decode() == "\n".join(expected)
@@ -132,7 +132,7 @@ RULES_OF_LINES: list[LineRule] = [
 @example("x İavascript\ny Kookie policy", [Policy(("kookie policy",))])
 @example(f"[1] {'x' * 12}.\n[2] a.", [Citation(strip=True), LongWord(10)])
 def test_rules_take_the_same_lines(text: str, rules: Sequence[LineRule]) -> None:
-    made, left = packed_of(text, "unicode"), body_lines.cut(Page("", "", text), "unicode")
+    made, left = packed_of(text, "unicode"), body_lines.cut_lines(Page("", "", text), "unicode")
     program, taken, count = [], [], len(left)
     for rule in rules:
         step = rule.native()
@@ -159,7 +159,7 @@ LONG = "one two " * 20  # longer than a block of the search
 @example("JavaScript", PHRASES[0])
 @example("aİKİ", PHRASES[-1])
 def test_phrases_are_found_in_lines_and_in_a_text(text: str, phrases: tuple[str, ...]) -> None:
-    made, lines = packed_of(text, "unicode"), body_lines.cut(Page("", "", text), "unicode")
+    made, lines = packed_of(text, "unicode"), body_lines.cut_lines(Page("", "", text), "unicode")
     for as_crawled, searched in ((False, "\n".join(lines)), (True, text)):
         step = JavascriptPage(phrases).native(as_crawled)
         assert step is not None
@@ -178,7 +178,7 @@ def test_phrases_at_every_place_of_a_block(shift: int) -> None:
 def test_lengths_are_compared_alike(text: str, most: int) -> None:
     step = TooLong(most).native(as_crawled=False)
     assert step is not None
-    length = len("\n".join(body_lines.cut(Page("", "", text), "unicode")))
+    length = len("\n".join(body_lines.cut_lines(Page("", "", text), "unicode")))
     assert run(packed_of(text, "unicode"), step)[0] == (0 if length > most else -1)
 
 
@@ -203,7 +203,7 @@ def test_a_page_is_evaluated_alike(text: str, name: str, timestamp: str) -> None
     tools = RuleTools(recipe.page_settings, Lists())
     page = Page("http://a.example/", timestamp, text, 0, 0, text.encode())
     in_c = RecipeEvaluator(recipe, Lists()).page(page)
-    listed = CheckedPage(page, tools, body_lines.cut(page, recipe.need(BodyLines).line_separators))
+    listed = CheckedPage(page, tools, body_lines.cut_lines(page, recipe.need(BodyLines).line_separators))
     operations = operations_before_language(recipe)
     assert evaluate(native_runs(operations), in_c) == evaluate(operations, listed)
     assert in_c.text == listed.text
@@ -356,13 +356,13 @@ def test_the_same_work_files(name: str, web_data: Path, tmp_path: Path, monkeypa
 
 def test_lines_are_not_cut_in_python(monkeypatch: pytest.MonkeyPatch, web_data: Path, tmp_path: Path) -> None:
     """The gain, without a clock."""
-    cut, asked = body_lines.cut, []
+    cut, asked = body_lines.cut_lines, []
 
     def counted(page: Page, line_separators: str) -> list[str]:
         asked.append(page.url)
         return cut(page, line_separators)
 
-    monkeypatch.setattr(body_lines, "cut", counted)
+    monkeypatch.setattr(body_lines, "cut_lines", counted)
     recipe = find_recipe("tfds")
     cleaner = WetFileCleaner(recipe, gather_lists(recipe, web_data / "lists", ()))
     (file, *_) = sorted((web_data / "pages").glob("*.gz"))

@@ -174,7 +174,7 @@ def test_the_name_and_the_description_can_be_given(tmp_path: Path) -> None:
         ('base = "c4"\nlanguages = ["en", "en"]', "a language is named twice: en,en"),
         ('base = "mc4"\nlanguages = ["zh-cn"]', "unknown language 'zh-cn': cld3 knows af,"),
         ('base = "tfds"\nsearched_text = "crawled"', "bad_words runs after dedup"),
-        ('base = "c4"\nname = ""', "name = '': give a text in quotes"),
+        ('base = "c4"\nname = ""', "name = '': give a text of one line"),
         ('base = "c4"\non = "few_stop_words"', "on = 'few_stop_words': give a list of rules, such as on = ['"),
         (
             'base = "c4"\non = ["few_stop_word"]',

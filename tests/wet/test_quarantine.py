@@ -22,7 +22,7 @@ from c4pipe.io.gzip_members import FIRST_BYTES
 from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import UNFILTERED
 from c4pipe.wet import damage
-from c4pipe.wet.damage import DAMAGE, MOST, Damage, NoRecordError, QuarantineWriter, quarantine_file
+from c4pipe.wet.damage import DAMAGE, MOST_LINES, Damage, NoRecordError, QuarantineWriter, quarantine_file
 from c4pipe.wet.records import read_pages
 from tests.helpers.streams import Failing
 from tests.helpers.web_data import by_data
@@ -117,11 +117,11 @@ def test_a_name_that_is_no_utf8(work_file: Path) -> None:
 @pytest.mark.parametrize("more", [-1, 0, 1, 25_000])
 def test_the_lines_are_bounded(work_file: Path, more: int) -> None:
     worst = Damage("record_too_large", 2**40, 2**40, b"\0" * FIRST_BYTES)
-    lines = write(work_file, *[worst] * (MOST + more))
-    assert len(lines) == min(MOST + more, MOST + 1)
-    assert all(line["kind"] == "record_too_large" for line in lines[:MOST])
-    assert lines[MOST:] == ([{"kind": "more", "count": more}] if more > 0 else [])
-    assert len(Path(str(quarantine_file(work_file))).read_bytes()) < 600 * MOST
+    lines = write(work_file, *[worst] * (MOST_LINES + more))
+    assert len(lines) == min(MOST_LINES + more, MOST_LINES + 1)
+    assert all(line["kind"] == "record_too_large" for line in lines[:MOST_LINES])
+    assert lines[MOST_LINES:] == ([{"kind": "more", "count": more}] if more > 0 else [])
+    assert len(Path(str(quarantine_file(work_file))).read_bytes()) < 600 * MOST_LINES
 
 
 def test_no_damage_no_file(work_file: Path) -> None:
@@ -205,7 +205,7 @@ def test_the_same_bytes_every_time(cleaner: WetFileCleaner, tmp_path: Path) -> N
 
 
 def test_the_bound_holds_for_a_file(cleaner: WetFileCleaner, work_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(damage, "MOST", 3)
+    monkeypatch.setattr(damage, "MOST_LINES", 3)
     cleaner.clean(io.BytesIO(GOOD + (b"junk\n" + GOOD) * 10), NAME, work_file)
     assert [line["kind"] for line in read(work_file)] == ["junk"] * 3 + ["more"]
     assert read(work_file)[-1] == {"kind": "more", "count": 7}
@@ -331,7 +331,7 @@ def test_formats_page_has_each_field(work_file: Path) -> None:
     section = page.partition("\n## Quarantine\n")[2].partition("\n## ")[0]
     (line,) = write(work_file, JUNK._replace(url="https://example.com/"))
     assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(line)
-    assert f"{MOST:,}" in section
+    assert f"{MOST_LINES:,}" in section
     assert f"{FIRST_BYTES} bytes" in section
 
 

@@ -372,7 +372,7 @@ def test_usual_records_are_split_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     starts: list[int] = []
     read_record = records._RecordReader.read_record
 
-    def counted(reader: records._RecordReader) -> Iterator[records.Record | Damage]:
+    def counted(reader: records._RecordReader) -> Iterator[records.WarcRecord | Damage]:
         starts.append(reader.offset)
         return read_record(reader)
 

@@ -1,5 +1,5 @@
-/* The rules on the lines of a page's UTF-8 text, as filters/lines.py and pages.py have them on str. A program has the
- * steps that a recipe applies one after the other (filters/packed_lines.py says which rule is which step). */
+/* The rules on the lines of a page's UTF-8 text, as filters/lines.py, phrases.py and page_size.py have them on str. A
+ * program has the steps that a recipe applies one after the other (the method `native` of a rule returns its step). */
 
 #include "text.h"
 

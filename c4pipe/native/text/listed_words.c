@@ -1,4 +1,4 @@
-/* Words of a list that a text has: see filters/bad_words.py. */
+/* Words of a list that a text has: see filters/listed_words.py. */
 
 #include "text.h"
 

@@ -27,7 +27,7 @@ def note_on_words(codes: tuple[str, ...]) -> str:
     )
 
 
-def count_words(line: str, scripts: Sequence[tuple[re.Pattern[str], float]]) -> float:
+def count_line_words(line: str, scripts: Sequence[tuple[re.Pattern[str], float]]) -> float:
     """Returns the number of words of a line: that of a line without letters of some scripts, by white space.
 
     With such letters, their number is divided by the mean length of a word, and the other words are runs of letters and
