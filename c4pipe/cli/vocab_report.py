@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from c4pipe.vocab.quality import Figures
     from c4pipe.vocab.sources import TrainingText
 
-FIGURES, PICTURE = "quality.json", "quality.svg"
-"""The files that it writes."""
+FIGURES_FILE = "quality.json"
+"""The file that it writes."""
 
 NO_PIECE = 0.01
 """A source with a larger share of tokens that stand for characters without a piece gets a note."""
@@ -50,9 +50,7 @@ class VocabReportOptions(QuietOptions, SourceOptions):
             parse=path_or_url,
         ),
     ] = ()
-    output: Annotated[
-        "StoragePath | None", Option("folder for quality.json and quality.svg", "DIR", parse=path_or_url)
-    ] = None
+    output: Annotated["StoragePath | None", Option("folder for quality.json", "DIR", parse=path_or_url)] = None
 
     json_progress = False
 
@@ -73,9 +71,9 @@ def measure(
     models: Sequence["StoragePath"],
     output: "StoragePath | None",
 ) -> None:
-    """Measures models on the held-out pages of sources, prints a table, and writes the files if a folder is given."""
+    """Measures models on the held-out pages of sources, prints a table, and writes quality.json into a folder."""
     from c4pipe.io.atomic import make_folder, write_text
-    from c4pipe.vocab.quality import Vocabulary, held_out, quality_picture
+    from c4pipe.vocab.quality import Vocabulary, held_out
     from c4pipe.vocab.sources import find_reading, source_labels
 
     vocabularies = [Vocabulary(name, file) for name, file in zip(_names(models), models, strict=True)]
@@ -96,8 +94,7 @@ def measure(
         printer(sys.stdout).print(quality_table(figures))
     if output is not None:
         make_folder(output)
-        write_text(output / FIGURES, json.dumps([each.to_json() for each in figures], indent=1) + "\n")
-        write_text(output / PICTURE, quality_picture(figures))
+        write_text(output / FIGURES_FILE, json.dumps([each.to_json() for each in figures], indent=1) + "\n")
 
 
 def _notes(empty: Sequence[str], figures: Sequence["Figures"]) -> Iterator[str]:

@@ -4,35 +4,18 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from c4pipe.errors import UsageError
 from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.words import short_repr
-from c4pipe.objectives.batches import Resharding
 from c4pipe.objectives.packing import Batch
+from c4pipe.read.state import Resharding, Resumable
 
 Arrays = dict[str, Any]
 """Arrays of JAX, tensors of PyTorch or arrays of NumPy, by name."""
-
-
-@runtime_checkable
-class Resumable(Protocol):
-    """An iterator over batches with a state, such as `Batches`."""
-
-    def __next__(self) -> Batch:
-        """Returns the next batch."""
-        ...
-
-    def state(self) -> dict[str, Any]:
-        """Returns the state behind the last batch, as JSON values."""
-        ...
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continues where it was when it returned this state."""
-        ...
 
 
 class Prefetched:
@@ -45,7 +28,7 @@ class Prefetched:
         waited: the seconds for which the training waited for batches, all together.
     """
 
-    def __init__(self, batches: Resumable, to: Any = None, depth: int = 4) -> None:
+    def __init__(self, batches: Resumable[Batch], to: Any = None, depth: int = 4) -> None:
         """Starts at the current position of the batches. The arguments are those of `prefetch`."""
         if depth < 1:
             raise UsageError(f"depth={depth}: give the number of batches that are made ahead, at least 1")
@@ -86,7 +69,7 @@ class Prefetched:
 
         Raises UsageError where these were other batches.
         """
-        self._go(lambda: self._batches.restore(state))
+        self._go(lambda: self._batches.restore(dict(state)))
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Continues where any number of processes were together, as `Batches.reshard`. Raises UsageError as it does."""
@@ -128,7 +111,7 @@ class Prefetched:
 
 
 @checks_arguments
-def prefetch(batches: Resumable, to: object = None, depth: int = 4) -> Prefetched:
+def prefetch(batches: Resumable[Batch], to: object = None, depth: int = 4) -> Prefetched:
     """Makes batches ahead in a thread, and puts them on a device.
 
     Args:

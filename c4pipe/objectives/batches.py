@@ -1,7 +1,7 @@
 """Batches of examples, with a state to continue from exactly: of text, or of any other source of examples."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from c4pipe.read.state import (
     STATE_VERSION,
     UNCHANGED,
     Field,
+    Resharding,
+    Resumable,
     Stateful,
     checked,
     complete,
@@ -27,39 +29,11 @@ from c4pipe.read.state import (
 _DOCUMENTS = 32  # documents that are tokenized together; only examples of next_sentence depend on it
 
 
-class DocumentStream(Protocol):
-    """An iterator over documents with a state, such as a `Reader` of `c4pipe.read`."""
+DocumentStream = Resumable[Mapping[str, Any]]
+"""Documents with a state, such as a `Reader` of `c4pipe.read`. The text of a document is the value of `text`.
 
-    def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        """Returns itself."""
-        ...
-
-    def __next__(self) -> Mapping[str, Any]:
-        """Returns the next document. Its text is the value of `text`."""
-        ...
-
-    def state(self) -> dict[str, Any]:
-        """Returns its state, as JSON values.
-
-        With `epoch`, `shard_index` and `num_shards` among them, each epoch and each process has random numbers of its
-        own.
-        """
-        ...
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continues where it was when it returned this state."""
-        ...
-
-
-@runtime_checkable
-class Resharding(Protocol):
-    """Documents or examples that can continue the work of another number of processes, such as a `Reader`."""
-
-    def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where all processes that returned these states were together. The states are in the order of the
-        processes.
-        """
-        ...
+If the state has `epoch`, `shard_index` and `num_shards`, each epoch and each process has random numbers of its own.
+"""
 
 
 def _load_tokens(_: Any, values: Any) -> TokenIds:
@@ -185,8 +159,11 @@ class TextExamples(Stateful):
         super().reshard(states)
 
 
-class ExampleSource(Protocol):
+class ExampleSource(Resumable[Features], Protocol):
     """An iterator over examples, some at a time, with a state; such as `TextExamples`.
+
+    It returns at least one example at a time; the features have the same names every time. The names of its state are
+    not those of the state of an `Assembler`; other names in a state that it restores have no meaning.
 
     Attributes:
         stream: the epoch, the number of the process from 0, and the number of processes, on which random numbers
@@ -196,22 +173,6 @@ class ExampleSource(Protocol):
 
     stream: tuple[int, ...]
     identity: dict[str, Any]
-
-    def __iter__(self) -> Iterator[Features]:
-        """Returns itself."""
-        ...
-
-    def __next__(self) -> Features:
-        """Returns the next examples, at least one; the features have the same names every time."""
-        ...
-
-    def state(self) -> dict[str, Any]:
-        """Returns its state, as JSON values. Its names are not those of the state of an `Assembler`."""
-        ...
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continues where it was when it returned this state; other names in it have no meaning."""
-        ...
 
 
 class ExampleBatches(Stateful):

@@ -34,7 +34,7 @@ In T5's BERT-style corruption, all but the random pieces become the mask id (T5,
 """
 
 PAIR_EXTRA, SINGLE_EXTRA = 3, 2
-"""The number of special tokens that `albert` and `electra` add to a row."""
+"""The number of special tokens that pairs and single segments add to a row."""
 
 # purposes of random numbers
 _BERT_STYLE, _DESHUFFLE = 8, 9
@@ -132,17 +132,12 @@ def drop_tokens(rows: TokenRows, mask: TokenMask, ids: Ids) -> Features:
     return {"inputs": framed(rows.keep(~mask), (), [ids.eos]), "targets": framed(rows.keep(mask), (), [ids.eos])}
 
 
-def prefix_lm(rows: TokenRows, mask: TokenMask, ids: Ids) -> Features:
-    """Splits each row: tokens whose mask is True, the first ones, are the inputs, and the others are the targets."""
-    return drop_tokens(rows, ~mask, ids)
-
-
 def mask_tokens(rows: TokenRows, mask: TokenMask, ids: Ids) -> Features:
     """MASS-style: replaces each corrupted token by `ids.mask_id`; the targets are the whole row."""
     return _whole(rows, np.where(mask, ids.mask_id, rows.values), ids)
 
 
-def bert_style(rows: TokenRows, mask: TokenMask, ids: Ids, rng: Rng) -> Features:
+def mask_or_replace(rows: TokenRows, mask: TokenMask, ids: Ids, rng: Rng) -> Features:
     """Replaces corrupted tokens by `ids.mask_id`, or one in ten by a random piece; the targets are the whole row."""
     share = rng.shares(rows.sizes, _BERT_STYLE)  # a share below RANDOM_SHARE also selects the piece
     noise = np.where(share < RANDOM_SHARE, ids.pieces(share / RANDOM_SHARE), ids.mask_id)
@@ -159,7 +154,7 @@ def _whole(rows: TokenRows, corrupted: TokenIds, ids: Ids) -> Features:
     return {"inputs": framed(rows.replaced(corrupted), (), [ids.eos]), "targets": framed(rows, (), [ids.eos])}
 
 
-def electra(rows: TokenRows, ids: Ids, rng: Rng, rate: float = RATE, unchanged: float = 0.0) -> Features:
+def mask_for_generator(rows: TokenRows, ids: Ids, rng: Rng, rate: float = RATE, unchanged: float = 0.0) -> Features:
     """Masks tokens for the generator of ELECTRA. Returns `inputs`, `targets` and `masked`.
 
     Args:
@@ -206,7 +201,7 @@ def corrupted(frame: TokenRows, inside: TokenMask, chosen: TokenMask, ids: Ids, 
     }
 
 
-def albert(
+def swapped_pairs(
     rows: TokenRows, word_starts: TokenMask, sentence_starts: TokenMask, ids: Ids, rng: Rng, longest: int = LONGEST
 ) -> Features:
     """Masks n-grams of whole words in pairs of segments, half of which are swapped (sentence-order prediction).
@@ -255,7 +250,7 @@ def segment_cuts(rows: TokenRows, word_starts: TokenMask, sentence_starts: Token
     """Returns the token at which the second segment of each row starts, of shape [rows].
 
     It is the start of a random sentence, or of a random word where the row has one sentence, or the size of the row
-    where it has one word. Arguments are those of `albert`.
+    where it has one word. Arguments are those of `swapped_pairs`.
     """
     inner = rows.place > 0
     sentences, words = sentence_starts & inner, word_starts & inner

@@ -207,7 +207,7 @@ def bert_style(ids: Ids, length: int = 512) -> Objective:
     """Corrupts tokens as BERT does, with the whole text as targets (section 3.3.1)."""
 
     def make(rows: TokenRows, rng: Rng) -> Features:
-        return denoise.bert_style(rows, masks.each_token(rows.sizes, rng), ids, rng)
+        return denoise.mask_or_replace(rows, masks.each_token(rows.sizes, rng), ids, rng)
 
     return Objective("bert_style", length - 1, {"inputs": length, "targets": length}, make)
 
@@ -234,7 +234,7 @@ def prefix_lm(ids: Ids, length: int = 512) -> Objective:
     """Splits text at a random token: the first part is the inputs, the second the targets (section 3.3.1)."""
 
     def make(rows: TokenRows, rng: Rng) -> Features:
-        return denoise.prefix_lm(rows, masks.prefixes(rows.sizes, rng), ids)
+        return denoise.drop_tokens(rows, ~masks.prefixes(rows.sizes, rng), ids)
 
     return Objective("prefix_lm", length - 1, {"inputs": length, "targets": length}, make)
 
@@ -261,7 +261,7 @@ def electra(ids: Ids, length: int = 512, rate: float = masks.RATE, unchanged: fl
     denoise.check_shares(rate, unchanged)
 
     def make(rows: TokenRows, rng: Rng) -> Features:
-        return denoise.electra(rows, ids, rng, rate, unchanged)
+        return denoise.mask_for_generator(rows, ids, rng, rate, unchanged)
 
     name = f"electra(rate={rate}, unchanged={unchanged})"
     return Objective(name, length - denoise.SINGLE_EXTRA, {"inputs": length}, make)
@@ -294,7 +294,9 @@ def albert(
 
     def make(rows: TokenRows, rng: Rng) -> Features:
         words = word_starts[rows.values]
-        return denoise.albert(rows, words, denoise.sentence_starts(rows, words, sentence_ends), ids, rng, longest)
+        return denoise.swapped_pairs(
+            rows, words, denoise.sentence_starts(rows, words, sentence_ends), ids, rng, longest
+        )
 
     name = f"albert(longest={longest}, short={short})"
     raw = length - denoise.PAIR_EXTRA

@@ -8,13 +8,15 @@ from contextlib import contextmanager
 from itertools import chain
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.json_files import check_of
 
 STATE_VERSION = 2
 """The version of the states of readers, mixtures and batches. Version 1 had another order for few files."""
+
+_Item = TypeVar("_Item", covariant=True)
 
 UNCHANGED = "give what the method state returned, unchanged"
 """The next step after a wrong state."""
@@ -33,6 +35,27 @@ def chain_of_share(values: Sequence[list[Any]], share: slice) -> list[Any]:
 def largest(values: Sequence[Any], share: slice) -> Any:
     """Returns the largest value of all processes, so that no random number comes twice."""
     return max(values)
+
+
+class Resumable(Iterator[_Item], Protocol[_Item]):
+    """An iterator with a state, such as a `Reader`, or batches."""
+
+    def state(self) -> dict[str, Any]:
+        """Returns the state after the last item, as JSON values."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continues where it was when it returned this state."""
+        ...
+
+
+@runtime_checkable
+class Resharding(Protocol):
+    """An iterator that can continue the work of another number of processes, such as a `Reader`."""
+
+    def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
+        """Continues where all processes that returned these states were together, in the order of the processes."""
+        ...
 
 
 class Field(NamedTuple):

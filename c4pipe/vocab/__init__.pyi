@@ -7,7 +7,6 @@ from .quality import Figures as Figures
 from .quality import Vocabulary as Vocabulary
 from .quality import held_out as held_out
 from .quality import model_name as model_name
-from .quality import quality_picture as quality_picture
 from .request import SAMPLE_BYTES as SAMPLE_BYTES
 from .request import Settings as Settings
 from .request import VocabOptions as VocabOptions

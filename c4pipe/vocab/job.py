@@ -6,7 +6,7 @@ Its plan, its run, and the function for Python: `c4pipe.train_vocabulary`.
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from typing import Any, cast
@@ -335,7 +335,7 @@ def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> 
     task = {
         "folder": str(output.absolute() / SAMPLE_FOLDER),
         "digests": read_checked_json(output / SAMPLE_FOLDER / _PARTS, dict),
-        "portions": [portion.to_json() for portion in portions],
+        "portions": [asdict(portion) for portion in portions],
         "parameters": settings.parameters(),
         "sentinels": plan.sentinels,
         "target": str(model.path.absolute()),

@@ -42,16 +42,7 @@ class Portion:
 
     label: str
     take: int
-    parts: tuple[tuple[int, int], ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the portion as JSON values."""
-        return {"label": self.label, "take": self.take, "parts": [list(part) for part in self.parts]}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Portion":
-        """Returns a portion, given its JSON values."""
-        return cls(values["label"], values["take"], tuple((bins, size) for bins, size in values["parts"]))
+    parts: Sequence[Sequence[int]]
 
 
 def part_name(source: int, part: int) -> str:
@@ -259,7 +250,7 @@ def answer_task() -> None:
     threading.Thread(target=end_with, args=(int(sys.argv[1]),), name="end with parent", daemon=True).start()
     task = parse_json(sys.stdin.buffer.read())
     try:
-        portions = [Portion.from_json(each) for each in task["portions"]]
+        portions = [Portion(**each) for each in task["portions"]]
         folder, digests = storage_path(task["folder"]), task.get("digests")
         model, answer = train(folder, portions, task["parameters"], task["sentinels"], digests)
         with name_os_errors(Path(task["target"])):

@@ -36,6 +36,9 @@ class Counted:
     def __init__(self, count: int = 10, damaged: int = -1, seconds: float = 0.0) -> None:
         self.count, self.damaged, self.seconds, self.at = count, damaged, seconds, 0
 
+    def __iter__(self) -> "Counted":
+        return self
+
     def __next__(self) -> Batch:
         if self.at == self.count:
             raise StopIteration

@@ -76,6 +76,8 @@ def test_table_3(case: dict[str, Any]) -> None:
     ids = Ids(mask=SPECIAL["<M>"])
     if "random" in case:
         made, words = bert_style(rows, mask, ids, case)
+    elif case["objective"] == "prefix_lm":
+        made, words = denoise.drop_tokens(rows, ~mask, ids), WORDS
     else:
         made, words = getattr(denoise, case["objective"])(rows, mask, ids), {**WORDS, **SPECIAL}
     for part in ("inputs", "targets"):
@@ -85,7 +87,7 @@ def test_table_3(case: dict[str, Any]) -> None:
 def bert_style(rows: TokenRows, mask: TokenMask, ids: Ids, case: dict[str, Any]) -> tuple[Any, dict[str, int]]:
     """The first example in which the random pieces fall where the case has them, and what they are called there."""
     for number in range(1000):
-        made = denoise.bert_style(rows, mask, ids, Rng(1, number))
+        made = denoise.mask_or_replace(rows, mask, ids, Rng(1, number))
         row = made["inputs"].values[:-1]
         if np.flatnonzero(mask & (row != ids.mask_id)).tolist() == case["random"]:
             extra = {case["inputs"].split()[place]: int(row[place]) for place in case["random"]}
@@ -333,7 +335,7 @@ def test_dropped_tokens_and_prefixes_lose_nothing(rows: TokenRows, seed: int) ->
     assert lists(made["inputs"]) == lists(framed(rows.keep(~mask), (), [IDS.eos]))
     both = zip(rows, made["inputs"], made["targets"], strict=True)
     assert all(sorted([*a[:-1], *b[:-1]]) == sorted(row) for row, a, b in both)
-    made = denoise.prefix_lm(rows, masks.prefixes(rows.sizes, Rng(seed)), IDS)
+    made = denoise.drop_tokens(rows, ~masks.prefixes(rows.sizes, Rng(seed)), IDS)
     both = zip(rows, made["inputs"], made["targets"], strict=True)
     assert all([*a[:-1], *b[:-1]] == row.tolist() for row, a, b in both)
 
@@ -341,7 +343,7 @@ def test_dropped_tokens_and_prefixes_lose_nothing(rows: TokenRows, seed: int) ->
 def test_bert_style_puts_a_random_piece_for_one_in_ten() -> None:
     rows = equal_rows(100, 500)
     mask = masks.each_token(rows.sizes, Rng(1))
-    made = denoise.bert_style(rows, mask, IDS, Rng(1))
+    made = denoise.mask_or_replace(rows, mask, IDS, Rng(1))
     inputs = made["inputs"].values.reshape(-1, 501)[:, :-1].ravel()
     assert (inputs[~mask] == rows.values[~mask]).all()
     swapped = inputs[mask & (inputs != IDS.mask_id)]
@@ -352,7 +354,7 @@ def test_bert_style_puts_a_random_piece_for_one_in_ten() -> None:
 
 def test_electra() -> None:
     rows = equal_rows(40, 100)
-    made = denoise.electra(rows, IDS, Rng(1))
+    made = denoise.mask_for_generator(rows, IDS, Rng(1))
     masked = made["masked"].values.astype(bool)
     assert lists(made["targets"]) == lists(framed(rows, [IDS.cls_id], [IDS.eos]))
     assert (made["inputs"].values == np.where(masked, IDS.mask_id, made["targets"].values)).all()
@@ -363,7 +365,7 @@ def test_electra() -> None:
 @given(ROWS, SEEDS)
 def test_albert_pairs_give_the_text_back(rows: TokenRows, seed: int) -> None:
     words = STARTS[rows.values]
-    made = denoise.albert(rows, words, words & ENDS[rows.values], IDS, Rng(seed))
+    made = denoise.swapped_pairs(rows, words, words & ENDS[rows.values], IDS, Rng(seed))
     masked = []
     for mask, types, order in zip(made["masked"], made["types"], made["order"], strict=True):
         segments = [mask[types == 0][1:-1].tolist(), mask[types == 1][:-1].tolist()]
@@ -381,7 +383,7 @@ def test_albert_pairs_give_the_text_back(rows: TokenRows, seed: int) -> None:
 
 def test_albert_swaps_half_and_corrupts_as_bert() -> None:
     rows = equal_rows(1000, 60)
-    made = denoise.albert(rows, STARTS[rows.values], ENDS[rows.values], IDS, Rng(8))
+    made = denoise.swapped_pairs(rows, STARTS[rows.values], ENDS[rows.values], IDS, Rng(8))
     order = made["order"].values[made["order"].starts[:-1]]
     assert abs((order == 2).mean() - 0.5) < 0.05
     masked = made["masked"].values.astype(bool)

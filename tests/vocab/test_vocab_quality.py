@@ -8,7 +8,6 @@ from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 import sentencepiece
@@ -23,7 +22,7 @@ from c4pipe.errors import UsageError
 from c4pipe.io.paths import RemotePath, StoragePath
 from c4pipe.vocab import quality
 from c4pipe.vocab import sources as sources_module
-from c4pipe.vocab.quality import Figures, Vocabulary, held_out, model_name, quality_picture
+from c4pipe.vocab.quality import Figures, Vocabulary, held_out, model_name
 from c4pipe.vocab.request import Settings
 from c4pipe.vocab.sample import BINS
 from c4pipe.vocab.sources import Reading, TrainingText, find_reading, read
@@ -158,7 +157,6 @@ def test_text_of_which_no_token_is_made(vocabulary: Vocabulary) -> None:
     assert figures.tokens == 0
     figures.to_json()
     quality_table([figures])
-    quality_picture([figures])
 
 
 # --- what is measured ------------------------------------------------------------------------------------
@@ -380,53 +378,6 @@ def test_a_whole_corpus_is_its_languages(
     assert [row["source"] for row in json.loads(whole)] == ["de", "en"]
 
 
-def drawn(figures: Sequence[Figures]) -> tuple[list[dict[str, str]], list[str]]:
-    """The boxes of a picture, but for its background, and its texts."""
-    root = ElementTree.fromstring(quality_picture(figures))
-    namespace = "{http://www.w3.org/2000/svg}"
-    assert root.tag == f"{namespace}svg"
-    background, *boxes = [dict(each.attrib) for each in root.iter(f"{namespace}rect")]
-    assert (background["width"], background["height"]) == (root.attrib["width"], root.attrib["height"])
-    left, top, width, height = map(float, root.attrib["viewBox"].split())
-    for box in boxes:  # all of it can be seen
-        assert left <= float(box["x"]) <= float(box["x"]) + float(box["width"]) <= left + width
-        assert top <= float(box["y"]) <= float(box["y"]) + float(box["height"]) <= top + height
-    return boxes, [each.text or "" for each in root.iter(f"{namespace}text")]
-
-
-def test_a_bar_for_each_figure() -> None:
-    boxes, texts = drawn(FIGURES)
-    legend, bars = boxes[:3], boxes[3:]
-    assert len(bars) == len(FIGURES)
-    assert len({box["fill"] for box in legend}) == 3
-    assert [bar["fill"] for bar in bars] == [box["fill"] for box in legend] * 2
-    widest = max(float(bar["width"]) for bar in bars)
-    for bar, figures in zip(bars, FIGURES, strict=True):
-        assert float(bar["width"]) / widest == pytest.approx(figures.characters_per_token / 4, abs=0.001)
-    ends = [float(bar["y"]) + float(bar["height"]) for bar in bars]
-    assert all(end <= float(bar["y"]) for end, bar in zip(ends, bars[1:], strict=False))  # none over another
-    for name in ("ours", "t5", "old", "en", "de", "3.00", "3.16", "4.00", "2.00", "3.75"):
-        assert name in texts
-    assert texts.count("ours") == texts.count("en") == 1
-
-
-def test_a_picture_of_more_vocabularies_than_colours() -> None:
-    boxes, texts = drawn([figures_of(f"v{n}", "en", 2000 + n) for n in range(9)])
-    assert len(boxes) == 9 + 9
-    assert {f"v{n}" for n in range(9)} <= set(texts)
-
-
-def test_names_in_a_picture_are_escaped() -> None:
-    name = """<b> & 'c' "d" ]]> é日"""
-    _, texts = drawn([figures_of(name, f"{name}/en", 2000)])
-    assert {name, f"{name}/en"} <= set(texts)
-
-
-def test_the_same_figures_make_the_same_picture() -> None:
-    assert quality_picture(FIGURES) == quality_picture(list(FIGURES))
-    assert quality_picture(FIGURES) != quality_picture(FIGURES[:5])
-
-
 def test_figures_of_two_vocabularies(models: dict[int, bytes], vocabulary: Vocabulary, tmp_path: Path) -> None:
     """The larger one needs fewer tokens, and is seen to."""
     smaller = loaded(tmp_path, models[SMALLER])
@@ -435,5 +386,3 @@ def test_figures_of_two_vocabularies(models: dict[int, bytes], vocabulary: Vocab
     assert figures[0].tokens < figures[1].tokens
     _, second = quality_table(figures).columns[2].cells
     assert str(second).endswith(f"(+{figures[1].tokens / figures[0].tokens - 1:.1%})")
-    large, small = (float(box["width"]) for box in drawn(figures)[0][2:])
-    assert large > small
