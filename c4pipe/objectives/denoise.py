@@ -7,7 +7,9 @@ The objectives of the T5 paper return `inputs` and `targets`, with an end of seq
 (from `masks.py`) or random numbers.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +84,14 @@ class Ids:
         """The id that begins a sequence for an encoder."""
         return self.size - 2 if self.cls is None else self.cls
 
+    def check_sentinels(self, needed: int, what: str) -> None:
+        """Raises UsageError if something needs more sentinels than the vocabulary has."""
+        if needed > self.sentinels:
+            raise UsageError(
+                f"{what} needs {needed:,} sentinels, and the vocabulary has {self.sentinels}: give a smaller length, "
+                "longer spans, or a vocabulary with more sentinels (c4pipe vocab --sentinels)"
+            )
+
     def pieces(self, shares: npt.NDArray[np.float64]) -> TokenIds:
         """Returns an ordinary piece for each share in [0, 1): the first piece for 0, the last for a share near 1."""
         ordinary = self.size - self.sentinels - self.first
@@ -119,11 +129,7 @@ def _with_sentinels(rows: TokenRows, hidden: TokenMask, ids: Ids) -> TokenRows:
     """Returns the rows with one sentinel in the place of each run of hidden tokens."""
     begins = span_starts(hidden, rows)
     number = rows.running(begins)
-    if number.max(initial=0) > ids.sentinels:
-        raise UsageError(
-            f"a row needs {number.max():,} sentinels, and the vocabulary has {ids.sentinels}: use shorter rows, or a "
-            "vocabulary with more sentinels (c4pipe vocab --sentinels)"
-        )
+    ids.check_sentinels(int(number.max(initial=0)), "a row")
     return rows.replaced(np.where(begins, ids.size - number, rows.values)).keep(~hidden | begins)
 
 
@@ -168,11 +174,7 @@ def mask_for_generator(rows: TokenRows, ids: Ids, rng: Rng, rate: float = RATE, 
     masked = np.zeros(len(inside), bool)
     masked[inside] = exact_share(rows.sizes, rng, rate)
     hidden = masked & (rng.shares(frame.sizes, _WHICH) >= unchanged) if unchanged else masked
-    return {
-        "inputs": frame.replaced(np.where(hidden, ids.mask_id, frame.values)),
-        "targets": frame,
-        "masked": frame.replaced(masked),
-    }
+    return _encoder_features(frame, masked, np.where(hidden, ids.mask_id, frame.values))
 
 
 def corrupted(frame: TokenRows, inside: TokenMask, chosen: TokenMask, ids: Ids, rng: Rng) -> Features:
@@ -194,11 +196,11 @@ def corrupted(frame: TokenRows, inside: TokenMask, chosen: TokenMask, ids: Ids, 
     pieces = ids.pieces((share - MASK_SHARE) / RANDOM_SHARE)
     noise = np.where(share < MASK_SHARE + RANDOM_SHARE, pieces, frame.values)
     noise = np.where(share < MASK_SHARE, ids.mask_id, noise)
-    return {
-        "inputs": frame.replaced(np.where(masked, noise, frame.values)),
-        "targets": frame,
-        "masked": frame.replaced(masked),
-    }
+    return _encoder_features(frame, masked, np.where(masked, noise, frame.values))
+
+
+def _encoder_features(frame: TokenRows, masked: TokenMask, inputs: npt.NDArray[Any]) -> dict[str, TokenRows]:
+    return {"inputs": frame.replaced(inputs), "targets": frame, "masked": frame.replaced(masked)}
 
 
 def swapped_pairs(
@@ -223,15 +225,8 @@ def swapped_pairs(
     swaps = (rng.raw(np.ones_like(cuts), _SWAP) >> np.uint64(63)).astype(bool) & (cuts < rows.sizes)
     turned = rows.starts[rows.row] + (rows.place + np.where(swaps, cuts, 0)[rows.row]) % rows.sizes[rows.row]
     chosen = masked_words(rows, word_starts, rng, longest=longest)[turned]
-    pairs = rows.replaced(rows.values[turned])
-    frame, types, inside = framed_pairs(pairs, np.where(swaps, rows.sizes - cuts, cuts), ids)
-    order = np.zeros(len(inside), np.int32)
-    order[frame.starts[:-1]] = 1 + swaps
-    return {
-        **corrupted(frame, inside, chosen, ids, rng),
-        "types": frame.replaced(types),
-        "order": frame.replaced(order),
-    }
+    pairs, seconds = rows.replaced(rows.values[turned]), np.where(swaps, rows.sizes - cuts, cuts)
+    return _pair_features(pairs, seconds, chosen, {"order": 1 + swaps}, ids, rng)
 
 
 def sentence_starts(rows: TokenRows, words: TokenMask, sentence_ends: TokenMask) -> TokenMask:
@@ -348,14 +343,19 @@ def next_sentence_pairs(
     taken = np.where(second, rows.starts[:-1][other] + cuts[other] + place - cuts[row], rows.starts[:-1][row] + place)
     pairs = TokenRows(rows.values[taken], starts_of(sizes))
     chosen = masked_words(pairs, word_starts[taken], rng, rate, longest=1)
-    frame, types, inside = framed_pairs(pairs, cuts, ids)
-    label = np.zeros(len(inside), np.int32)
-    label[frame.starts[:-1]] = 1 + (source != np.arange(len(rows)))
-    return {
-        **corrupted(frame, inside, chosen, ids, rng),
-        "types": frame.replaced(types),
-        "next": frame.replaced(label),
-    }
+    return _pair_features(pairs, cuts, chosen, {"next": 1 + (source != np.arange(len(rows)))}, ids, rng)
+
+
+def _pair_features(
+    pairs: TokenRows, seconds: Counts, chosen: TokenMask, labels: Mapping[str, Counts], ids: Ids, rng: Rng
+) -> Features:
+    """Returns the features of pairs whose second segments start at `seconds`, with labels on their first tokens."""
+    frame, types, inside = framed_pairs(pairs, seconds, ids)
+    features = {**corrupted(frame, inside, chosen, ids, rng), "types": frame.replaced(types)}
+    for name, values in labels.items():
+        features[name] = frame.replaced(np.zeros(len(inside), np.int32))
+        features[name].values[frame.starts[:-1]] = values
+    return features
 
 
 def _exchanged(rows: TokenRows, documents: Counts, cuts: Counts, rng: Rng) -> Counts:

@@ -6,7 +6,6 @@ Sources: Raffel et al. 2020 (T5), sections 3.1.4 and 3.3; Clark et al. 2020 (ELE
 
 import math
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,20 +40,8 @@ Shares = float | npt.NDArray[np.float64]
 """A number for all rows, or one for each, of shape [rows]."""
 
 
-class SpanLengths(NamedTuple):
-    """Lengths that belong together in span corruption.
-
-    Attributes:
-        raw: the number of tokens of text.
-        targets: the number of tokens of the targets, with an end of sequence.
-    """
-
-    raw: int
-    targets: int
-
-
-def span_lengths(inputs: int, rate: float = RATE, mean_span: float = MEAN_SPAN) -> SpanLengths:
-    """Returns the lengths of text and targets for a length of inputs.
+def span_lengths(inputs: int, rate: float = RATE, mean_span: float = MEAN_SPAN) -> tuple[int, int]:
+    """Returns the numbers of tokens of text and of targets for a length of inputs, in span corruption.
 
     Inputs and targets include an end of sequence, as in T5's code: 512 inputs hold 568 tokens of text, with 114
     targets.
@@ -82,8 +69,8 @@ def span_lengths(inputs: int, rate: float = RATE, mean_span: float = MEAN_SPAN) 
         raw += 1
     targets = corrupted(raw)[1]
     if rate == 0.5 and targets > inputs:  # as T5's code, which makes the lengths equal
-        return SpanLengths(raw - 1, targets - 1)
-    return SpanLengths(raw, targets)
+        return raw - 1, targets - 1
+    return raw, targets
 
 
 def span_counts(sizes: Counts, rate: Shares = RATE, mean_span: Shares = MEAN_SPAN) -> tuple[Counts, Counts]:
@@ -137,20 +124,8 @@ def each_token(sizes: Counts, rng: Rng, rate: float = RATE) -> TokenMask:
     return mask
 
 
-class TokenLengths(NamedTuple):
-    """The lengths that rows need if tokens are corrupted independently.
-
-    Attributes:
-        targets: the number of tokens of the targets, with an end of sequence.
-        sentinels: the number of sentinels.
-    """
-
-    targets: int
-    sentinels: int
-
-
-def token_lengths(raw: int, rate: float = RATE) -> TokenLengths:
-    """Returns the lengths that rows need if `each_token` corrupts them, so that all corrupted tokens can be replaced.
+def token_lengths(raw: int, rate: float = RATE) -> tuple[int, int]:
+    """Returns the numbers of tokens of targets, with an end of sequence, and of sentinels that `each_token` needs.
 
     Both are 3.4 standard deviations above their mean, so one row in 3,000 has a few corrupted tokens less. Targets are
     rounded up to a multiple of 16. For 511 tokens of text at 15 %, they are the 192 of T5's `iid_15_u_u.gin`.
@@ -169,7 +144,7 @@ def token_lengths(raw: int, rate: float = RATE) -> TokenLengths:
     both = each * raw + spread + 2 * each * (1 - 2 * rate) * raw  # the variance of spans and corrupted tokens together
     targets = noise + spans + 2 + _DEVIATIONS * both**0.5
     sentinels = min(spans + _DEVIATIONS * spread**0.5, (raw + 1) // 2) + 1
-    return TokenLengths(min(-(-math.ceil(targets) // 16) * 16, raw + 3), math.ceil(sentinels))
+    return min(-(-math.ceil(targets) // 16) * 16, raw + 3), math.ceil(sentinels)
 
 
 def within(sizes: Counts, mask: TokenMask, targets: int, spans: int | None = None) -> TokenMask:

@@ -152,12 +152,7 @@ def span_corruption(
     Raises UsageError where the inputs need more sentinels than the vocabulary has.
     """
     raw, targets = masks.span_lengths(length, rate, mean_span)
-    spans = round(round(raw * rate) / mean_span)
-    if spans > ids.sentinels:
-        raise UsageError(
-            f"{length} inputs have {spans} spans, and the vocabulary has {ids.sentinels} sentinels: give a smaller "
-            "length, longer spans or a vocabulary with more sentinels (c4pipe vocab --sentinels)"
-        )
+    ids.check_sentinels(round(round(raw * rate) / mean_span), f"span_corruption with {length} inputs")
 
     def make(rows: TokenRows, rng: Rng) -> Features:
         return denoise.replace_spans(rows, masks.random_spans(rows.sizes, rng, rate, mean_span), ids)
@@ -176,11 +171,7 @@ def iid_corruption(ids: Ids, length: int = 512, rate: float = masks.RATE) -> Obj
     Raises UsageError for an impossible rate, or where the inputs need more sentinels than the vocabulary has.
     """
     targets, sentinels = masks.token_lengths(length - 1, rate)
-    if sentinels > ids.sentinels:
-        raise UsageError(
-            f"{length} inputs at rate {rate} have up to {sentinels} spans, and the vocabulary has {ids.sentinels} "
-            f"sentinels: give a smaller length, or a vocabulary with {sentinels} sentinels (c4pipe vocab --sentinels)"
-        )
+    ids.check_sentinels(sentinels, f"iid_corruption with {length} inputs at rate {rate}")
 
     def make(rows: TokenRows, rng: Rng) -> Features:
         mask = masks.each_token(rows.sizes, rng, rate)

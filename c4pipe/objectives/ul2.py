@@ -88,11 +88,7 @@ def ul2(
         raise UsageError("no denoiser can be drawn: give at least one with a weight above 0")
     lengths = [_lengths(each, length - len(starts[each.mode])) for each in denoisers]
     raw, targets, spans = (np.array(column) for column in zip(*lengths, strict=True))
-    if spans.max() > ids.sentinels:
-        raise UsageError(
-            f"ul2 with {length} inputs needs {spans.max()} sentinels, and the vocabulary has {ids.sentinels}: give a "
-            "smaller length, longer spans, or a vocabulary with more sentinels (c4pipe vocab --sentinels)"
-        )
+    ids.check_sentinels(int(spans.max()), f"ul2 with {length} inputs")
 
     def make(rows: TokenRows, rng: Rng) -> Features:
         which = drawn(len(rows), denoisers, rng)

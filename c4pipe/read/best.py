@@ -5,7 +5,7 @@ in the order of the files, so each row group is read once for a window.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -63,7 +63,7 @@ class BestFirst(Source):
             raise UsageError(f"the documents of {self.path} with a number in {self.column} are fewer than {count:,}")
         best = Best(self.column, shard, row, float(values[row]))
         documents = tuple(np.bincount(shards, minlength=len(ends)).tolist())
-        return Source(**{**_shared(self), "documents": documents, "best": best})
+        return self.as_kind(Source, documents=documents, best=best)
 
 
 def best_first(source: Source, column: str) -> BestFirst:
@@ -76,11 +76,7 @@ def best_first(source: Source, column: str) -> BestFirst:
         raise UsageError(f"{source.path} is a subset of its corpus: give best_first for the corpus, or leave it out")
     check_column(column, source.path, source.columns)
     RandomAccess(source)  # raises UsageError for a corpus without Parquet
-    return BestFirst(**_shared(source), column=column)
-
-
-def _shared(source: Source) -> dict[str, Any]:
-    return {field.name: getattr(source, field.name) for field in fields(Source)}
+    return source.as_kind(BestFirst, column=column)
 
 
 @lru_cache(maxsize=8)

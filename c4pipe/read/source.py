@@ -3,9 +3,9 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, BinaryIO, TypedDict, cast
+from typing import Any, BinaryIO, TypedDict, TypeVar, cast
 
 from c4pipe.corpus import manifest
 from c4pipe.corpus.formats.shard_format import Documents, open_binary
@@ -21,6 +21,8 @@ from c4pipe.io.text import lines_in, open_content
 from c4pipe.io.words import error_reason, format_count, format_languages, short_repr
 from c4pipe.read.chosen import Best, check_column, read_turns
 from c4pipe.read.order import Span, after
+
+_Kind = TypeVar("_Kind", bound="Source")
 
 SUBSET_FORMAT, SUBSET_VERSION = "c4pipe token-budget subset", 1
 
@@ -82,6 +84,10 @@ class Source:
     def columns(self) -> tuple[str, ...]:
         """The further columns of the documents, as `Recipe.columns`."""
         return self.shards[0].columns if self.shards else ()
+
+    def as_kind(self, kind: type[_Kind], **more: Any) -> _Kind:
+        """Returns these documents as a source of a kind, with more or other attributes."""
+        return kind(**{**{field.name: getattr(self, field.name) for field in fields(Source)}, **more})
 
     def read(self, file: int, first: int, end: int, verify: bool) -> Documents:
         """Yields the documents of a file, by its number, from row `first` up to row `end`, which is not yielded.

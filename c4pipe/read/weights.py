@@ -6,7 +6,7 @@ https://github.com/huggingface/fineweb-2 has a table of weights.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Real
 from typing import Any
@@ -65,8 +65,7 @@ def weighted(source: Source, weights: Mapping[int, float]) -> WeightedSource:
         raise UsageError(f"{source.path} is a subset of some tokens, each read once: give weights for its corpus")
     table = weight_table(weights, source.path, source.columns)
     totals = tuple(int(times_read(shard, table).sum()) for shard in source.shards)
-    shared = {field.name: getattr(source, field.name) for field in fields(Source)}
-    return WeightedSource(**{**shared, "documents": totals}, weights=table)
+    return source.as_kind(WeightedSource, documents=totals, weights=table)
 
 
 def weight_table(weights: Mapping[int, float], path: str, columns: Sequence[str]) -> Weights:

@@ -308,10 +308,10 @@ def _join(task: JoinTask) -> dict[str, Any]:
     if tokens >= length:  # an empty file can't be mapped
         count = len(task.name.id_files(task.layout, tokens))
         ends = [tokens // length * length * number // count for number in range(count + 1)]
-        writers += [partial(_write_ids, task=task, first=first, end=end) for first, end in pairwise(ends)]
-        if task.layout == MEGATRON:
-            writers.append(lambda path: _write_index(path, task))
-        writers.append(lambda path: _write_documents(path, task.parts))
+        blocks = [_id_blocks(task, first, end) for first, end in pairwise(ends)]
+        blocks += [_index_blocks(task)] if task.layout == MEGATRON else []
+        writers += [partial(_write_blocks, blocks=each) for each in blocks]
+        writers.append(partial(_write_documents, parts=task.parts))
     names = task.name.files(task.layout, tokens)[: len(writers)]
     files = [
         {"name": name, **_published(task.output / name, write)} for name, write in zip(names, writers, strict=True)
@@ -342,23 +342,19 @@ def _write_blocks(path: Path, blocks: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _write_ids(path: Path, task: JoinTask, first: int, end: int) -> str:
-    """Writes the ids of all parts from token `first` up to `end`, behind the header of the layout."""
+def _id_blocks(task: JoinTask, first: int, end: int) -> Iterator[bytes]:
+    """Yields the header of the layout, and the ids of all parts from token `first` up to `end`."""
     dtype = np.dtype(task.dtype).newbyteorder("<")
-
-    def blocks() -> Iterator[bytes]:
-        yield _header(task, dtype, end - first)
-        place, start, stop = 0, first * dtype.itemsize, end * dtype.itemsize
-        for part in task.parts:
-            size = part.figures["bytes"]
-            if place >= stop or place + size <= start:
-                place += size
-                continue
-            for block in part.blocks():
-                yield block[max(0, start - place) : max(0, stop - place)]
-                place += len(block)
-
-    return _write_blocks(path, blocks())
+    yield _header(task, dtype, end - first)
+    place, start, stop = 0, first * dtype.itemsize, end * dtype.itemsize
+    for part in task.parts:
+        size = part.figures["bytes"]
+        if place >= stop or place + size <= start:
+            place += size
+            continue
+        for block in part.blocks():
+            yield block[max(0, start - place) : max(0, stop - place)]
+            place += len(block)
 
 
 def _header(task: JoinTask, dtype: np.dtype[Any], tokens: int) -> bytes:
@@ -373,24 +369,20 @@ def _header(task: JoinTask, dtype: np.dtype[Any], tokens: int) -> bytes:
     return b""
 
 
-def _write_index(path: Path, task: JoinTask) -> str:
-    """Writes Megatron's index: a header, then lengths, byte offsets and document indices.
+def _index_blocks(task: JoinTask) -> Iterator[bytes]:
+    """Yields Megatron's index: a header, then lengths, byte offsets and document indices.
 
     Each document is one sequence. So index n of a document is n, and its last one is the number of sequences.
     """
     documents, id_bytes = task.documents, np.dtype(task.dtype).itemsize
-
-    def blocks() -> Iterator[bytes]:
-        # The number of documents in the header counts the end, too: it is the length of the last array.
-        yield _MAGIC + struct.pack("<QBQQ", 1, _CODES[task.dtype], documents, documents + 1)
-        for part in task.parts:
-            yield part.lengths().astype("<i4").tobytes()
-        for starts, _ in _starts(task.parts):
-            yield (starts * id_bytes).astype("<i8").tobytes()
-        for first in range(0, documents + 1, _BLOCK):
-            yield np.arange(first, min(first + _BLOCK, documents + 1), dtype="<i8").tobytes()
-
-    return _write_blocks(path, blocks())
+    # The number of documents in the header counts the end, too: it is the length of the last array.
+    yield _MAGIC + struct.pack("<QBQQ", 1, _CODES[task.dtype], documents, documents + 1)
+    for part in task.parts:
+        yield part.lengths().astype("<i4").tobytes()
+    for starts, _ in _starts(task.parts):
+        yield (starts * id_bytes).astype("<i8").tobytes()
+    for first in range(0, documents + 1, _BLOCK):
+        yield np.arange(first, min(first + _BLOCK, documents + 1), dtype="<i8").tobytes()
 
 
 def _starts(parts: Sequence[TokenPart]) -> Iterator[tuple[npt.NDArray[np.int64], Lengths]]:

@@ -42,8 +42,7 @@ def test_lengths_suffice_for_nearly_all_rows(raw: int, rate: float) -> None:
 def test_too_few_sentinels_are_refused() -> None:
     with pytest.raises(
         UsageError,
-        match=r"512 inputs at rate 0\.5 have up to 149 spans, and the vocabulary has 100 sentinels: give a smaller "
-        "length, or a vocabulary with 149 sentinels",
+        match=r"with 512 inputs at rate 0\.5 needs 149 sentinels, and the vocabulary has 100: give a smaller length",
     ):
         objective.iid_corruption(Ids(), rate=0.5)
     objective.iid_corruption(Ids(32_149, 149), rate=0.5)

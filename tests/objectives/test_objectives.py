@@ -446,7 +446,7 @@ def test_sentinels_never_run_into_pieces() -> None:
     rows = equal_rows(1, 300)
     with pytest.raises(UsageError, match="needs 101 sentinels, and the vocabulary has 100"):
         denoise.replace_spans(rows, (np.arange(300) % 2 == 1) & (np.arange(300) < 200), IDS)
-    with pytest.raises(UsageError, match="2048 inputs have 114 spans, and the vocabulary has 100 sentinels"):
+    with pytest.raises(UsageError, match="with 2048 inputs needs 114 sentinels, and the vocabulary has 100"):
         objective.span_corruption(IDS, 2048)
 
 
