@@ -2,7 +2,3 @@
 
 Corpora, pages and examples of evaluation sets come in; verdicts, differences, matches and counts go out.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

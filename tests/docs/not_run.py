@@ -95,11 +95,6 @@ NOT_RUN = (
         "DuckDB's own program is not installed for tests; the Python of the page asks Arrow the same",
     ),
     ("docs/*.md", "c4pipe tune *", TUNE),
-    (
-        "docs/tune.md",
-        "*inspect.tune(*",
-        "it needs Altair; tests/inspect/test_tune.py makes charts and compares their numbers",
-    ),
     ("docs/tune.md", "c4pipe build * tuned.toml *", TUNE),
     (
         "docs/training.md",

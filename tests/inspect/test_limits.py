@@ -12,7 +12,7 @@ from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
 from c4pipe.filters.rule import PageRule
 from c4pipe.filters.rules import RULES
-from c4pipe.inspect.limits import Limit, Tuner
+from c4pipe.inspect.limits import PageLimit, Tuner
 from c4pipe.recipes.choose import ListedRecipe
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.wet.columns import CRAWL_PROVENANCE
@@ -62,14 +62,14 @@ def cleaned_pages(listed: ListedRecipe, files: dict[str, bytes], folder: Path) -
     return kept
 
 
-def tight(tuner: Tuner, limit: Limit) -> float:
+def tight(tuner: Tuner, limit: PageLimit) -> float:
     """The limit that drops about half of the pages that the recipe keeps."""
     kept = [tuner.kept({limit.key: value}) for value in tuner.steps(limit)]
     pages = [each.last if limit.last else each.pages for each in kept]
     return tuner.steps(limit)[int(np.abs(np.subtract(pages, max(pages) / 2)).argmin())]
 
 
-def loose(tuner: Tuner, limit: Limit) -> float:
+def loose(tuner: Tuner, limit: PageLimit) -> float:
     """The limit that drops no page, or the fewest."""
     return max(tuner.steps(limit), key=lambda value: tuner.kept({limit.key: value}).pages)
 

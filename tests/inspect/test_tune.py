@@ -1,17 +1,19 @@
-"""The chart of `c4pipe.inspect.tune`, and what `c4pipe tune` refuses."""
+"""What the page of `c4pipe tune` shows about a rule, and what the command refuses."""
 
 import socket
 import sys
 from pathlib import Path
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import c4pipe
 from c4pipe.clean.annotated_folder import open_annotated
 from c4pipe.errors import UsageError
-from c4pipe.inspect import tune
 from c4pipe.inspect.limits import Tuner
 from c4pipe.inspect.options import TuneOptions
+from c4pipe.inspect.rule_drops import count_drops
 from c4pipe.inspect.tune_server import serve
 from tests.helpers.crawls import LISTS, SAMPLES
 from tests.helpers.documents import code_blocks, page
@@ -24,31 +26,31 @@ def annotated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "annotated"
 
 
-@pytest.mark.tune
-def test_the_chart_of_a_notebook_has_the_numbers_of_the_tuner(annotated: Path) -> None:
-    tuner, others = Tuner(open_annotated(annotated)), {"language.min_probability": 0.999996}
-    chart = tune(annotated, "few_sentences.min_sentences", others)
-    curve, histogram = chart.to_dict()["vconcat"]
-    rows = curve["layer"][0]["data"]["values"] if "data" in curve["layer"][0] else curve["data"]["values"]
-    (limit,) = (each for each in tuner.limits if each.key == "few_sentences.min_sentences")
-    assert [row["limit"] for row in rows] == tuner.steps(limit)
-    assert [row["pages"] for row in rows] == [tuner.kept({**others, limit.key: row["limit"]}).pages for row in rows]
-    assert len({row["pages"] for row in rows}) > 3
-    bars = [row for layer in histogram["layer"] for row in layer["data"]["values"] if row.get("fate") == "kept"]
-    assert sum(bar["pages"] for bar in bars) == tuner.kept(others).pages < tuner.kept({}).pages
-    assert set(chart._repr_mimebundle_()) == {"text/html"}
+@pytest.mark.parametrize("key", ["few_sentences.min_sentences", "language.min_probability", "too_long.max_characters"])
+def test_the_view_of_a_rule_has_the_numbers_of_a_plain_loop(annotated: Path, key: str) -> None:
+    tuner = Tuner(open_annotated(annotated))
+    (limit,) = (each for each in tuner.limits if each.key == key)
+    fired = [f"{rule}_fired" for rule in count_drops(open_annotated(annotated)).rules if rule != "few_sentences_left"]
+    rows = pq.read_table(annotated / f"{SAMPLES[0].name}.parquet").to_pylist()
+    dropped = [row for row in rows if row[f"{limit.rule}_fired"]]
+    alone = [row for row in dropped if sum(bool(row[name]) for name in fired) == 1]
+    view = tuner.view(limit, {})
+    assert (view.dropped, view.alone) == (len(dropped), len(alone))
+    assert view.bars[:, 0].sum() == tuner.kept({}).pages
+    assert view.bars.shape == (len(view.edges) - 1, 3)
+    assert (np.diff(view.edges) > 0).all()
+    kept_rows, dropped_rows = ([rows[row] for row in side] for side in view.near)
+    assert all(not any(row[name] for name in fired) for row in kept_rows)
+    assert sorted(row["url"] for row in dropped_rows) == sorted(row["url"] for row in alone)[:20]
+    assert {row: tuner.text(row) for row in view.near[0]} == {row: rows[row]["text"] for row in view.near[0]}
+    numbers = [abs(float(words.split()[0]) - limit.value) for words in view.near[0].values()]
+    assert numbers == sorted(numbers) != []
 
 
 def test_the_recipe_of_the_tutorial_is_what_its_sliders_write(annotated: Path) -> None:
     changes = {"few_sentences.min_sentences": 5, "few_sentences_left.min_sentences": 5}
     (shown,) = code_blocks(page("docs/choose_limits.md"), "toml")
     assert Tuner(open_annotated(annotated)).recipe_toml(changes, Path("five.toml")) == shown
-
-
-@pytest.mark.parametrize("name", ["few_sentence.min_sentences", "few_sentences"])
-def test_an_unknown_limit(annotated: Path, name: str) -> None:
-    with pytest.raises(UsageError, match=f"has no limit '{name}', but .*did you mean 'few_sentences.min_sentences'"):
-        tune(annotated, changes={name: 5})
 
 
 @pytest.mark.parametrize("package", ["marimo", "altair"])
@@ -73,4 +75,4 @@ def test_a_recipe_without_limits(tmp_path: Path) -> None:
         str(SAMPLES[0]), work=tmp_path / "work", annotate=tmp_path / "annotated", recipe="as-is", workers=1
     )
     with pytest.raises(UsageError, match=r"no page rule of .* has a limit: annotate with a recipe that has such rules"):
-        tune(tmp_path / "annotated")
+        serve(TuneOptions(annotated=tmp_path / "annotated", output=str(tmp_path / "no.toml")), print)

@@ -1,1 +1,0 @@
-from .tune_server import tune as tune
