@@ -273,7 +273,8 @@ def _drops(limits: Iterable[PageLimit], numbers: Numbers, changes: Changes) -> F
 def _edges(numbers: Numbers, limits: Sequence[float]) -> Numbers:
     """Returns the edges of the bars, which are wider for larger numbers, and at least 1 wide for whole numbers."""
     ends = np.array([*limits, *(np.quantile(numbers, (0.005, 0.995)) if len(numbers) else ())])
-    edges = np.sinh(np.linspace(*np.arcsinh([ends.min(), ends.max()]), _BARS + 1))
-    if (numbers == np.floor(numbers)).all() or ends.min() == ends.max():
+    low, high = np.arcsinh([ends.min(), ends.max()]).tolist()
+    edges: Numbers = np.sinh(np.linspace(low, high, _BARS + 1))
+    if low == high or (numbers == np.floor(numbers)).all():
         edges = np.unique(np.round([*edges, edges[-1] + 1]))
     return edges

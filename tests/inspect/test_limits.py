@@ -128,4 +128,4 @@ def test_build_keeps_what_the_columns_say(tmp_path: Path) -> None:
     counts = c4pipe.build_corpus(crawl, output=tmp_path / "second", recipe=tuned, lists=LISTS).counts
     by_dedup = [counts.get(f"pages.dropped.{rule}", 0) for rule in ("stale_capture", "few_sentences_left")]
     assert tuner.kept(changes).pages == counts["pages.kept"] + sum(by_dedup) < tuner.kept({}).pages
-    assert sum(by_dedup) == 2
+    assert sum(by_dedup) == 3
