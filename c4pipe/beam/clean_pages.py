@@ -84,21 +84,6 @@ class CleanPages(PageTransform):
         outputs = pages | "Clean" >> typed.with_outputs("dropped", REPORT, main="kept")
         return CleanedPages(outputs.kept, outputs.dropped)
 
-    def display_data(self) -> dict[str, Any]:
-        """Returns the recipe."""
-        return recipe_display(self._rules)
-
-
-def recipe_display(rules: ListedRecipe) -> dict[str, Any]:
-    """Returns what a user interface shows of a recipe."""
-    shown = beam.transforms.display.DisplayDataItem
-    languages = ", ".join(rules.recipe.languages)
-    return {
-        "recipe": shown(rules.recipe.name, label="Recipe"),
-        "fingerprint": shown(rules.fingerprint, label="Fingerprint of the recipe and its lists"),
-        "languages": shown(languages, label="Languages"),
-    }
-
 
 class _CleanPage(CountingFn):
     """Page -> the cleaned page, or the output `dropped`."""

@@ -1,7 +1,7 @@
 """`KeepNewest`: one page of each URL."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
@@ -9,14 +9,21 @@ import numpy as np
 
 from c4pipe.beam import page_schema
 from c4pipe.beam.page_schema import DroppedPage, Page, bits_of_buckets, capture_of
-from c4pipe.beam.stage_reports import CAPTURED_PAGES, CAPTURES, KEPT, CheckTotals, PageFlow, PageTransform, check_batch
+from c4pipe.beam.stage_reports import (
+    CAPTURED_PAGES,
+    CAPTURES,
+    KEPT,
+    PageFlow,
+    PageTransform,
+    check_batch,
+    check_shuffles,
+)
 from c4pipe.clean.work_file import URL_ROW
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.order import find_stale_captures
 from c4pipe.dedup.shuffle import Sent
 from c4pipe.dedup.step import Made, Received, RowStep
 from c4pipe.filters.corpus_rules import StaleCapture
-from c4pipe.io.rows import Rows
 from c4pipe.runners.control_totals import REPORT
 from c4pipe.runners.graph import Graph
 from c4pipe.text.hashes import normalise_url, url_key
@@ -65,28 +72,17 @@ class KeepNewest(PageTransform):
     def expand(self, pages: Any) -> beam.PCollection:
         """Finds the newest captures. Raises UsageError for pages that are unbounded or windowed."""
         kept, dropped = pages if isinstance(pages, tuple) else (pages, None)
-        check_batch(kept, self)
-        flow, graph = PageFlow(kept.pipeline), Graph()
-        sent = [flow.map_pages("Send pages", kept, SendPages(self._order, self._bits))]
-        if dropped is not None:
-            check_batch(dropped, self)
-            step = SendDropped(self._order, self._bits)
-            sent.append(flow.map_pages("Send dropped captures", dropped, step, DroppedPage))
+        flow, graph, sent = PageFlow(kept.pipeline), Graph(), []
+        for name, some, kind in (("Send pages", kept, Page), ("Send dropped captures", dropped, DroppedPage)):
+            if some is not None:
+                check_batch(some, self)
+                sent.append(flow.map_pages(name, some, SendCaptures(self._order, self._bits), kind))
         captures = [graph.given(each["captures"], "captures") for each in sent]
         pages = graph.given(sent[0]["captured_pages"], "captured_pages")
         found = graph.add("Find newest", FindNewest(), *captures, pages)
         newest, report = graph.run(flow, [found[KEPT], found[REPORT]])
-        _ = (*(each[REPORT] for each in sent), report) | "Check shuffles" >> CheckTotals()
+        check_shuffles([*(each[REPORT] for each in sent), report])
         return newest
-
-    def display_data(self) -> dict[str, Any]:
-        """Returns how URLs and timestamps are compared, and the number of buckets."""
-        shown = beam.transforms.display.DisplayDataItem
-        return {
-            "scheme": shown(self._order[0], label="A URL's scheme is removed at"),
-            "timestamps": shown(self._order[1], label="Timestamps are compared as"),
-            "buckets": shown(1 << self._bits, label="Buckets"),
-        }
 
 
 def _row(page: Page, order: tuple[str, str]) -> tuple[int, int, int, int, int]:
@@ -97,42 +93,35 @@ def _row(page: Page, order: tuple[str, str]) -> tuple[int, int, int, int, int]:
     return url_key(normalise_url(page.url, scheme)), moment, capture_of(page) % (1 << 64), 0, 0
 
 
-class _SendCaptures(RowStep):
+class SendCaptures(RowStep):
+    """Pages -> their captures, and the pages, by bucket; dropped pages -> their captures alone.
+
+    A dropped page that is not readable is no capture.
+    """
+
+    sends = (CAPTURES, CAPTURED_PAGES)
+
     def __init__(self, order: tuple[str, str], bits: int) -> None:
         """Takes how URLs and timestamps are compared, and the number of hash bits that make a bucket."""
         super().__init__("")
         self._order, self._bits = order, bits
 
-    def _send(self, pages: Iterable[Page]) -> tuple[Rows, Sent]:
-        """Returns the rows of captures, in their order, and the items that send them to the buckets of their URLs."""
-        rows = np.array([_row(page, self._order) for page in pages], URL_ROW)
-        return rows, CAPTURES.to_buckets(rows[np.argsort(rows["hash"], kind="stable")], self._bits)
-
-
-class SendDropped(_SendCaptures):
-    """Dropped pages -> their captures, by bucket. A page that is not readable is no capture."""
-
-    sends = (CAPTURES,)
-
     def run(self, received: Received) -> Iterator[Made]:
-        """Sends the captures of a batch."""
-        yield self._send(each.page for each in received.given(KEPT) if each.stage != "readable")[1]
-
-
-class SendPages(_SendCaptures):
-    """Pages -> their captures, and the pages, by bucket."""
-
-    sends = (CAPTURES, CAPTURED_PAGES)
-
-    def run(self, received: Received) -> Iterator[Made]:
-        """Sends a batch."""
-        pages: Any = received.given(KEPT)
-        rows, sent = self._send(pages)
-        yield sent
-        table = page_schema.table_of(pages)
-        for name in URL_ROW.names or ():
-            table = table.append_column(f"row_{name}", [np.ascontiguousarray(rows[name])])
-        yield Sent(CAPTURED_PAGES, shuffle.totals(rows), page_schema.to_buckets(table, rows["hash"], self._bits))
+        """Sends a batch, of pages or of dropped pages."""
+        pages: list[Page] = []
+        dropped: list[Page] = []
+        for each in received.given(KEPT):
+            if not isinstance(each, DroppedPage):
+                pages.append(each)
+            elif each.stage != "readable":
+                dropped.append(each.page)
+        rows = np.array([_row(page, self._order) for page in (*pages, *dropped)], URL_ROW)
+        yield CAPTURES.to_buckets(rows[np.argsort(rows["hash"], kind="stable")], self._bits)
+        if pages:
+            table = page_schema.table_of(pages)
+            for name in URL_ROW.names or ():
+                table = table.append_column(f"row_{name}", [np.ascontiguousarray(rows[name])])
+            yield Sent(CAPTURED_PAGES, shuffle.totals(rows), page_schema.to_buckets(table, rows["hash"], self._bits))
 
 
 class FindNewest(RowStep):

@@ -82,14 +82,6 @@ class ReadPages(PageTransform):
         read = beam.ParDo(_ReadFile(self._extraction)).with_output_types(Page, **{REPORT: Report})
         return (tasks | "Read" >> read.with_outputs(REPORT, main="pages")).pages
 
-    def display_data(self) -> dict[str, Any]:
-        """Returns the inputs."""
-        shown = beam.transforms.display.DisplayDataItem
-        return {
-            "patterns": shown(", ".join(self._patterns), label="Inputs"),
-            "files": shown(self._files, label="Slice of a crawl's files").drop_if_none(),
-        }
-
 
 class _ReadFile(CountingFn):
     """(path, name and size of a file) -> its pages."""

@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from c4pipe.beam import page_schema
-from c4pipe.beam.clean_pages import choose_rules, recipe_display
+from c4pipe.beam.clean_pages import choose_rules
 from c4pipe.beam.page_schema import Page, bits_of_buckets
 from c4pipe.beam.stage_reports import (
     KEPT,
     SPAN_PAGES,
-    CheckTotals,
     PageFlow,
     PageTransform,
     check_batch,
+    check_shuffles,
 )
 from c4pipe.clean import side_files, text_cleaner
 from c4pipe.clean.evaluate import RecipeEvaluator
@@ -122,19 +122,8 @@ class RemoveRepeatedSpans(PageTransform):
         finished = graph.add("Finish pages", FinishSpanPages(self._rules, self._bits), span_pages, *marks)
         graph.add("Count joined spans", CountRepeats("", moves), finished["removed_spans"])
         kept, *reports = graph.run(flow, [finished[KEPT], *graph.reports])
-        _ = (sent[REPORT], *reports) | "Check shuffles" >> CheckTotals()
+        check_shuffles([sent[REPORT], *reports])
         return kept
-
-    def display_data(self) -> dict[str, Any]:
-        """Returns the definition of a span, the recipe, and the number of buckets."""
-        shown = beam.transforms.display.DisplayDataItem
-        span = self._rules.recipe.find(RepeatedSpan)
-        return {
-            **recipe_display(self._rules),
-            "size": shown(span.size if span else None, label="Units in a span").drop_if_none(),
-            "unit": shown(span.unit if span else None, label="Unit").drop_if_none(),
-            "buckets": shown(1 << self._bits, label="Buckets"),
-        }
 
 
 def _only_spans(size: int, unit: str) -> Recipe:

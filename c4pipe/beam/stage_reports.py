@@ -7,7 +7,7 @@ with the pages of the same bundle.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -146,13 +146,11 @@ def metric_name(counter: str) -> str:
     return "/".join([f"{kind}_{names[0]}", *names[1:]]) if kind != "damage" else "/".join([kind, *names])
 
 
-class CheckTotals(beam.PTransform):
-    """Reports -> their sum. Fails the pipeline with LostDataError where a shuffle did not deliver what was sent."""
-
-    def expand(self, reports: Any) -> beam.PCollection:
-        """Adds up the reports, and checks the sum."""
-        summed = tuple(reports) | beam.Flatten() | "Add up" >> beam.CombineGlobally(add_reports)
-        return summed | "Check" >> beam.Map(_checked)
+def check_shuffles(reports: Iterable[beam.PCollection]) -> beam.PCollection:
+    """Returns the sum of reports. Fails the pipeline with LostDataError if a shuffle did not deliver what was sent."""
+    collected = tuple(reports) | "Check shuffles: all" >> beam.Flatten()
+    summed = collected | "Check shuffles: add up" >> beam.CombineGlobally(add_reports)
+    return summed | "Check shuffles" >> beam.Map(_checked)
 
 
 def _checked(report: Report) -> Report:

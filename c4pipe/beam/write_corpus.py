@@ -10,15 +10,15 @@ import apache_beam as beam
 import numpy as np
 
 from c4pipe.beam import page_schema
-from c4pipe.beam.clean_pages import choose_rules, recipe_display
+from c4pipe.beam.clean_pages import choose_rules
 from c4pipe.beam.page_schema import Page
 from c4pipe.beam.stage_reports import (
     KEPT,
-    CheckTotals,
     CountingFn,
     PageFlow,
     PageTransform,
     check_batch,
+    check_shuffles,
     is_count,
     upstream,
 )
@@ -117,7 +117,7 @@ class WriteCorpus(PageTransform):
         options = WriteOptions(str(self._folder), self._formats, self._shards, self._languages, is_exact)
         types: dict[str, Any] = {REPORT: Report}
         packed = PageFlow(pages.pipeline).map_pages("Pack pages", pages, PackPages(self._rules))
-        checked = (*before.reports, packed[REPORT]) | "Check shuffles" >> CheckTotals()
+        checked = check_shuffles([*before.reports, packed[REPORT]])
         begun = checked | "Begin" >> beam.Map(begin_corpus, self._rules, options)
         plan = beam.pvalue.AsSingleton(begun | "Begin once" >> beam.Reshuffle())  # else a runner may begin for each use
         send = (
@@ -139,16 +139,6 @@ class WriteCorpus(PageTransform):
         if manifest.read_manifest(self._folder) is not None:
             raise UsageError(f"{self._folder} already holds a corpus: give another folder, or delete its {MANIFEST}")
         publish.check_folder(self._folder, {})
-
-    def display_data(self) -> dict[str, Any]:
-        """Returns the folder of the corpus, and the options with which it is written."""
-        shown = beam.transforms.display.DisplayDataItem
-        return {
-            **recipe_display(self._rules),
-            "path": shown(str(self._folder), label="Folder"),
-            "formats": shown(", ".join(self._formats), label="Formats"),
-            "shards": shown(self._shards, label="Train shards for each language").drop_if_none(),
-        }
 
 
 def _each_shard(_: None, plan: Any) -> list[tuple[int, bytes]]:

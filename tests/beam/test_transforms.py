@@ -11,7 +11,6 @@ from typing import Any
 
 import apache_beam as beam
 import pytest
-from apache_beam.transforms.display import DisplayData
 from apache_beam.transforms.environments import EmbeddedPythonEnvironment
 from apache_beam.transforms.window import FixedWindows
 
@@ -208,19 +207,6 @@ def test_windows_are_refused(transform: beam.PTransform) -> None:
     pages = beam.Pipeline(options=IN_MEMORY) | beam.Create([Page("a", "b", "c")]) | beam.WindowInto(FixedWindows(60))
     with pytest.raises(UsageError, match="bounded PCollection in the global window"):
         pages | transform
-
-
-def test_display_data(tmp_path: Path) -> None:
-    clean = CleanPages("c4", lists=LISTS)
-    shown = {item.key: item.value for item in DisplayData.create_from(clean).items}
-    assert shown["recipe"] == "c4"
-    assert shown["languages"] == "en"
-    shown = {item.key: item.value for item in DisplayData.create_from(RemoveRepeatedSpans(2, "line")).items}
-    assert (shown["size"], shown["unit"], shown["buckets"]) == (2, "line", 1024)
-    shown = {item.key: item.value for item in DisplayData.create_from(WriteCorpus(tmp_path, "json,parquet")).items}
-    assert (shown["path"], shown["formats"]) == (str(tmp_path), "parquet, json")
-    assert DisplayData.create_from(ReadPages("x")).items
-    assert DisplayData.create_from(KeepNewest()).items
 
 
 def test_types_of_elements() -> None:
