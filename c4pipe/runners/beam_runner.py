@@ -5,6 +5,7 @@ import logging
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 import apache_beam as beam
@@ -61,7 +62,7 @@ class BeamFlow:
         A step reads the values of one collection after the other. `CoGroupByKey` would hold all values in memory.
         """
         tagged = [
-            some | f"{name}: {each}" >> beam.MapTuple(_Tagging(number))
+            some | f"{name}: {each}" >> beam.MapTuple(partial(_tag, number))
             for number, (each, some) in enumerate(pairs.items())
         ]
         return Groups(tuple(tagged) | f"{name}: all" >> beam.Flatten() | name >> beam.GroupByKey(), tuple(pairs))
@@ -75,14 +76,9 @@ class BeamFlow:
         return elements | name >> beam.CombineGlobally(add)
 
 
-class _Tagging:
-    """Puts the number of its collection before each value."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-
-    def __call__(self, key: Any, value: Any) -> tuple[Any, tuple[int, Any]]:
-        return key, (self._number, value)
+def _tag(number: int, key: Any, value: Any) -> tuple[Any, tuple[int, Any]]:
+    """Puts the number of its collection before a value."""
+    return key, (number, value)
 
 
 class _Values:

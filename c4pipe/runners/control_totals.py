@@ -22,17 +22,14 @@ class Totals(NamedTuple):
     words: int
 
 
-def sent(shuffle: str, totals: Totals) -> Report:
-    """Returns the report that says that these rows were sent through a shuffle."""
-    return {f"{TOTALS_PREFIX}{shuffle}.sent.rows": totals.rows, f"{TOTALS_PREFIX}{shuffle}.sent.words": totals.words}
+def sent(shuffle: str, totals: Totals, side: str = "sent") -> Report:
+    """Returns the report that says that these rows were sent through a shuffle, or received from it."""
+    return {f"{TOTALS_PREFIX}{shuffle}.{side}.{name}": value for name, value in totals._asdict().items()}
 
 
 def received(shuffle: str, totals: Totals) -> Report:
     """Returns the report that says that these rows were received from a shuffle."""
-    return {
-        f"{TOTALS_PREFIX}{shuffle}.received.rows": totals.rows,
-        f"{TOTALS_PREFIX}{shuffle}.received.words": totals.words,
-    }
+    return sent(shuffle, totals, "received")
 
 
 def unclaimed_rows(shuffle: str, rows: int) -> Report:
@@ -56,22 +53,19 @@ def check_totals(report: Mapping[str, Any], shuffles: Mapping[str, str]) -> None
         report: the sum of all reports of a job.
         shuffles: the names of the job's shuffles, each with a description of its rows.
 
-    Raises LostDataError, with the shuffle and the numbers, where they differ.
+    Raises LostDataError, with the shuffle and the numbers, if they differ.
     """
     for shuffle, description in shuffles.items():
-        rows_sent, rows_received = (
-            report.get(f"{TOTALS_PREFIX}{shuffle}.{side}.rows", 0) for side in ("sent", "received")
-        )
-        sum_sent, sum_received = (
-            report.get(f"{TOTALS_PREFIX}{shuffle}.{side}.words", 0) % 2**64 for side in ("sent", "received")
-        )
+        name = f"{TOTALS_PREFIX}{shuffle}"
+        rows_sent, rows_received = (report.get(f"{name}.{side}.rows", 0) for side in ("sent", "received"))
+        sum_sent, sum_received = (report.get(f"{name}.{side}.words", 0) % 2**64 for side in ("sent", "received"))
         if (rows_sent, sum_sent) != (rows_received, sum_received):
             raise LostDataError(
                 f"the runner did not deliver the shuffle {shuffle} ({description}): {rows_sent:,} rows with word sum "
                 f"{sum_sent:016x} were sent, {rows_received:,} with {sum_received:016x} were received; no corpus was "
                 "written, run the same command again"
             )
-        if rows := report.get(f"{TOTALS_PREFIX}{shuffle}.unclaimed", 0):
+        if rows := report.get(f"{name}.unclaimed", 0):
             raise LostDataError(
                 f"{rows:,} rows of the shuffle {shuffle} ({description}) arrived at a shard without their page; no "
                 "corpus was written, run the same command again"
