@@ -34,7 +34,7 @@ from c4pipe.jobs.options import PlanOptions
 from c4pipe.jobs.plan import make_plan
 from c4pipe.runners.events import Progress
 options, progress = PlanOptions(**json.loads(sys.argv[1])), Progress(None)
-plan = make_plan(plan_clean(options.clean, progress), ["parquet"], options.measure, options.cores, progress)
+plan = make_plan(plan_clean(options.clean, progress), ["parquet"], options.measure, options.cores, progress).estimate
 print(json.dumps({
     "clean": plan.cost.clean_seconds * plan.scale, "dedup": plan.cost.dedup_seconds * plan.scale,
     "disk": plan.disk_bytes,

@@ -474,7 +474,6 @@ class PlanOptions(RecipeOptions, FormatOptions, CrawlOptions):
         float | None, Option("price of that machine for an hour: what the build will cost", "AMOUNT", parse=float)
     ] = None
     measure: Annotated[int, Option("number of files to measure a slice of", "N")] = 8
-    nodes: Annotated[int, Option("for several crawls: number of such machines with Slurm or Ray", "N")] = 8
 
     @property
     def clean(self) -> CleanOptions:

@@ -9,7 +9,6 @@ from c4pipe.corpus.layout import SHARD_BYTES
 from c4pipe.dedup import finish, shuffle
 from c4pipe.dedup.shuffle import SPAN_ROW
 from c4pipe.io.words import format_number
-from c4pipe.jobs.plan import KNOWN_RATE
 from scripts import make_scale_table as crawl
 from tests.helpers.documents import folded, page, section, table_rows
 
@@ -80,17 +79,3 @@ def test_the_rules_of_sizes_have_the_constants_of_dedup() -> None:
     assert f"one **shard** for each {SHARD_BYTES // 2**20} MiB of kept text" in rules
     assert f"sends its pages when it holds {held} MiB of them" in rules
     assert f"a bucket ({rows} MB), the rows of a group ({rows} MB), the pages that it holds ({held} MiB)" in rules
-
-
-def test_the_words_on_a_hundred_crawls_have_the_constants_of_the_table() -> None:
-    words = folded(section(PAGE, "A hundred crawls"))
-    per_page = crawl.INDEX_MS * crawl.PAGES / crawl.KEPT
-    assert f"{per_page:.1f} ms for a page of the corpus, {crawl.INDEX_MS} ms for a page that was read" in words
-    assert f"{KNOWN_RATE / 1e6:.0f} MB a second on a core" in words
-    assert f"each of the {crawl.KEPT * crawl.FILES / 1e6:.0f} million pages that a corpus has" in words
-    assert (
-        f"{crawl.BLOCK_BYTES} bytes for each block, and {crawl.HEADER_BYTES / 1000} kB for the header of each" in words
-    )
-    bits = [shuffle.bucket_bits(crawl.KEPT * crawl.FILES, 32), shuffle.bucket_bits(crawl.SPANS * crawl.FILES, 24)]
-    assert f"an index has {sum(2**each for each in bits):,}." in words
-    assert f"has {2 ** bits[0]} buckets of URLs" in words

@@ -6,7 +6,6 @@ import json
 import random
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,16 +13,15 @@ from rich.console import Console
 
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.cli import main
-from c4pipe.cli.plan import crawls_table, plan_table, times_table
+from c4pipe.cli.plan import plan_table
 from c4pipe.dedup.near_pages import BAND_ROW
 from c4pipe.io.downloads import ByteStream
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import InputOpener
 from c4pipe.io.words import format_size
-from c4pipe.jobs.plan import Cost, CrawlsPlan, Plan, Sizes, spread
+from c4pipe.jobs.plan import Cost, Estimate, Plan, Sizes, spread
 from c4pipe.wet.inputs import InputFile
 from tests.helpers.crawls import CRAWL, LISTS, QUICK, SAMPLES, build, made_crawl, sample_pages
-from tests.helpers.documents import page
 from tests.helpers.near_crawls import divided, made_texts, pages_of
 from tests.helpers.web import serve
 from tests.helpers.wet import record
@@ -51,10 +49,10 @@ def short_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("c4pipe.jobs.plan.WARM_SECONDS", 0.01)
 
 
-def said(plan: Plan, hourly: float | None = None) -> dict[str, str]:
+def said(estimate: Estimate, hourly: float | None = None, crawls: int = 1) -> dict[str, str]:
     """The rows of a plan's table: name to the rest of its line."""
     console = Console(file=io.StringIO(), width=200)
-    console.print(plan_table(plan, hourly))
+    console.print(plan_table(Plan(estimate.sizes.files, estimate.sizes, estimate), hourly, crawls))
     return rows_of(console.file.getvalue())  # type: ignore[attr-defined]
 
 
@@ -65,10 +63,10 @@ def rows_of(table: str) -> dict[str, str]:
 
 
 def test_an_estimate_is_the_cost_of_the_slices_times_the_size() -> None:
-    plan = Plan(cores=4, files=1000, sizes=Sizes(1000, (90, 110, 100, 100)), cost=COST)
-    assert plan.scale == 100
-    assert plan.wall_seconds() == (62.5, False)
-    rows = said(plan)
+    estimate = Estimate(cores=4, sizes=Sizes(1000, (90, 110, 100, 100)), cost=COST)
+    assert estimate.scale == 100
+    assert estimate.wall_seconds == 62.5
+    rows = said(estimate)
     assert rows["files"] == "1,000"
     assert rows["bytes to read"] == "100 kB | the sizes of 4 of them, ± 4.1%"
     assert rows["pages to read"].startswith("5.00 thousand | 50 pages measured, in slices of 2 files")
@@ -101,19 +99,19 @@ def test_bands_are_measured_where_the_recipe_has_them(tmp_path: Path, capsys: py
 
 
 def test_a_slow_network_sets_the_wall_time() -> None:
-    plan = Plan(cores=4, files=1000, sizes=Sizes(1000, (100,) * 1000), cost=COST, bytes_per_second=100.0)
-    assert plan.wall_seconds() == (1012.5, True)
-    rows = said(plan)
+    estimate = Estimate(cores=4, sizes=Sizes(1000, (100,) * 1000), cost=COST, bytes_per_second=100.0)
+    assert estimate.wall_seconds == 1012.5
+    rows = said(estimate)
     assert rows["download"] == "16 min 40 s | --bandwidth: 100 B a second"
     assert rows["clean, 4 cores"] == "16 min 40 s | the limit is --bandwidth"
     assert rows["wall time, 4 cores"] == "16 min 52 s"
 
 
 def test_the_price_is_that_of_the_wall_time() -> None:
-    plan = Plan(cores=4, files=1000, sizes=Sizes(1000, (100,) * 1000), cost=COST)
-    assert plan.price(3.6) == pytest.approx(0.0625)
-    assert "price" not in said(plan)
-    assert said(plan, 3.6)["price"].startswith("0.06 | 3.60 an hour")
+    estimate = Estimate(cores=4, sizes=Sizes(1000, (100,) * 1000), cost=COST)
+    assert estimate.price(3.6) == pytest.approx(0.0625)
+    assert "price" not in said(estimate)
+    assert said(estimate, 3.6)["price"].startswith("0.06 | 3.60 an hour")
 
 
 def test_sizes_of_some_stand_for_all() -> None:
@@ -254,7 +252,7 @@ def test_input_without_a_page_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     )
 
 
-@pytest.mark.parametrize("option", ["--cores", "--measure", "--nodes"])
+@pytest.mark.parametrize("option", ["--cores", "--measure"])
 def test_none_at_all_is_wrong(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert plan(str(SAMPLES[0]), option, "0") == 2
     assert f"{option} 0" in capsys.readouterr().err
@@ -298,28 +296,29 @@ def crawls() -> Iterator[str]:
         yield web.url
 
 
-def test_a_pattern_names_the_crawls_of_the_list(crawls: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert plan("CC-MAIN-2099-*", "--source", crawls, "--cores", "2", "--nodes", "3", "--price", "7200") == 0
-    told = capsys.readouterr().out
-    rows = rows_of(told)
-    assert [name for name in rows if name.startswith("CC-")] == list(YEAR[1:])
-    assert rows["one machine of 2 cores"]
-    assert rows["Slurm, 3 machines"]
-    assert "price: " in told
+def test_several_crawls_are_their_number_times_the_newest(crawls: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert plan("CC-MAIN-2099-*", "--source", crawls, "--cores", "2", "--price", "7200") == 0
+    told = capsys.readouterr()
+    rows = rows_of(told.out)
+    assert rows["files"] == "4"
+    assert "of CC-MAIN-2099-05 ..." in told.err
+    assert {"2 crawls, CPU", "2 crawls, wall time", "2 crawls, price", "2 crawls, corpora"} < set(rows)
     assert plan("CC-MAIN-2099-01", "CC-MAIN-2098-50", "--source", crawls) == 0
-    assert [name for name in rows_of(capsys.readouterr().out) if name.startswith("CC-")] == list(YEAR[:2])
-    assert plan("CC-MAIN-2098-*", "--source", crawls) == 0  # one crawl has the table of one crawl
-    assert rows_of(capsys.readouterr().out)["files"] == "4"
+    assert "of CC-MAIN-2099-01 ..." in capsys.readouterr().err
+    assert plan("CC-MAIN-2098-*", "--source", crawls) == 0
+    rows = rows_of(capsys.readouterr().out)
+    assert rows["files"] == "4"
+    assert not [name for name in rows if "crawls" in name]
 
 
-def test_whole_files_as_slices_give_what_the_build_of_all_crawls_gives(
-    crawls: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    made = build(tmp_path / "work", tmp_path / "corpus", YEAR[:2], crawls, index=True)
-    index = sum(path.stat().st_size for path in (tmp_path / "corpus" / "_index").iterdir())
-    assert plan(YEAR[0], YEAR[1], "--source", crawls) == 0
-    cells = rows_of(capsys.readouterr().out)["all"].split(" | ")
-    assert cells[3:5] == [format_size(sum(shard["bytes"] for shard in made["shards"])), format_size(index)]
+def test_the_rows_of_several_crawls() -> None:
+    """By hand: a crawl is 100 times the slices, of 460 bytes of corpus, 300 of work files and 12,260 of shuffle."""
+    rows = said(Estimate(cores=4, sizes=Sizes(1000, (100,) * 1000), cost=COST), 3.6, crawls=10)
+    assert rows["10 crawls, CPU"] == "41 min 40 s | 10 times that of one"
+    assert rows["10 crawls, wall time"] == "10 min 25 s | 10 times that of one"
+    assert rows["10 crawls, price"] == "0.62 | 10 times that of one"
+    assert rows["10 crawls, corpora"] == "460 kB | at most"
+    assert rows["10 crawls, disk at once"] == "1.72 MB | all corpora, work files and shuffle of one"
 
 
 @pytest.mark.parametrize("source", [None, "mirror"])
@@ -356,36 +355,3 @@ def test_a_crawl_that_cannot_be_measured(capsys: pytest.CaptureFixture[str]) -> 
     with serve(files) as web:
         assert plan(*YEAR, "--source", web.url) == 3
     assert "c4pipe: not measured: " in capsys.readouterr().err
-
-
-def test_later_months_read_the_indexes_of_earlier_months() -> None:
-    """By hand: 1, 2 and 3 times 1000 stored bytes, of which 1000 cost 2.5 s of CPU and make 23 MB of index."""
-    cost = replace(COST, index_bytes=23_000_000, index_seconds=0.25)
-    sizes = [Sizes(1, (1000 * number,)) for number in (1, 2, 3)]
-    made = CrawlsPlan({name: Plan(4, 1, size, cost) for name, size in zip(YEAR, sizes, strict=True)})
-    assert [made.known_bytes(name) for name in YEAR] == [0, 23e6, 69e6]
-    assert [made.cpu_seconds(name) for name in YEAR] == [(2, 0.5, 0.25), (4, 1.2, 0.5), (6, 2.1, 0.75)]
-    assert [made.disk_bytes(name) - made.crawls[name].disk_bytes for name in YEAR] == [
-        23e6,
-        23e6 + 460 + 46e6,
-        69e6 + 3 * 460 + 69e6,
-    ]
-    assert made.wall_seconds() == pytest.approx((3.0, 0.95, 0.375))
-    assert made.wall_seconds(3) == pytest.approx((1.0, 0.95, 0.375))
-    assert made.wall_seconds(3, 3) == pytest.approx((1.0, 0.95 / 3, 0.125))
-
-
-def test_the_tables_of_crawls_are_those_of_the_page_and_fit_into_80_columns() -> None:
-    cost = Cost(
-        8, 64_000_000, 18_077, 10**9, 3000, 140_000, 6_690_000, 2.1, 0.4, True, 1.0, 7_090_000, {"parquet": 3_330_000}
-    )
-    cost = replace(cost, index_bytes=520_000, index_seconds=0.2)
-    weeks = ("05", "08", "13")
-    made = CrawlsPlan({f"CC-MAIN-2025-{week}": Plan(64, 90_000, Sizes(90_000, (93_000_000,)), cost) for week in weeks})
-    tables = []
-    for table in (crawls_table(made), times_table(made, 16)):
-        console = Console(file=io.StringIO(), width=80)
-        console.print(table)
-        text = console.file.getvalue()  # type: ignore[attr-defined]
-        tables.append("\n".join(line.rstrip() for line in text.splitlines()))
-    assert "\n\n".join(tables) in page("docs/crawl.md")
