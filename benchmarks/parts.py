@@ -90,7 +90,7 @@ def build(clock: Clock, files: Sequence[str], recipe: str, lists: Path, folder: 
     """Builds a corpus with clocks around its parts, and returns the number of pages that were read."""
     from c4pipe.clean import evaluate, file_cleaner, side_files, work_file
     from c4pipe.clean.work_folder import work_path
-    from c4pipe.jobs import clean, dedup
+    from c4pipe.jobs import clean_plan, dedup, dedup_plan
     from c4pipe.jobs.options import CleanOptions, DedupOptions
     from c4pipe.lists.lists import LISTS_FOLDER, load_lists
     from c4pipe.runners.events import Progress
@@ -109,14 +109,16 @@ def build(clock: Clock, files: Sequence[str], recipe: str, lists: Path, folder: 
     clock.around(file_cleaner.WetFileCleaner, "clean", "loop and counts")
     clock.around(dedup, "dedup", "dedup")
     work = folder / "work"
-    plan = clean.plan_clean(CleanOptions(list(files), work=work, recipe=recipe, lists=lists, workers=1), Progress(None))
+    plan = clean_plan.plan_clean(
+        CleanOptions(list(files), work=work, recipe=recipe, lists=lists, workers=1), Progress(None)
+    )
     plan.lists.save(plan.work / LISTS_FOLDER)
     cleaner = file_cleaner.WetFileCleaner(plan.recipe, load_lists(plan.work / LISTS_FOLDER, plan.lists.digests))
     targets = [work_path(plan.work, file) for file in plan.files]
     for file, target in zip(plan.files, targets, strict=True):
         with Path(file.path).open("rb") as stream:
             cleaner.clean(stream, file.name, target)
-    dedup.dedup(dedup.plan_dedup(DedupOptions(work, output=folder / "corpus", workers=1)), Progress(None))
+    dedup.dedup(dedup_plan.plan_dedup(DedupOptions(work, output=folder / "corpus", workers=1)), Progress(None))
     clock.change()
     return sum(work_file.read_header(target).counts["pages.read"] for target in targets)
 

@@ -29,7 +29,7 @@ COLORS = ("#1d4ed8", "#b45309", "#047857")
 
 PLAN = """
 import json, sys
-from c4pipe.jobs.clean import plan_clean
+from c4pipe.jobs.clean_plan import plan_clean
 from c4pipe.jobs.options import PlanOptions
 from c4pipe.jobs.plan import make_plan
 from c4pipe.runners.events import Progress

@@ -34,7 +34,7 @@ from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.filters.corpus_rules import StaleCapture, Validation
 from c4pipe.io.options import PathArgument
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.jobs import dedup
+from c4pipe.jobs import dedup_plan
 from c4pipe.lists.lists import Lists
 from c4pipe.recipes.choose import ListedRecipe, RecipeArgument, RecipeKeywords
 from c4pipe.recipes.presets import RECIPES
@@ -98,7 +98,7 @@ class WriteCorpus(PageTransform):
         self._folder = storage_path(os.fspath(path)).absolute()
         self._formats = parse_formats(formats if isinstance(formats, str) else ",".join(formats))
         self._shards = shards
-        dedup.check_corpus_options(self._folder, shards)
+        dedup_plan.check_corpus_options(self._folder, shards)
         named = recipe is not None
         if lists and not named:
             raise UsageError(f"{min(lists)}= belongs to a recipe: give recipe=, too, or leave it out")
@@ -246,12 +246,12 @@ def begin_corpus(report: Report, rules: ListedRecipe, options: WriteOptions) -> 
             "keep: drop these pages before, or give languages=[...]"
         )
     layout = Layout.plan(languages, text_bytes, options.shards, len(options.formats))
-    dedup.check_shard_sizes(layout, text_bytes)
+    dedup_plan.check_shard_sizes(layout, text_bytes)
     inputs = sorted((file["name"], file["bytes"], file["ends_sha256"]) for file in report.get("inputs", ()))
     missing = sorted(report.get("missing", ()), key=lambda file: str(file["name"]))
     if missing and not inputs:
         raise C4pipeError(f"no page was found in the {len(missing):,} input files: {missing[0]['error']}")
-    identity = dedup.corpus_identity(recipe, rules.lists.digests, inputs, options.formats, layout)
+    identity = dedup_plan.corpus_identity(recipe, rules.lists.digests, inputs, options.formats, layout)
     files = shard_files(layout, options.formats)
     return ShardPlan(layout, _begin_once(storage_path(options.folder), identity, files, counts, missing))
 

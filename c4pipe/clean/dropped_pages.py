@@ -5,7 +5,7 @@ They are Parquet files in a separate folder, one for each WET file and job: `<WE
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +22,7 @@ from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.parquet_footer import read_footer, reading
 from c4pipe.io.paths import StoragePath, list_names, open_file, storage_path
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.runners.events import Progress
 from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.wet.columns import EXTRA, with_extra
 
@@ -88,17 +89,21 @@ def clear(keep: KeepDropped, sources: Iterable[str], job: str) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def sources_without_dropped(keep: KeepDropped, sources: Iterable[str], job: str) -> list[str]:
-    """Returns the WET files (their names) that have no file of dropped pages for this job.
+def note_unaudited(keep: KeepDropped, sources: Sequence[str], job: str, progress: Progress) -> None:
+    """Notes how many of the finished WET files (their names) have no file of dropped pages for this job.
 
-    Raises UsageError where the footer of such a file can't be read.
+    Raises UsageError if the footer of such a file can't be read.
     """
     existing = list_names(storage_path(keep.folder))
     paths = {source: keep.path(source, job) for source in sources}
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE, thread_name_prefix="dropped") as pool:
         for _ in pool.map(_check_footer, (path for path in paths.values() if path.name in existing)):
             pass
-    return [source for source, path in paths.items() if path.name not in existing]
+    if lacking := sum(path.name not in existing for path in paths.values()):
+        progress.note(
+            f"{job} was done before for {lacking} of {len(sources)} files, without --keep-dropped, and is not "
+            f"done again: the pages that it dropped from these are not in {keep.folder}"
+        )
 
 
 def _check_footer(path: StoragePath) -> None:

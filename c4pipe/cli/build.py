@@ -18,7 +18,8 @@ def run(options: BuildCommandOptions) -> int:
     """Runs both jobs, prints the funnel, and returns the exit status."""
     start_workers(options.workers, options.runner, options.input_names)
     from c4pipe.cli.progress import make_progress
-    from c4pipe.jobs.build import build, plan_build
+    from c4pipe.jobs.build import build
+    from c4pipe.jobs.build_plan import plan_build
 
     started = time.monotonic()
     refuse_job_file(options, "build has two: use clean, then dedup")

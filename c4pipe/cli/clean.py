@@ -20,7 +20,8 @@ def run(options: CleanCommandOptions) -> int:
     """Runs job 1, prints its funnel, and returns the exit status."""
     start_workers(options.workers, options.runner, options.input_names)
     from c4pipe.cli.progress import make_progress
-    from c4pipe.jobs.clean import clean, plan_clean
+    from c4pipe.jobs.clean import clean
+    from c4pipe.jobs.clean_plan import plan_clean
 
     started = time.monotonic()
     progress = make_progress(options)

@@ -20,7 +20,8 @@ def run(options: DedupCommandOptions) -> int:
         refuse_job_file(options, "dedup --index has two")
     start_workers(options.workers, options.runner)
     from c4pipe.cli.progress import make_progress
-    from c4pipe.jobs.dedup import dedup, plan_dedup
+    from c4pipe.jobs.dedup import dedup
+    from c4pipe.jobs.dedup_plan import plan_dedup
 
     started = time.monotonic()
     progress = make_progress(options)

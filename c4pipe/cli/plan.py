@@ -25,7 +25,7 @@ def run(options: PlanOptions) -> int:
         raise UsageError(f"--price {options.price}: give 0 or more")
 
     from c4pipe.cli.progress import BAR_SECONDS, ProgressBar
-    from c4pipe.jobs.clean import plan_clean
+    from c4pipe.jobs.clean_plan import plan_clean
     from c4pipe.jobs.plan import ASSUMPTIONS, Plan, find_crawls, make_plan
     from c4pipe.runners.events import Progress
     from c4pipe.runners.machine_limits import allowed_cores

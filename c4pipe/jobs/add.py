@@ -26,7 +26,8 @@ from c4pipe.io.lock import only_run
 from c4pipe.io.options import shared_fields
 from c4pipe.io.paths import RemotePath, StoragePath, check_inner, list_names, read_file, remove_tree
 from c4pipe.io.versions import versions
-from c4pipe.jobs.dedup import CorpusPlan, dedup, plan_dedup
+from c4pipe.jobs.dedup import dedup
+from c4pipe.jobs.dedup_plan import CorpusPlan, plan_dedup
 from c4pipe.jobs.index import write_index
 from c4pipe.jobs.options import AddOptions, DedupOptions
 from c4pipe.report import card, html_page

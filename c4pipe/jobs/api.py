@@ -11,9 +11,12 @@ from c4pipe.io.options import PathArgument, comma_separated, takes_options
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import format_count, short_repr
 from c4pipe.jobs.add import add
-from c4pipe.jobs.build import build, plan_build
-from c4pipe.jobs.clean import clean, plan_clean
-from c4pipe.jobs.dedup import dedup, plan_dedup
+from c4pipe.jobs.build import build
+from c4pipe.jobs.build_plan import plan_build
+from c4pipe.jobs.clean import clean
+from c4pipe.jobs.clean_plan import plan_clean
+from c4pipe.jobs.dedup import dedup
+from c4pipe.jobs.dedup_plan import plan_dedup
 from c4pipe.jobs.options import AddOptions, BuildOptions, CleanOptions, DedupOptions, ImportOptions
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.events import Progress

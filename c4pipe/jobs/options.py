@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from c4pipe.corpus.formats.table import FORMAT_NAMES, parse_formats
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, PathArgument, as_strings, comma_separated, shared_fields
-from c4pipe.runners.runner_options import RunnerOptions, is_slurm
+from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.runners.table import find_runner
 
 if TYPE_CHECKING:
     from c4pipe.clean.annotated_folder import Annotate
@@ -291,7 +292,7 @@ class CleaningOptions(RunnerOptions, DroppedOptions, RecipeOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.wait and not is_slurm(self):
+        if self.wait and not find_runner(self.runner).submits:
             raise UsageError("--wait is only for --runner slurm: leave it out")
 
     @property

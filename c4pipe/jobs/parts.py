@@ -99,7 +99,7 @@ class LineNumbers(TypedDict):
     lines: list[int]
 
 
-def count_lines(
+def number_lines(
     work: StoragePath, files: Iterable[InputFile], network: NetworkOptions, on_note: Callable[[str], None]
 ) -> list[InputFile]:
     """Returns files; parts of lines now have the number of their first line, from which addresses are made.

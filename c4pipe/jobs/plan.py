@@ -16,8 +16,9 @@ from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import StoragePath, file_sizes
 from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.io.words import format_count
-from c4pipe.jobs.clean import CleanPlan, note_wait
-from c4pipe.jobs.dedup import dedup, plan_dedup
+from c4pipe.jobs.clean_plan import CleanPlan, note_wait
+from c4pipe.jobs.dedup import dedup
+from c4pipe.jobs.dedup_plan import plan_dedup
 from c4pipe.jobs.options import CleanOptions, DedupOptions
 from c4pipe.lists import lists
 from c4pipe.lists.lists import LISTS_FOLDER

@@ -29,10 +29,12 @@ from c4pipe.io.json_files import read_checked_json, write_checked_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import list_names, remove_tree, storage_path
 from c4pipe.io.words import format_count
-from c4pipe.jobs.build import BuildPlan, write_corpus
-from c4pipe.jobs.clean import CleanPlan, check_state, clean_files, finish, largest_first, prepare, work_state
-from c4pipe.jobs.dedup import plan_dedup
+from c4pipe.jobs.build_plan import BuildPlan, write_corpus
+from c4pipe.jobs.clean_plan import CleanPlan
+from c4pipe.jobs.clean_run import finish_work, largest_first, run_clean
+from c4pipe.jobs.dedup_plan import plan_dedup
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
+from c4pipe.jobs.work_state import check_state, prepare_work, work_state
 from c4pipe.lists.lists import LISTS_FOLDER, load_lists
 from c4pipe.recipes.choose import ListedRecipe
 from c4pipe.recipes.recipe import Recipe
@@ -41,10 +43,10 @@ from c4pipe.runners.events import Progress
 from c4pipe.runners.slurm import ActiveTask, SlurmOptions
 from c4pipe.wet.inputs import InputFile
 
-FOLDER = "_slurm"
+SUBMISSIONS = "_slurm"
 """The folder, inside a work folder, of the submissions to Slurm."""
 
-TASKS = "tasks.json"
+TASKS_FILE = "tasks.json"
 """The list of the tasks of a submission, in its folder."""
 
 DEDUP = "dedup"
@@ -92,7 +94,7 @@ def clean_on_slurm(plan: CleanPlan, progress: Progress) -> dict[str, int]:
         words = _submit(plan, progress)
     _wait_for_files(plan, progress, words)
     with only_run(plan.work):
-        return finish(plan, progress)
+        return finish_work(plan, progress)
 
 
 def build_on_slurm(plan: BuildPlan, progress: Progress) -> Manifest:
@@ -138,9 +140,9 @@ def _submit(plan: CleanPlan, progress: Progress, output: Path | None = None) -> 
     if not isinstance(work, Path):
         raise UsageError(f"--work {work}: --runner slurm needs a folder that all nodes share")
     options = slurm.parse_options(plan.options.runner_options)
-    active = slurm.active_tasks(work / FOLDER)
-    # A task that runs has unfinished files in the folder, which `prepare` would remove.
-    state = check_state(plan, progress) if active else prepare(plan, progress)
+    active = slurm.active_tasks(work / SUBMISSIONS)
+    # A task that runs has unfinished files in the folder, which `prepare_work` would remove.
+    state = check_state(plan, progress) if active else prepare_work(plan, progress)
     queued = files_of(active)
     names = {file.work_name for file in (*state.open, *state.missing)} - queued
     corpus = [task for task in active if task.script.stem == DEDUP]
@@ -152,7 +154,7 @@ def _submit(plan: CleanPlan, progress: Progress, output: Path | None = None) -> 
             return "nothing was submitted: all that is missing is queued or running"
         progress.note_complete(work, "give another --work, or delete it")
         return ""
-    folder = work / FOLDER / f"{_latest(work / FOLDER) + 1:03}"
+    folder = work / SUBMISSIONS / f"{_latest(work / SUBMISSIONS) + 1:03}"
     tasks = _divided(plan, names, options)
     make_folder(folder)
     try:
@@ -177,7 +179,7 @@ def _submit_scripts(
         output=str(output.absolute()) if output else "",
         accepts_missing=plan.options.max_missing is not None,
     )
-    write_checked_json(folder / TASKS, submission)
+    write_checked_json(folder / TASKS_FILE, submission)
     paths = {name: getattr(plan.options, name, None) for name in ("output", "work", "cache", "annotate")}
     absolute = {name: str(storage_path(str(path)).absolute()) for name, path in paths.items() if path}
     changed: dict[str, Any] = dict(runner=None, runner_options=(), wait=False, progress=None, **absolute)
@@ -246,18 +248,18 @@ def _latest(folder: Path) -> int:
 
 def submissions(work: Path) -> list[Path]:
     """Returns the folders of the submissions of a work folder, the oldest first."""
-    return [work / FOLDER / name for name in sorted(filter(str.isdigit, list_names(work / FOLDER)), key=int)]
+    return [work / SUBMISSIONS / name for name in sorted(filter(str.isdigit, list_names(work / SUBMISSIONS)), key=int)]
 
 
 def read_submission(folder: Path) -> Submission:
     """Returns the tasks of a submission. Raises DamagedFileError, and C4pipeError if there are none."""
-    found = read_checked_json(folder / TASKS, Submission)
+    found = read_checked_json(folder / TASKS_FILE, Submission)
     if found is None:
-        raise C4pipeError(f"{folder} has no {TASKS}: delete that folder")
+        raise C4pipeError(f"{folder} has no {TASKS_FILE}: delete that folder")
     return found
 
 
-def number_of(task: ActiveTask) -> int:
+def _number_in_submission(task: ActiveTask) -> int:
     """Returns the number of a task of `clean` in its submission."""
     return int(task.script.stem.partition("-")[2]) + (task.array_index or 0)
 
@@ -267,7 +269,7 @@ def files_of(tasks: Iterable[ActiveTask]) -> set[str]:
     by_folder: dict[Path, list[int]] = {}
     for task in tasks:
         if task.script.stem != DEDUP:
-            by_folder.setdefault(task.script.parent, []).append(number_of(task))
+            by_folder.setdefault(task.script.parent, []).append(_number_in_submission(task))
     names = set[str]()
     for folder, numbers in by_folder.items():
         submission = read_submission(folder)
@@ -308,7 +310,7 @@ def _wait_while_active(work: Any, name: str) -> None:
     silent, seconds = 0, 0.5
     while silent < _SILENT:
         try:
-            tasks = slurm.active_tasks(work / FOLDER)
+            tasks = slurm.active_tasks(work / SUBMISSIONS)
         except C4pipeError:  # a controller that starts again
             silent += 1
             if silent == _SILENT:
@@ -342,7 +344,7 @@ def run_task(folder: Path, task: str, progress: Progress) -> None:
         check_cleaned(plan)
         check_missing(plan)
         clear_abandoned(plan.work)  # without the lock, which a command that asks for this run may have
-        finish(plan, progress)
+        finish_work(plan, progress)
         assert not isinstance(plan.options, CleanOptions)
         write_corpus(BuildPlan(plan.options, plan), progress)
         return
@@ -352,7 +354,7 @@ def run_task(folder: Path, task: str, progress: Progress) -> None:
         for unfinished in part.work.glob(f".{glob.escape(file.work_name)}.parquet.*.tmp"):
             unfinished.unlink(missing_ok=True)
     if left := largest_first(work_state(part).open):
-        clean_files(part, left, progress)
+        run_clean(part, left, progress)
     if left := list(work_state(part).open):
         raise C4pipeError(f"{left[0].work_name} was not cleaned")
     check_missing(part)

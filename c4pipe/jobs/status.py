@@ -82,7 +82,7 @@ def _slurm_status(work: Path, folders: Sequence[Path], done: set[str], missing: 
         return run_status(Path(latest["output"]))
     sentences, active, others = list[str](), list[ActiveTask](), "failed"
     try:
-        active = active_tasks(work / slurm.FOLDER)
+        active = active_tasks(work / slurm.SUBMISSIONS)
     except C4pipeError as error:
         others = "not done"
         sentences.append(f"which tasks are queued or run is not known: {error}")

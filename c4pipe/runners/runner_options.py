@@ -87,8 +87,3 @@ class RunnerOptions(WorkerOptions):
     def is_local(self) -> bool:
         """Whether the job runs in processes of this machine."""
         return self.runner is None
-
-
-def is_slurm(options: RunnerOptions) -> bool:
-    """Tells whether options name Slurm."""
-    return options.runner is not None and options.runner.lower() == "slurm"

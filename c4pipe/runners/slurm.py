@@ -225,4 +225,4 @@ def _read(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(given)
 
 
-SLURM = Runner(title="Slurm", run=_run, check=_check, read_options=_read)
+SLURM = Runner(title="Slurm", run=_run, check=_check, read_options=_read, submits=True)

@@ -53,6 +53,7 @@ class Runner:
         package: the package of this module, by its name in sentences.
         install: what pip installs to get the module.
         shares_files: whether bytes between two steps wait in files of the work folder, which all workers see.
+        submits: whether jobs are submitted as batch scripts (`jobs/slurm.py`): they go on when the command has ended.
     """
 
     title: str
@@ -65,6 +66,7 @@ class Runner:
     package: str = ""
     install: str = ""
     shares_files: bool = False
+    submits: bool = False
 
     def check_options(self, options: "RunnerOptions") -> None:
         """Raises UsageError if the runner is not installed or can't use the options. Starts nothing."""

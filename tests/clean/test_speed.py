@@ -18,7 +18,7 @@ from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
 from c4pipe.filters import listed_words, phrases
 from c4pipe.io import atomic
-from c4pipe.jobs import clean as jobs
+from c4pipe.jobs import clean_run as jobs
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.recipes.recipe import Recipe

@@ -16,7 +16,7 @@ from c4pipe.dedup.step import Received
 from c4pipe.dedup.write import encode, in_order
 from c4pipe.errors import LostDataError
 from c4pipe.io.rows import Rows
-from c4pipe.jobs import dedup
+from c4pipe.jobs import dedup_plan
 from c4pipe.text.hashes import normalise_url
 from tests.helpers.dedup_oracle import (
     Crawl,
@@ -138,7 +138,7 @@ def test_damage_is_named(
         run([write_work(tmp_path / "known-work", random_crawl(5))], folder, index=True)
     spoiled = spoil(monkeypatch, shuffle, damage, skip)
     if skip == 0:  # and in groups of two, for the first of two
-        monkeypatch.setattr(dedup, "group_size", lambda *counts: 2)
+        monkeypatch.setattr(dedup_plan, "group_size", lambda *counts: 2)
     with pytest.raises(LostDataError, match=rf"did not deliver the shuffle {shuffle} \("):
         run([work], tmp_path / "corpus", known=known)
     assert spoiled == [shuffle]

@@ -6,7 +6,8 @@ import pytest
 
 from c4pipe.dedup import finish, write
 from c4pipe.dedup.progress import StepTally, read_tallies, share_done
-from c4pipe.jobs.dedup import dedup, plan_dedup
+from c4pipe.jobs.dedup import dedup
+from c4pipe.jobs.dedup_plan import plan_dedup
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.runners.events import Progress, ProgressEvent
 from tests.helpers.crawls import SAMPLES, build

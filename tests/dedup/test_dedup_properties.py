@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from c4pipe.corpus import layout
 from c4pipe.dedup import finish, shuffle
-from c4pipe.jobs import dedup
+from c4pipe.jobs import dedup_plan
 from c4pipe.text.hashes import is_validation, normalise_url
 from tests.helpers.dedup_oracle import (
     FIRST_RECIPE,
@@ -197,7 +197,7 @@ def test_same_bytes_for_any_groups_of_files(monkeypatch: pytest.MonkeyPatch, fil
         asked.append(count)
         return files
 
-    monkeypatch.setattr(dedup, "group_size", group_size)
+    monkeypatch.setattr(dedup_plan, "group_size", group_size)
     monkeypatch.setattr(finish, "_HELD_BYTES", 2000)  # pages leave several times in a group
     assert digests(crawl) == expected
     assert asked

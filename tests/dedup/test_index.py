@@ -24,7 +24,8 @@ from c4pipe.dedup.known import (
 )
 from c4pipe.errors import DamagedFileError, LostDataError, UsageError
 from c4pipe.io.json_files import write_checked_json, write_json
-from c4pipe.jobs.dedup import dedup, plan_dedup
+from c4pipe.jobs.dedup import dedup
+from c4pipe.jobs.dedup_plan import plan_dedup
 from c4pipe.jobs.index import write_index
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.runners.events import Progress

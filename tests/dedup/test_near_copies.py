@@ -13,7 +13,7 @@ import pytest
 import c4pipe
 from c4pipe import read
 from c4pipe.errors import UsageError
-from c4pipe.jobs import dedup
+from c4pipe.jobs import dedup_plan
 from c4pipe.wet.columns import CRAWL_PROVENANCE
 from tests.dedup.test_near_duplicates import build, write_crawl
 from tests.helpers.doc_examples import python_blocks
@@ -51,7 +51,7 @@ def test_a_page_has_the_size_of_its_cluster_on_other_runners(runner: str, tmp_pa
 def test_a_page_has_the_size_of_its_cluster(
     files: int, workers: int, group: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dedup, "group_size", lambda files, rows: group)
+    monkeypatch.setattr(dedup_plan, "group_size", lambda files, rows: group)
     build(tmp_path, pages_of(TEXTS), files, workers=workers, copies=True, format="parquet,tfrecord,json")
     found = copies_of(tmp_path)
     assert found == expected()

@@ -19,7 +19,7 @@ from c4pipe.corpus.opened import Corpus
 from c4pipe.dedup import near_duplicates
 from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.errors import LostDataError
-from c4pipe.jobs import dedup
+from c4pipe.jobs import dedup_plan
 from c4pipe.text.urls import host_of
 from c4pipe.wet.page import Page
 from tests.dedup.test_dedup_losses import alter, lose, repeat, spoil
@@ -77,7 +77,7 @@ def test_the_corpus_is_the_same_however_it_is_built(tmp_path: Path, monkeypatch:
     build(tmp_path / "one", pages, files=1)
     build(tmp_path / "two", pages, files=7, workers=2)
     build(tmp_path / "turned", pages[::-1], files=5)
-    monkeypatch.setattr(dedup, "group_size", lambda files, rows: 3)
+    monkeypatch.setattr(dedup_plan, "group_size", lambda files, rows: 3)
     build(tmp_path / "groups", pages, files=20)
     names = ("one", "two", "turned", "groups")
     shards = [contents(tmp_path / name / "corpus" / "und") for name in names]
@@ -216,7 +216,7 @@ def test_damage_is_named(
         monkeypatch.setattr(near_duplicates, "decode", spoiled_decode)
     else:
         spoil(monkeypatch, shuffle, damage)
-    monkeypatch.setattr(dedup, "group_size", lambda files, rows: 2)
+    monkeypatch.setattr(dedup_plan, "group_size", lambda files, rows: 2)
     with pytest.raises(LostDataError, match=rf"did not deliver the shuffle {shuffle} \("):
         build(tmp_path, pages_of([*texts, *texts[:8]]), files=4)
     assert not (tmp_path / "corpus" / "manifest.json").exists()

@@ -7,7 +7,7 @@ from typing import Any
 
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.jobs.build import build as run_build
-from c4pipe.jobs.build import plan_build
+from c4pipe.jobs.build_plan import plan_build
 from c4pipe.jobs.options import BuildOptions
 from c4pipe.runners.events import Progress
 from c4pipe.wet.page import Page

@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from c4pipe.clean.work_file import KeptPage, WorkWriter
-from c4pipe.jobs.dedup import dedup, plan_dedup
+from c4pipe.jobs.dedup import dedup
+from c4pipe.jobs.dedup_plan import plan_dedup
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe

@@ -14,7 +14,8 @@ from c4pipe.clean import work_folder
 from c4pipe.errors import C4pipeError
 from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.http import Download, Pool
-from c4pipe.jobs.clean import clean, plan_clean
+from c4pipe.jobs.clean import clean
+from c4pipe.jobs.clean_plan import plan_clean
 from c4pipe.jobs.options import CleanOptions
 from c4pipe.runners.events import Progress
 from c4pipe.wet.inputs import Selection, find_inputs

@@ -7,9 +7,11 @@ import pytest
 from c4pipe.clean import work_folder
 from c4pipe.errors import C4pipeError, LostDataError
 from c4pipe.io.atomic import write_bytes
-from c4pipe.jobs import clean
-from c4pipe.jobs.clean import CleanPlan, WorkState, network_of_worker, plan_clean, work_state
+from c4pipe.jobs import clean, clean_run
+from c4pipe.jobs.clean_plan import CleanPlan, plan_clean
+from c4pipe.jobs.clean_run import network_of_worker
 from c4pipe.jobs.options import CleanOptions
+from c4pipe.jobs.work_state import WorkState, work_state
 from c4pipe.runners import runner
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
@@ -64,7 +66,7 @@ def leave_out(monkeypatch: pytest.MonkeyPatch, plan: CleanPlan, error: str | Non
             for file in work_state(plan).open:
                 work_folder.note_missing(plan.target(file), file.path, error)
 
-    monkeypatch.setattr(clean, "run_job", lossy)
+    monkeypatch.setattr(clean_run, "run_job", lossy)
 
 
 def test_a_file_that_the_runner_lost_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

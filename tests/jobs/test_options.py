@@ -12,9 +12,9 @@ import pytest
 
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import RemotePath
-from c4pipe.jobs.build import plan_build
-from c4pipe.jobs.clean import plan_clean
-from c4pipe.jobs.dedup import plan_dedup
+from c4pipe.jobs.build_plan import plan_build
+from c4pipe.jobs.clean_plan import plan_clean
+from c4pipe.jobs.dedup_plan import plan_dedup
 from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions
 from c4pipe.vocab.job import plan_vocab
 from c4pipe.vocab.request import VocabOptions

@@ -19,7 +19,7 @@ import c4pipe
 from c4pipe.cli import main
 from c4pipe.errors import UsageError
 from c4pipe.jobs import parts
-from c4pipe.jobs.dedup import plan_dedup
+from c4pipe.jobs.dedup_plan import plan_dedup
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.extraction import TextLayout

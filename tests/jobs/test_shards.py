@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from c4pipe.cli.main import main
-from c4pipe.jobs import dedup
+from c4pipe.jobs import dedup_plan
 from tests.conftest import ROOT
 
 
@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 def test_more_files_than_the_hub_takes_are_noted(
     formats: str, noted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(dedup, "FOLDER_FILES", 10)
+    monkeypatch.setattr(dedup_plan, "FOLDER_FILES", 10)
     crawl, lists = str(ROOT / "samples" / "crawl"), str(ROOT / "samples" / "lists")
     options = ["--shards", "5", "--format", formats, "--workers", "1"]
     assert main(["build", crawl, "--lists", lists, "--output", str(tmp_path / "a"), *options]) == 0

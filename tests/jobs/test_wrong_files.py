@@ -291,7 +291,7 @@ def test_a_parquet_file_that_changes_is_named_with_its_folder(tmp_path: Path, mo
         path.write_bytes(b"x" * path.stat().st_size)
         run_job(*arguments, **options)
 
-    monkeypatch.setattr("c4pipe.jobs.clean.run_job", overwrite)
+    monkeypatch.setattr("c4pipe.jobs.clean_run.run_job", overwrite)
     with pytest.raises(C4pipeError, match=rf"^{path} can't be read: it is no Parquet file, but plain text"):
         c4pipe.import_text(path, output=tmp_path / "corpus", workers=1)
 

@@ -1,0 +1,188 @@
+"""The parts of job 1 that every runner has: the work folder is prepared, files are cleaned, the result is verified."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from c4pipe.clean import work_folder
+from c4pipe.clean.annotated_folder import list_annotated
+from c4pipe.clean.progress import watch_clean
+from c4pipe.clean.steps import CleanWetFile
+from c4pipe.clean.work_file import WorkHeader
+from c4pipe.clean.work_folder import read_headers_of
+from c4pipe.errors import C4pipeError, LostDataError
+from c4pipe.io.atomic import sync
+from c4pipe.io.downloads import NetworkOptions
+from c4pipe.jobs.clean_plan import CleanPlan
+from c4pipe.jobs.logs import LOG, count_values, key_values
+from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
+from c4pipe.jobs.parts import number_lines
+from c4pipe.jobs.work_state import work_state
+from c4pipe.lists.lists import LISTS_FOLDER
+from c4pipe.runners import control_totals
+from c4pipe.runners.events import Progress
+from c4pipe.runners.flow import Flow
+from c4pipe.runners.local_flow import Workers
+from c4pipe.runners.local_runner import local_workers
+from c4pipe.runners.machine_limits import allowed_cores
+from c4pipe.runners.runner import run_job
+from c4pipe.wet.damage import HAS_NO
+from c4pipe.wet.inputs import InputFile
+
+
+def finish_work(plan: CleanPlan, progress: Progress) -> dict[str, int]:
+    """Checks that all files are cleaned, finishes the annotated folder, and returns the counts over all files."""
+    counts = _verify(plan, progress)
+    if annotate := plan.options.annotation:
+        list_annotated(annotate, (file.work_name for file in work_state(plan).done))
+    LOG.info("clean: %s", count_values(counts))
+    return counts
+
+
+def largest_first(files: Iterable[InputFile]) -> list[InputFile]:
+    """Returns the files in the order of their tasks: workers that take the largest first end at the same time."""
+    return sorted(files, key=lambda file: (-file.load, file.work_name))
+
+
+def run_clean(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: Workers | None = None) -> None:
+    """Cleans files on the runner. The work folder is prepared."""
+    options = plan.options
+    files = number_lines(plan.work, files, options.network, progress.note)
+    tasks = [
+        tuple((file.absolute_path, str(plan.target(file)), *(file.part or ())) for file in some)
+        for some in _tasks(files)
+    ]
+
+    def graph(flow: Flow) -> None:
+        step = CleanWetFile(
+            plan.recipe,
+            plan.work / LISTS_FOLDER,
+            plan.lists.digests,
+            network_of_worker(options, len(tasks)),
+            plan.dropped,
+            options.annotation,
+            options.input_kind,
+        )
+        flow.map("Clean file", flow.create("Files", tasks), step)
+
+    with watch_clean(progress, plan.work, plan.loads):
+        run_job(graph, options, len(tasks), progress, workers)
+    if isinstance(plan.work, Path):
+        sync(plan.work)
+
+
+_SMALL_BYTES = 64 * 1024  # of an input that shares its task
+
+_SMALL_TASKS = 256  # at least: enough for many workers
+
+_MOST_FILES = 64  # of a task: a killed run loses them
+
+
+def _tasks(files: Sequence[InputFile]) -> list[Sequence[InputFile]]:
+    """Returns the files of each task: one, or several small ones where there are many of them."""
+    small = [file for file in files if file.size is not None and file.load <= _SMALL_BYTES]
+    number = min(_MOST_FILES, max(1, len(small) // _SMALL_TASKS))
+    ones = [[file] for file in files if file.size is None or file.load > _SMALL_BYTES]
+    return [*ones, *(small[start : start + number] for start in range(0, len(small), number))]
+
+
+def network_of_worker(options: CleanOptions | BuildOptions | ImportOptions, tasks: int) -> NetworkOptions:
+    """Returns how one of the processes downloads its files: it has its share of `--bandwidth`.
+
+    Args:
+        options: the options of job 1.
+        tasks: how many files are open: no more processes than files download.
+    """
+    network = options.network
+    if not network.bytes_per_second:
+        return network
+    processes = local_workers(options, tasks) if options.is_local else allowed_cores()
+    return replace(network, bytes_per_second=network.bytes_per_second / processes.most)
+
+
+_MOST_NAMED = 5  # files that a message names
+
+
+def _verify(plan: CleanPlan, progress: Progress) -> dict[str, int]:
+    """Checks the work files that the runner wrote, and returns the counts over all work files.
+
+    If no file has a page, everything about the files is deleted.
+    """
+    state = work_state(plan)
+    count = len(plan.files)  # with the parts of large files
+    if state.open:
+        raise LostDataError(
+            f"the runner ended without cleaning {len(state.open)} of {count} files: {state.open[0].work_name}, ..."
+        )
+    errors = [note["error"] for note in plan.missing()]
+    without_page: dict[str, str] = {}
+    counts = control_totals.add_reports(
+        map(partial(_logged_counts, without_page), read_headers_of(map(plan.target, state.done)))
+    )
+    problems = list(filter(None, without_page.values()))
+    if not counts.get("pages.read"):
+        for file in plan.files:  # a run with the right inputs must find nothing of these
+            work_folder.forget_input(plan.target(file))
+    _check_missing_files(plan, errors)
+    if not counts.get("pages.read"):
+        raise _no_page(plan, problems + errors)
+    for error in errors:
+        LOG.warning("missing: %s", error)
+    if problems:
+        progress.note(f"no page is in {_named(problems)}")
+    return counts
+
+
+def _no_page(plan: CleanPlan, reasons: Sequence[str]) -> C4pipeError:
+    files = "the input file" if plan.file_count == 1 else f"the {plan.file_count:,} input files"
+    return C4pipeError(f"no page was found in {files}: {_named(reasons)}; give {plan.recipe.input_format} files")
+
+
+def _named(files: Sequence[str]) -> str:
+    """Joins sentences about files; the first _MOST_NAMED are enough."""
+    more = len(files) - _MOST_NAMED
+    return "; ".join([*files[:_MOST_NAMED], *([f"and {more:,} more"] if more > 0 else [])])
+
+
+def _check_missing_files(plan: CleanPlan, errors: Sequence[str]) -> None:
+    """Raises C4pipeError if more files are missing than the options allow, given the errors of all of them."""
+    limit, count = plan.options.max_missing, plan.file_count
+    if len(errors) <= (count - 1 if limit is None else limit):
+        return
+    unread = [error for error in errors if HAS_NO in error]
+    if unread and len(errors) == count:
+        raise _no_page(plan, unread)
+    what = "have no record or could not be downloaded" if unread else "could not be downloaded"
+    raise C4pipeError(f"{len(errors)} of {count} files {what}: {_named(unread or errors)}")
+
+
+def _logged_counts(without_page: dict[str, str], header: WorkHeader) -> Mapping[str, int]:
+    """Returns the counts of a work file, and logs the damage among them.
+
+    Adds to `without_page`, by name, why a file has no page; "" for a file of which a part has pages.
+    """
+    if damage := {name: number for name, number in header.counts.items() if name.startswith("damage.")}:
+        LOG.warning("%s is damaged: %s", header.source, key_values(damage))
+    if header.counts.get("pages.read"):
+        without_page[header.source] = ""
+    else:
+        without_page.setdefault(header.source, f"{header.source}: {_why_no_page(header)}")
+    return header.counts
+
+
+def _why_no_page(header: WorkHeader) -> str:
+    """Returns why a file has records, but no page."""
+    kind = header.recipe.input_format
+    damage = {name: number for name, number in header.counts.items() if name.startswith("damage.")}
+    if kind == "WET" and damage:
+        kinds = ", ".join(f"{name.removeprefix('damage.')} {number:,}" for name, number in damage.items())
+        return f"its data are damaged ({kinds}): copy it again"
+    if kind == "WET":
+        return "none of its records has text (conversion): give --from warc if it is a WARC file"
+    counts = {name.rpartition(".")[2]: number for name, number in header.counts.items()}
+    found = ", ".join(f"{name} {number:,}" for name, number in counts.items())
+    if kind == "text":
+        return f"it has no text that can be read ({found})" if found else "it has no rows"
+    advice = "; leave out --from warc if it is a WET file" if "other_type" in counts else ""
+    return f"none of its records is an HTML response ({found}){advice}"
