@@ -42,7 +42,7 @@ class TakedownOptions(TerminalOptions, WorkerOptions):
 def run(options: TakedownOptions) -> None:
     """Writes the corpus again. Raises UsageError for a list or a folder that can't be used."""
     from c4pipe.cli.progress import make_progress
-    from c4pipe.jobs.takedown import COUNT, takedown
+    from c4pipe.jobs.takedown import TAKEDOWN_COUNTER, takedown
 
     given = [(kind, paths) for kind, paths in (("urls", options.urls), ("domains", options.domains)) if paths]
     if len(given) != 1:
@@ -55,7 +55,9 @@ def run(options: TakedownOptions) -> None:
     manifest = takedown(options.corpus, options.output, *given[0], runner, make_progress(options))
     counts = manifest["counts"]
     if not options.quiet:
-        pages, left_out = (format_count(number, "page") for number in (counts["pages.kept"], counts.get(COUNT, 0)))
+        pages, left_out = (
+            format_count(number, "page") for number in (counts["pages.kept"], counts.get(TAKEDOWN_COUNTER, 0))
+        )
         note(f"{options.output or options.corpus} has {pages}; {left_out} left out by takedowns")
 
 

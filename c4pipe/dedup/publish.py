@@ -19,14 +19,13 @@ from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.rule import parameter_text
 from c4pipe.io import lock
-from c4pipe.io.atomic import write_text
-from c4pipe.io.json_files import write_json
 from c4pipe.io.paths import StoragePath, check_inner, file_sizes, list_names, remove_tree
 from c4pipe.io.versions import versions
 from c4pipe.io.words import format_count, short
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.report import card, html_page
+from c4pipe.report import html_page
 from c4pipe.report.data import DEDUP_DATA, REPORT_DATA, make_dedup_data, make_report_data, read_report_data
+from c4pipe.report.descriptions import write_descriptions
 from c4pipe.report.rendering import compile_templates
 from c4pipe.runners.control_totals import Report, check_totals
 from c4pipe.wet.inputs import Missing
@@ -276,11 +275,8 @@ def _write_descriptions(
     `moved` is the digest of the file of moved spans; None without that file.
     """
     found = make_dedup_data(report, clean_counts, moved)
-    write_json(folder / DEDUP_DATA, found)
     data = make_report_data(report.get("profiles", ()), found, report.get("clean_examples", ()))
-    write_json(folder / REPORT_DATA, data)
-    write_text(folder / card.CARD, card.render_card(manifest, data["profile"]["table_bytes"]))
-    write_text(folder / html_page.REPORT_PAGE, html_page.render_report(manifest, data))
+    write_descriptions(folder, manifest, found, data)
 
 
 def _is_published(output: StoragePath, report: Report) -> bool:

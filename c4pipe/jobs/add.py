@@ -20,7 +20,7 @@ from c4pipe.dedup import publish
 from c4pipe.dedup.known import INDEX, find_indexes
 from c4pipe.dedup.removals import MOVED_SPANS
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.io.atomic import clear_abandoned, make_folder, move, write_bytes, write_text
+from c4pipe.io.atomic import clear_abandoned, make_folder, move, write_bytes
 from c4pipe.io.json_files import write_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import shared_fields
@@ -30,9 +30,7 @@ from c4pipe.jobs.dedup import dedup
 from c4pipe.jobs.dedup_plan import CorpusPlan, plan_dedup
 from c4pipe.jobs.index import write_index
 from c4pipe.jobs.options import AddOptions, DedupOptions
-from c4pipe.report import card, html_page
 from c4pipe.report.data import (
-    DEDUP_DATA,
     REPORT_DATA,
     add_dedup_data,
     add_report_data,
@@ -40,10 +38,10 @@ from c4pipe.report.data import (
     read_dedup_data,
     read_report_data,
 )
+from c4pipe.report.descriptions import DESCRIPTIONS, write_descriptions
 from c4pipe.runners import control_totals
 from c4pipe.runners.events import Progress
 
-_DESCRIPTIONS = (DEDUP_DATA, REPORT_DATA, card.CARD, html_page.REPORT_PAGE)
 _OF_PART = (MANIFEST, MOVED_SPANS, INDEX)  # what stays in the folder of a part
 
 
@@ -179,10 +177,7 @@ def _describe(corpus: StoragePath, folder: StoragePath, whole: Manifest, part: M
     found = add_dedup_data(first, second)
     data = add_report_data([each for each in reports if each], found)
     make_folder(target)
-    write_json(target / DEDUP_DATA, found)
-    write_json(target / REPORT_DATA, data)
-    write_text(target / card.CARD, card.render_card(manifest, data["profile"].get("table_bytes", {})))
-    write_text(target / html_page.REPORT_PAGE, html_page.render_report(manifest, data))
+    write_descriptions(target, manifest, found, data)
     write_json(target / MANIFEST, manifest)
 
 
@@ -224,7 +219,7 @@ def _clean(corpus: StoragePath, number: int) -> None:
     folder = part_folder(corpus, number)
     if GROWN not in list_names(folder):
         return
-    for name in _DESCRIPTIONS:
+    for name in DESCRIPTIONS:
         if (folder / GROWN / name).exists():
             _move(folder / GROWN / name, corpus / name)
     (corpus / MOVED_SPANS).unlink(missing_ok=True)

@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,36 +13,29 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.formats.shard_format import open_binary, shard_schema
 from c4pipe.corpus.formats.table import find_format
-from c4pipe.corpus.manifest import GROWN, MANIFEST, REPLACEMENTS, Manifest, part_folder
+from c4pipe.corpus.manifest import GROWN, MANIFEST, REPLACEMENTS, TAKEDOWN, Manifest, part_folder, read_manifest
 from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.corpus.reader import Shard, read_tables
-from c4pipe.corpus.writer import ShardWriter
+from c4pipe.corpus.writer import ShardFile, ShardWriter
 from c4pipe.dedup import publish
 from c4pipe.dedup.publishers import publisher
 from c4pipe.dedup.removals import MOVED_SPANS
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.url_rules import find_opt_out
-from c4pipe.io.atomic import AtomicFile, make_folder, move, sync, write_bytes, write_text
-from c4pipe.io.json_files import decode_checked_json, encode_checked_json, write_json
+from c4pipe.io.atomic import AtomicFile, make_folder, move, sync
+from c4pipe.io.json_files import decode_checked_json, encode_checked_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, check_inner, list_names, read_file, remove_tree, storage_path
+from c4pipe.io.streams import InputPath
 from c4pipe.io.text import lines_of
 from c4pipe.io.versions import versions
 from c4pipe.io.words import error_reason
 from c4pipe.lists.lists import has_key, sorted_keys
 from c4pipe.lists.robots import opt_out_entry
-from c4pipe.report import card, html_page
-from c4pipe.report.data import (
-    DEDUP_DATA,
-    REPORT_DATA,
-    make_dedup_data,
-    make_report_data,
-    read_dedup_data,
-    read_report_data,
-)
+from c4pipe.report.data import make_dedup_data, make_report_data, read_dedup_data, read_report_data
+from c4pipe.report.descriptions import write_descriptions
 from c4pipe.report.profile import Profiler
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
@@ -51,13 +43,12 @@ from c4pipe.runners.scan import Scan, ScanStep
 from c4pipe.text.hashes import U64, normalise_url, url_key
 from c4pipe.text.languages import language_counter
 
-KINDS = ("urls", "domains")
+LIST_KINDS = ("urls", "domains")
 """What a list has: whole URLs; or hosts, with their subdomains, and hosts with a path."""
 
-Lists = Sequence[Path]
-"""Files of one kind."""
+TAKEDOWN_COUNTER = f"pages.dropped.{TAKEDOWN}"
+"""The counter of the pages that takedowns left out."""
 
-COUNT = f"pages.dropped.{manifest_file.TAKEDOWN}"
 _CUT = 99  # characters of the shortest URL that is shortened in a report
 
 
@@ -66,7 +57,7 @@ class Listed:
     """The pages of a list.
 
     Attributes:
-        kind: one of KINDS.
+        kind: one of LIST_KINDS.
         first: the first entry, or its beginning.
         sha256: of the files, with a line end between two.
         keys: the keys of its entries, sorted.
@@ -86,7 +77,7 @@ class Listed:
         return has_key(self.keys, url_key(normalise_url(url, self.scheme)))
 
 
-def read_listed(kind: str, paths: Lists, scheme: str) -> Listed:
+def read_listed(kind: str, paths: Sequence[Path], scheme: str) -> Listed:
     """Returns the pages of lists, files with one URL or one host on each line.
 
     Raises UsageError if a file can't be read, has no entry, or an entry that is no host.
@@ -111,106 +102,108 @@ def read_listed(kind: str, paths: Lists, scheme: str) -> Listed:
 
 
 def takedown(
-    folder: StoragePath, output: StoragePath | None, kind: str, lists: Lists, runner: RunnerOptions, progress: Progress
+    folder: StoragePath,
+    output: StoragePath | None,
+    kind: str,
+    lists: Sequence[Path],
+    runner: RunnerOptions,
+    progress: Progress,
 ) -> Manifest:
     """Writes a corpus again without the pages of lists, and returns its manifest.
 
     Args:
-        folder: the folder of the corpus, which is only read where there is an output.
+        folder: the folder of the corpus, which is only read if there is an output.
         output: a new folder; None for a takedown in place, which replaces files of the corpus.
-        kind: one of KINDS.
-        lists: the lists.
+        kind: one of LIST_KINDS.
+        lists: the lists: files of one kind.
         runner: what reads and writes the shards, on this machine.
         progress: shows how many shards are done.
 
-    Shards without such a page are linked, or copied where that is not possible; in place they stay. A run that was
+    Shards without such a page are linked, or copied if that is not possible; in place they stay. A run that was
     stopped is repeated from its start, but for the moves at the end of a takedown in place, which go on; a finished run
     is left as it is.
 
-    Raises UsageError for a list or a folder that can't be used, C4pipeError where a shard can't be read or written.
+    Raises UsageError for a list or a folder that can't be used, C4pipeError if a shard can't be read or written.
     """
     folder = folder.absolute()
     if output is None:
-        return _takedown_in_place(folder, kind, lists, runner, progress)
+        return _take_down_in_place(folder, kind, lists, runner, progress)
     output = output.absolute()
-    corpus = open_corpus(folder)
     if str(output) == str(folder) or str(output).startswith(f"{folder}/"):
         raise UsageError(f"--output {output} is in the folder of the corpus: give a new folder")
-    listed = read_listed(kind, lists, corpus.recipe.page_keys[0])
-    identity = _identity(corpus, listed)
+    corpus = open_corpus(folder)
+    return _write_without(corpus, read_listed(kind, lists, corpus.recipe.page_keys[0]), output, runner, progress)
+
+
+def _take_down_in_place(
+    folder: StoragePath, kind: str, lists: Sequence[Path], runner: RunnerOptions, progress: Progress
+) -> Manifest:
+    """Writes the new corpus into a folder inside the corpus, then moves its files over those of the corpus."""
+    if not isinstance(folder, Path):
+        raise UsageError(f"--in-place: a store has no rename, so {folder} can't be replaced at once: give --output")
+    check_inner(folder, REPLACEMENTS)
+    new = folder / REPLACEMENTS
+    if not (new / MANIFEST).is_file():
+        open_corpus(folder)  # an error comes before the folder is locked
+    with only_run(folder):
+        if read_manifest(folder) is None:
+            _replace(folder, new)
+        corpus = open_corpus(folder)
+        parts, done = corpus.manifest.get("parts", ()), corpus.manifest.get("takedowns", ())
+        last = len(parts) or 1
+        if any(GROWN in list_names(part_folder(folder, number)) for number in (last, last + 1)):
+            raise UsageError(f"an addition to {folder} was stopped at its end: repeat the command c4pipe add first")
+        listed = read_listed(kind, lists, corpus.recipe.page_keys[0])
+        remove_tree(new)
+        since = done[parts[-1]["takedowns"] :] if parts else done  # the last part can have pages of earlier lists
+        if since and (since[-1]["kind"], since[-1]["list"]) == (kind, listed.sha256):
+            names = ", ".join(map(str, lists))
+            progress.note(f"{folder} is without the pages of {names} already, and nothing was done")
+            return corpus.manifest
+        manifest = _write_without(corpus, listed, new, runner, progress)
+        _replace(folder, new)
+    return manifest
+
+
+def _replace(folder: Path, new: Path) -> None:
+    """Moves the files of a complete corpus to their places in its old folder; after a crash, a second call goes on."""
+    targets = {path: folder / path.relative_to(new) for path in sorted(new.rglob("[!.]*")) if path.is_file()}
+    del targets[new / MANIFEST]
+    for each in {target.parent for target in targets.values()}:
+        if each.stat().st_dev != new.stat().st_dev or not os.access(each, os.W_OK | os.X_OK):
+            raise C4pipeError(
+                f"--in-place: files can't be moved to {each}, which is read-only or on another disk: give --output"
+            )
+    (folder / MANIFEST).unlink(missing_ok=True)
+    sync(folder)
+    for path, target in targets.items():
+        if not (target.exists() and target.samefile(path)):
+            move(path, target)
+    move(new / MANIFEST, folder / MANIFEST)
+    remove_tree(new)
+
+
+def _write_without(
+    corpus: Corpus, listed: Listed, output: StoragePath, runner: RunnerOptions, progress: Progress
+) -> Manifest:
+    """Writes a corpus without the listed pages into a folder, and returns its manifest."""
+    identity, folder = _identity(corpus, listed), cast(StoragePath, corpus.path)
     with only_run(output):
         if done := publish.prepare(output, identity, corpus.manifest["missing"]):
             progress.note_complete(output)
             return done
         publish.begin(output, identity, [each.path for name in corpus.formats for each in corpus.shards(None, name)])
         target = publisher(output).shards_folder
-        manifest = _write(corpus, _WriteShard(listed, str(target), True), identity, runner, progress)
-        moved = {folder / MOVED_SPANS: target / MOVED_SPANS}
+        manifest = _write(corpus, _WriteShard(listed, str(target)), identity, runner, progress)
+        copies = {folder / MOVED_SPANS: target / MOVED_SPANS}
         for number, _ in enumerate(manifest.get("parts", ()), 1):
-            make_folder(part_folder(output, number))
-            moved |= {part_folder(folder, number) / n: part_folder(output, number) / n for n in (MANIFEST, MOVED_SPANS)}
-        for source, copy in moved.items():
-            with contextlib.suppress(FileNotFoundError):
-                write_bytes(copy, read_file(source, sys.maxsize))
+            of_part, copy = part_folder(folder, number), part_folder(output, number)
+            copies |= {of_part / name: copy / name for name in (MANIFEST, MOVED_SPANS)}
+        for source, copy in copies.items():
+            if source.exists():
+                _link(source, copy)
         publisher(output).publish(manifest)
     return manifest
-
-
-def _takedown_in_place(
-    folder: StoragePath, kind: str, lists: Lists, runner: RunnerOptions, progress: Progress
-) -> Manifest:
-    """Replaces the files of a corpus that have pages of lists; arguments and errors are those of `takedown`.
-
-    The new files wait in a folder of their own. When all of them are complete, the manifest of the corpus is deleted,
-    the files are moved, and the new manifest last. So a folder with a manifest is one corpus, the old or the new one.
-    """
-    if not isinstance(folder, Path):
-        raise UsageError(f"--in-place: a store has no rename, so {folder} can't be replaced at once: give --output")
-    check_inner(folder, REPLACEMENTS)
-    staging = folder / REPLACEMENTS
-    if not (staging / MANIFEST).is_file():
-        open_corpus(folder)  # an error comes before the folder is locked
-    with only_run(folder):
-        staged = manifest_file.read_manifest(staging)
-        if staged is not None and manifest_file.read_manifest(folder) is None:
-            _move_replacements(staging, staged)
-        corpus = open_corpus(folder)
-        last = len(corpus.manifest.get("parts", ())) or 1
-        if any(GROWN in list_names(part_folder(folder, number)) for number in (last, last + 1)):
-            raise UsageError(f"an addition to {folder} was stopped at its end: repeat the command c4pipe add first")
-        listed = read_listed(kind, lists, corpus.recipe.page_keys[0])
-        done, parts = corpus.manifest.get("takedowns", ()), corpus.manifest.get("parts", ())
-        after = done[parts[-1]["takedowns"] :] if parts else done  # the last part can have pages of earlier lists
-        remove_tree(staging)
-        if after and (after[-1]["kind"], after[-1]["list"]) == (kind, listed.sha256):
-            progress.note(
-                f"{folder} is without the pages of {', '.join(map(str, lists))} already, and nothing was done"
-            )
-            return corpus.manifest
-        make_folder(staging)
-        identity = _identity(corpus, listed)
-        manifest = _write(corpus, _WriteShard(listed, str(staging), False), identity, runner, progress)
-        _move_replacements(staging, manifest)
-    return manifest
-
-
-def _move_replacements(staging: Path, manifest: Manifest) -> None:
-    """Moves complete files to their places in the corpus; a second call, after a crash, moves the rest."""
-    folder = staging.parent
-    files = [path for path in sorted(staging.rglob("[!.]*")) if path.is_file() and path.name != MANIFEST]
-    targets = [folder / path.relative_to(staging) for path in files]
-    for each in {target.parent for target in targets}:
-        if each.stat().st_dev != staging.stat().st_dev or not os.access(each, os.W_OK | os.X_OK):
-            raise C4pipeError(
-                f"--in-place: files can't be moved to {each}, which is read-only or on another disk: give --output"
-            )
-    write_json(staging / MANIFEST, manifest)
-    (folder / MANIFEST).unlink(missing_ok=True)
-    sync(folder)
-    for path, target in zip(files, targets, strict=True):
-        move(path, target)
-    move(staging / MANIFEST, folder / MANIFEST)
-    remove_tree(staging)
 
 
 def _identity(corpus: Corpus, listed: Listed) -> dict[str, Any]:
@@ -226,32 +219,51 @@ def _write(
 ) -> Manifest:
     """Writes the shards and what describes them to the folder of the step, and returns the new manifest."""
     shards = zip(*(corpus.shards(None, name) for name in corpus.formats), strict=True)
-    parts = _write_shards(list(shards), step, runner, progress)
-    if not any(part["pages"] for part in parts):
-        other = "hosts, give them with --domains" if step.listed.kind == "urls" else "URLs, give them with --urls"
-        progress.note(
-            f"warning: {corpus.path} has no page of --{step.listed.kind}, whose first line is {step.listed.first!a}: "
-            f"check the list; if it has {other}"
-        )
-    manifest = _manifest_without(corpus.manifest, identity, parts)
-    _describe(cast(StoragePath, corpus.path), step.folder, manifest, step.listed, [part["profile"] for part in parts])
-    return manifest
-
-
-def _write_shards(
-    shards: Sequence[tuple[Shard, ...]], step: "_WriteShard", runner: RunnerOptions, progress: Progress
-) -> list[dict[str, Any]]:
-    """Writes shards, each given in all of its formats, and returns what `_WriteShard` found in each."""
-    with tempfile.TemporaryDirectory(prefix="c4pipe-takedown-") as parts:
+    with tempfile.TemporaryDirectory(prefix="c4pipe-takedown-") as folder:
         scan = Scan(
             "Write shards",
             step,
-            Path(parts),
+            Path(folder),
             {f"{number:06}.json": formats for number, formats in enumerate(shards)},
             lambda written, total: f"the runner ended after {written:,} of {total:,} shards",
         )
         scan.run(runner, progress, "takedown")
-        return list(scan.parts())
+        parts = list(scan.parts())
+    listed = step.listed
+    if not any(part["pages"] for part in parts):
+        other = "hosts, give them with --domains" if listed.kind == "urls" else "URLs, give them with --urls"
+        progress.note(
+            f"warning: {corpus.path} has no page of --{listed.kind}, whose first line is {listed.first!a}: "
+            f"check the list; if it has {other}"
+        )
+    values = {
+        **{name: value for name, value in corpus.manifest.items() if name != "sha256"},
+        **identity,
+        "counts": _counts_without(corpus.manifest["counts"], parts),
+        "shards": sorted((file for part in parts for file in part["shards"]), key=lambda file: str(file["path"])),
+        "versions": versions(),
+    }
+    manifest = cast(Manifest, values)
+    found = _unlisted_findings(cast(StoragePath, corpus.path), listed)
+    report: Any = read_report_data(cast(StoragePath, corpus.path)) or {"examples": {}}
+    data: Any = make_report_data([part["profile"] for part in parts], found)
+    data["examples"] = _unlisted(listed, report["examples"])
+    write_descriptions(step.folder, manifest, found, data)
+    return manifest
+
+
+def _counts_without(before: Mapping[str, int], parts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Returns the counters of the new corpus, given those of the corpus, and what `_WriteShard` found in each shard."""
+    counts = {TAKEDOWN_COUNTER: 0, **before}
+    for part in parts:
+        (language, split), pages = part["shard"], part["pages"]
+        counts["bytes.kept"] -= part["bytes"]
+        if pages:
+            for name in ("pages.kept", f"pages.kept.{language}", *["pages.validation"] * (split == "validation")):
+                counts[name] -= pages
+            for name in (TAKEDOWN_COUNTER, language_counter(language, TAKEDOWN)):
+                counts[name] = counts.get(name, 0) + pages
+    return dict(sorted(counts.items()))
 
 
 class _WriteShard(ScanStep[tuple[Shard, ...], dict[str, Any]]):
@@ -261,9 +273,9 @@ class _WriteShard(ScanStep[tuple[Shard, ...], dict[str, Any]]):
         listed: the pages to leave out.
     """
 
-    def __init__(self, listed: Listed, folder: str, links: bool) -> None:
-        """Takes the pages, the folder to write to, and whether shards without such a page are linked there."""
-        self.listed, self._folder, self._links = listed, folder, links
+    def __init__(self, listed: Listed, folder: str) -> None:
+        """Takes the pages, and the folder to write to; shards without such a page are linked there."""
+        self.listed, self._folder = listed, folder
 
     @property
     def folder(self) -> StoragePath:
@@ -283,9 +295,11 @@ class _WriteShard(ScanStep[tuple[Shard, ...], dict[str, Any]]):
         if pages:
             files = _rewrite(item, kept, self.folder)
         else:
-            files = [_link(each, self.folder) if self._links else _entry(each) for each in item]
+            files = [ShardFile(each.path, each.rows, each.bytes, each.sha256) for each in item]
+            for each in item:
+                _link(each.file, self.folder / each.path)
         found = {
-            "shards": files,
+            "shards": [file.to_json() for file in files],
             "shard": (shard.language, shard.id.split),
             "pages": pages,
             "bytes": size,
@@ -298,7 +312,7 @@ class _WriteShard(ScanStep[tuple[Shard, ...], dict[str, Any]]):
         return decode_checked_json(read_file(part), part, dict)
 
 
-def _rewrite(formats: Sequence[Shard], kept: Sequence[pa.Table], folder: StoragePath) -> list[dict[str, Any]]:
+def _rewrite(formats: Sequence[Shard], kept: Sequence[pa.Table], folder: StoragePath) -> list[ShardFile]:
     """Writes a shard with these pages in all of its formats."""
     shard = formats[0]
     try:
@@ -306,78 +320,39 @@ def _rewrite(formats: Sequence[Shard], kept: Sequence[pa.Table], folder: Storage
             for table in kept:
                 writer.write(table)
     except OSError as error:
-        raise C4pipeError(
-            f"{shard.path} can't be written to {folder}: {error_reason(error, with_path=True)}"
-        ) from error
-    return [file.to_json() for file in writer.files]
+        reason = error_reason(error, with_path=True)
+        raise C4pipeError(f"{shard.path} can't be written to {folder}: {reason}") from error
+    return writer.files
 
 
-def _link(shard: Shard, folder: StoragePath) -> dict[str, Any]:
-    """Makes a link to a file of a shard; a copy where the folder is on another disk or in a store."""
-    target = folder / shard.path
+def _link(source: InputPath, target: StoragePath) -> None:
+    """Makes a link to a file; a copy if the target is on another disk or in a store."""
     make_folder(target.parent)
     try:
-        if isinstance(shard.file, Path) and isinstance(target, Path):
+        if isinstance(source, Path) and isinstance(target, Path):
             with contextlib.suppress(OSError):
                 target.unlink(missing_ok=True)
-                os.link(shard.file, target)
-                return _entry(shard)
-        with open_binary(shard.file) as source:
-            file = AtomicFile(target)
-            with file.path.open("wb") as copy:
-                shutil.copyfileobj(source, copy, 1 << 20)
-            file.publish()
+                os.link(source, target)
+                return
+        file = AtomicFile(target)
+        with open_binary(source) as stream, file.path.open("wb") as copy:
+            shutil.copyfileobj(stream, copy, 1 << 20)
+        file.publish()
     except OSError as error:
-        raise C4pipeError(f"{shard.file} can't be copied to {folder}: {error_reason(error)}") from error
-    return _entry(shard)
+        raise C4pipeError(f"{source} can't be copied to {target}: {error_reason(error)}") from error
 
 
-def _entry(shard: Shard) -> dict[str, Any]:
-    return {"path": shard.path, "rows": shard.rows, "bytes": shard.bytes, "sha256": shard.sha256}
-
-
-def _manifest_without(
-    before: Mapping[str, Any], identity: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]
-) -> Manifest:
-    """Returns the manifest of the new corpus, given that of the corpus, and what `_WriteShard` found in each shard."""
-    counts = dict(before["counts"])
-    for part in parts:
-        language, split = part["shard"]
-        names = ["pages.kept", f"pages.kept.{language}", *(["pages.validation"] if split == "validation" else [])]
-        for name in names if part["pages"] else ():
-            counts[name] -= part["pages"]
-        counts["bytes.kept"] -= part["bytes"]
-        for name in (COUNT, language_counter(language, manifest_file.TAKEDOWN)) if part["pages"] else (COUNT,):
-            counts[name] = counts.get(name, 0) + part["pages"]
-    values = {
-        **{name: value for name, value in before.items() if name != "sha256"},
-        **identity,
-        "counts": dict(sorted(counts.items())),
-        "shards": sorted((file for part in parts for file in part["shards"]), key=lambda file: str(file["path"])),
-        "versions": versions(),
-    }
-    return cast(Manifest, values)
-
-
-def _describe(
-    folder: StoragePath, target: StoragePath, manifest: Manifest, listed: Listed, profiles: Sequence[Any]
-) -> None:
-    """Writes the dataset card, the report and their data beside the shards, without examples of listed pages."""
+def _unlisted_findings(folder: StoragePath, listed: Listed) -> dict[str, Any]:
+    """Returns the content of `dedup.json` without examples that show a listed page."""
     found: Any = read_dedup_data(folder) or make_dedup_data({})
-    report: Any = read_report_data(folder) or {"examples": {}}
     hosts = [(each, f"https://{each['host']}/ https://{each['of']}/") for each in found.get("copied_hosts", ())]
     clusters = [each for each in found.get("near_duplicates", ()) if not _shows(listed, each["url"])]
     more = {"near_duplicates": clusters, "copied_hosts": [each for each, urls in hosts if not _shows(listed, urls)]}
-    found = {
+    return {
         **{name: value for name, value in found.items() if name not in ("sha256", *more)},
         **{name: value for name, value in more.items() if value},
         "examples": _unlisted(listed, found["examples"]),
     }
-    data: Any = {**make_report_data(profiles, found), "examples": _unlisted(listed, report["examples"])}
-    write_text(target / card.CARD, card.render_card(manifest))
-    write_json(target / DEDUP_DATA, found)
-    write_json(target / REPORT_DATA, data)
-    write_text(target / html_page.REPORT_PAGE, html_page.render_report(manifest, data))
 
 
 def _unlisted(listed: Listed, examples: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
