@@ -244,7 +244,7 @@ def _write(
         "versions": versions(),
     }
     manifest = cast(Manifest, values)
-    found = _unlisted_findings(cast(StoragePath, corpus.path), listed)
+    found: Any = _unlisted_findings(cast(StoragePath, corpus.path), listed)
     report: Any = read_report_data(cast(StoragePath, corpus.path)) or {"examples": {}}
     data: Any = make_report_data([part["profile"] for part in parts], found)
     data["examples"] = _unlisted(listed, report["examples"])
