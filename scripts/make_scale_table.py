@@ -63,8 +63,6 @@ def estimates() -> list[Estimate]:
         spilled=int((PAGES * URL_ROW.itemsize + SPANS * SPAN_ROW.itemsize) * (1 + FOLLOWING)) + PACKED,
         clean_seconds=PAGES * CLEAN_MS / 1000,
         dedup_seconds=PAGES * DEDUP_MS / 1000,
-        fetched=False,
-        fetch_seconds=0.0,
         work_bytes=WORK,
         corpus_bytes={"parquet": PACKED},
     )

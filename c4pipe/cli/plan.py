@@ -139,8 +139,6 @@ def _add_times(table: "Table", estimate: "Estimate") -> None:
     table.add_row(f"clean, {cores}", format_duration(estimate.clean_seconds), source)
     table.add_row(f"dedup, {cores}", format_duration(estimate.dedup_seconds), "after all files are cleaned")
     table.add_row(f"wall time, {cores}", format_duration(estimate.wall_seconds), "")
-    if cost.fetched:
-        table.add_row("", "", f"one connection gave {format_size(cost.stored / cost.fetch_seconds)} a second")
 
 
 def _add_bytes(table: "Table", estimate: "Estimate") -> None:

@@ -219,3 +219,9 @@ def suggestion(given: object, known: Iterable[str]) -> str:
     near = near or [name for name in by_lower if len(name) > 2 and lower.startswith(name)]  # jsonl, parquets
     names = " or ".join(repr(by_lower[name]) for name in near[:_SIMILAR])
     return f"; did you mean {names}?" if names else ""
+
+
+def first_of(words: Sequence[str], most: int = 5) -> list[str]:
+    """Returns the first of some words or sentences; if there are more, also how many."""
+    more = len(words) - most
+    return [*words[:most], *([f"and {more:,} more"] if more > 0 else [])]

@@ -14,6 +14,7 @@ from c4pipe.clean.work_folder import read_headers_of
 from c4pipe.errors import C4pipeError, LostDataError
 from c4pipe.io.atomic import sync
 from c4pipe.io.downloads import NetworkOptions
+from c4pipe.io.words import first_of
 from c4pipe.jobs.clean_plan import CleanPlan
 from c4pipe.jobs.logs import LOG, count_values, key_values
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
@@ -101,9 +102,6 @@ def network_of_worker(options: CleanOptions | BuildOptions | ImportOptions, task
     return replace(network, bytes_per_second=network.bytes_per_second / processes.most)
 
 
-_MOST_NAMED = 5  # files that a message names
-
-
 def _verify(plan: CleanPlan, progress: Progress) -> dict[str, int]:
     """Checks the work files that the runner wrote, and returns the counts over all work files.
 
@@ -130,19 +128,14 @@ def _verify(plan: CleanPlan, progress: Progress) -> dict[str, int]:
     for error in errors:
         LOG.warning("missing: %s", error)
     if problems:
-        progress.note(f"no page is in {_named(problems)}")
+        progress.note(f"no page is in {'; '.join(first_of(problems))}")
     return counts
 
 
 def _no_page(plan: CleanPlan, reasons: Sequence[str]) -> C4pipeError:
     files = "the input file" if plan.file_count == 1 else f"the {plan.file_count:,} input files"
-    return C4pipeError(f"no page was found in {files}: {_named(reasons)}; give {plan.recipe.input_format} files")
-
-
-def _named(files: Sequence[str]) -> str:
-    """Joins sentences about files; the first _MOST_NAMED are enough."""
-    more = len(files) - _MOST_NAMED
-    return "; ".join([*files[:_MOST_NAMED], *([f"and {more:,} more"] if more > 0 else [])])
+    why = "; ".join(first_of(reasons))
+    return C4pipeError(f"no page was found in {files}: {why}; give {plan.recipe.input_format} files")
 
 
 def _check_missing_files(plan: CleanPlan, errors: Sequence[str]) -> None:
@@ -154,7 +147,7 @@ def _check_missing_files(plan: CleanPlan, errors: Sequence[str]) -> None:
     if unread and len(errors) == count:
         raise _no_page(plan, unread)
     what = "have no record or could not be downloaded" if unread else "could not be downloaded"
-    raise C4pipeError(f"{len(errors)} of {count} files {what}: {_named(unread or errors)}")
+    raise C4pipeError(f"{len(errors)} of {count} files {what}: {'; '.join(first_of(unread or errors))}")
 
 
 def _logged_counts(without_page: dict[str, str], header: WorkHeader) -> Mapping[str, int]:

@@ -15,7 +15,7 @@ from c4pipe.io.json_files import read_intact_json, write_checked_json
 from c4pipe.io.parquet_footer import open_parquet
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.io.streams import InputOpener, digest_ends, input_path
-from c4pipe.io.words import error_reason, format_size
+from c4pipe.io.words import error_reason, first_of, format_size
 from c4pipe.wet.extraction import TextLayout, is_json, is_parquet
 from c4pipe.wet.inputs import FileSlice, InputFile
 
@@ -47,9 +47,9 @@ def divide(
         parts = dict(zip(asked, pool.map(partial(_parts, opener, layout), asked), strict=True))
     alone = [file.name for file, each in parts.items() if len(each) == 1 and (file.size or 0) >= _LARGE]
     if alone:
-        more = f" and {len(alone) - 1:,} more" if alone[1:] else ""
+        names = " ".join(first_of(alone, 1))
         on_note(
-            f"{alone[0]}{more}: one process reads such a large file alone; Parquet with several row groups, and lines "
+            f"{names}: one process reads such a large file alone; Parquet with several row groups, and lines "
             "that are not compressed, can be divided"
         )
     return tuple(part for file in files for part in parts.get(file, [file]))

@@ -14,7 +14,7 @@ from c4pipe.clean.work_folder import find_work_files, read_headers_of, work_path
 from c4pipe.corpus.formats.table import find_format
 from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import StoragePath, file_sizes
-from c4pipe.io.streams import InputOpener, is_url
+from c4pipe.io.streams import InputOpener
 from c4pipe.io.words import format_count
 from c4pipe.jobs.clean_plan import CleanPlan, note_wait
 from c4pipe.jobs.dedup import dedup
@@ -77,8 +77,6 @@ class Cost:
         spilled: bytes of all shuffles: these rows and what follows from them, and pages as they are packed.
         clean_seconds: CPU seconds of clean.
         dedup_seconds: CPU seconds of dedup.
-        fetched: whether the slices were downloaded.
-        fetch_seconds: seconds that the downloads took, over one connection.
         work_bytes: bytes of the work files.
         corpus_bytes: bytes of the corpus, by format.
     """
@@ -92,8 +90,6 @@ class Cost:
     spilled: int
     clean_seconds: float
     dedup_seconds: float
-    fetched: bool
-    fetch_seconds: float
     work_bytes: int
     corpus_bytes: dict[str, int]
 
@@ -150,8 +146,6 @@ def measure_cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: I
             spilled=sum(file_sizes(Path(folder) / "spill", "*").values()),
             clean_seconds=sum(each.clean_seconds for each in slices),
             dedup_seconds=dedup_seconds,
-            fetched=any(is_url(file.path) for file in files),
-            fetch_seconds=sum(each.fetch_seconds for each in slices),
             work_bytes=sum(file_sizes(work, "*.parquet").values()),
             corpus_bytes={name: _bytes_of(name, manifest["shards"]) for name in formats},
         )
@@ -159,7 +153,6 @@ def measure_cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: I
 
 class _Slice(NamedTuple):
     stored: int
-    fetch_seconds: float
     clean_seconds: float
     pages: int
 
@@ -202,9 +195,7 @@ def _clean_slice(
     size = sources.size(file.path) if file.size is None else file.size
     first = int(max(0, (size or 0) - PART) * place)
     while True:
-        started = time.monotonic()
         part = sources.read_range(file.path, first, PART)
-        fetched = time.monotonic() - started
         try:
             warm_until = time.process_time() + (WARM_SECONDS if is_first else 0)
             while time.process_time() < warm_until:
@@ -215,7 +206,7 @@ def _clean_slice(
             pages = read_header(target).counts.get("pages.read", 0)
             if pages or not first:
                 seconds -= cleaner.example_seconds * (1 - len(part) / max(size or 0, len(part), 1))
-                return _Slice(len(part), fetched, seconds, pages)
+                return _Slice(len(part), seconds, pages)
         except NoRecordError:
             if not first:
                 raise

@@ -6,14 +6,13 @@ Slurm, by the paths of their scripts; which files are done is seen in the work f
 the same command submits what is neither done nor queued.
 """
 
-import contextlib
 import glob
 import pickle
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -28,12 +27,12 @@ from c4pipe.io.atomic import clear_abandoned, make_folder, write_bytes, write_te
 from c4pipe.io.json_files import read_checked_json, write_checked_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import list_names, remove_tree, storage_path
-from c4pipe.io.words import format_count
+from c4pipe.io.words import first_of, format_count
 from c4pipe.jobs.build_plan import BuildPlan, write_corpus
 from c4pipe.jobs.clean_plan import CleanPlan
 from c4pipe.jobs.clean_run import finish_work, largest_first, run_clean
 from c4pipe.jobs.dedup_plan import plan_dedup
-from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
+from c4pipe.jobs.options import CleanOptions
 from c4pipe.jobs.work_state import check_state, prepare_work, work_state
 from c4pipe.lists.lists import LISTS_FOLDER, load_lists
 from c4pipe.recipes.choose import ListedRecipe
@@ -41,7 +40,6 @@ from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import slurm
 from c4pipe.runners.events import Progress
 from c4pipe.runners.slurm import ActiveTask, SlurmOptions
-from c4pipe.wet.inputs import InputFile
 
 SUBMISSIONS = "_slurm"
 """The folder, inside a work folder, of the submissions to Slurm."""
@@ -73,16 +71,6 @@ class Submission(TypedDict):
     tasks: list[list[int]]
     output: str
     accepts_missing: bool
-
-
-@dataclass(frozen=True)
-class _PickledPlan:
-    """What a task needs of the plan. The lists are in the work folder."""
-
-    options: CleanOptions | BuildOptions | ImportOptions
-    recipe: Mapping[str, Any]
-    digests: Mapping[str, str]
-    files: tuple[InputFile, ...]
 
 
 def clean_on_slurm(plan: CleanPlan, progress: Progress) -> dict[str, int]:
@@ -154,7 +142,8 @@ def _submit(plan: CleanPlan, progress: Progress, output: Path | None = None) -> 
             return "nothing was submitted: all that is missing is queued or running"
         progress.note_complete(work, "give another --work, or delete it")
         return ""
-    folder = work / SUBMISSIONS / f"{_latest(work / SUBMISSIONS) + 1:03}"
+    latest = max((int(each.name) for each in submissions(work)), default=0)
+    folder = work / SUBMISSIONS / f"{latest + 1:03}"
     tasks = _divided(plan, names, options)
     make_folder(folder)
     try:
@@ -186,8 +175,8 @@ def _submit_scripts(
     if not isinstance(plan.options, CleanOptions):
         changed["known"] = tuple(str(each.absolute()) for each in plan.options.known_corpora)
     task_options = replace(plan.options, **changed)
-    sources = [file._replace(path=file.absolute_path) for file in plan.files]
-    pickled = _PickledPlan(task_options, plan.recipe.to_json(), plan.lists.digests, tuple(sources))
+    sources = tuple(file._replace(path=file.absolute_path) for file in plan.files)
+    pickled = task_options, plan.recipe.to_json(), plan.lists.digests, sources  # the lists are in the work folder
     write_bytes(folder / _PLAN, pickle.dumps(pickled))
     largest = slurm.largest_array() if tasks else 1
     arrays, ids = list[str](), list[str]()
@@ -240,10 +229,6 @@ def _divided(plan: CleanPlan, names: set[str], options: SlurmOptions) -> list[li
     numbers = [number for number, file in enumerate(plan.files) if file.work_name in names]
     size = options.files or max(_FILES_PER_CORE * options.cores, -(-len(numbers) // _MOST_TASKS))
     return [numbers[first : first + size] for first in range(0, len(numbers), size)]
-
-
-def _latest(folder: Path) -> int:
-    return max((int(name) for name in list_names(folder) if name.isdigit()), default=0)
 
 
 def submissions(work: Path) -> list[Path]:
@@ -327,10 +312,8 @@ def check_missing(plan: CleanPlan) -> None:
     """Raises C4pipeError if files are missing and the options do not accept that: dedup needs all files."""
     missing = plan.missing()
     if missing and plan.options.max_missing is None:
-        more = f" (and {len(missing) - 1:,} more)" if missing[1:] else ""
-        raise C4pipeError(
-            f"{missing[0]['error']}{more}: the same command tries again to read it, --max-missing N goes on without it"
-        )
+        errors = "; ".join(first_of([each["error"] for each in missing], 1))
+        raise C4pipeError(f"{errors}: the same command tries again to read it, --max-missing N goes on without it")
 
 
 def run_task(folder: Path, task: str, progress: Progress) -> None:
@@ -361,8 +344,6 @@ def run_task(folder: Path, task: str, progress: Progress) -> None:
 
 
 def _read_plan(folder: Path) -> CleanPlan:
-    with contextlib.closing((folder / _PLAN).open("rb")) as file:
-        pickled: _PickledPlan = pickle.load(file)
-    options = pickled.options
-    lists = load_lists(options.work_folder / LISTS_FOLDER, pickled.digests)
-    return CleanPlan(options, ListedRecipe(Recipe.from_json(pickled.recipe), lists), pickled.files, (), options.dropped)
+    options, recipe, digests, files = pickle.loads((folder / _PLAN).read_bytes())
+    lists = load_lists(options.work_folder / LISTS_FOLDER, digests)
+    return CleanPlan(options, ListedRecipe(Recipe.from_json(recipe), lists), files, (), options.dropped)

@@ -13,12 +13,11 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.json_files import read_intact_json
 from c4pipe.io.lock import lock_owner
 from c4pipe.io.paths import StoragePath, list_names
-from c4pipe.io.words import format_count, visible
+from c4pipe.io.words import first_of, format_count, visible
 from c4pipe.jobs import slurm
 from c4pipe.runners.slurm import ActiveTask, active_tasks
 from c4pipe.wet.inputs import part_of
 
-_MOST_NAMED = 5  # tasks or files of which the reasons are told
 _LOG_END = 20_000  # bytes of a log that are read
 _STEP_ENDED = re.compile(r"slurmstepd[^:]*: error: (?:\*\*\* \w+ \S+ ON \S+ )?(.*?)(?: \*\*\*)?$")
 _PROGRESS = re.compile("(clean|dedup): ")
@@ -54,7 +53,7 @@ def run_status(folder: StoragePath) -> RunStatus:
         pages = format_count(manifest["counts"].get("pages.kept", 0), "page")
         corpus = f"{folder} is a complete corpus: {pages} in {format_count(len(manifest['shards']), 'file')}"
         corpus += f", {format_count(len(manifest['parts']), 'part')}" if "parts" in manifest else ""
-        return RunStatus(counts, [*_named([each["error"] for each in manifest["missing"]]), corpus], complete=True)
+        return RunStatus(counts, [*first_of([each["error"] for each in manifest["missing"]]), corpus], complete=True)
     work = (folder / WORK_FOLDER if (folder / WORK_FOLDER).is_dir() else folder).absolute()
     names = list_names(work)
     done = {name.removesuffix(".parquet") for name in names if is_work_file(name)}
@@ -70,7 +69,7 @@ def run_status(folder: StoragePath) -> RunStatus:
     complete = bool(planned) and not (left or runs) and work == folder.absolute()
     stopped = not (runs or complete)
     advice = "is complete" if complete else "has no run at work: the command that made it continues from here"
-    errors = _named([note["error"] for note in missing_files([work])])
+    errors = first_of([note["error"] for note in missing_files([work])])
     counts = {"done": len(done.intersection(planned or done)), "missing": len(missing)}
     return RunStatus(counts, [*errors, *(runs or [f"{folder} {advice}"])], complete, stopped, len(planned))
 
@@ -96,7 +95,7 @@ def _slurm_status(work: Path, folders: Sequence[Path], done: set[str], missing: 
         if not state:
             left.add(name)
     failed = _failures(submissions, left) if others == "failed" else ()
-    sentences += _named([*failed, *(note["error"] for note in missing_files([work]))])
+    sentences += first_of([*failed, *(note["error"] for note in missing_files([work]))])
     corpus = next((task for task in active if task.script.stem == slurm.DEDUP), None)
     reason = _reason(folders[-1] / "dedup.log")
     if corpus:
@@ -130,8 +129,8 @@ def _failures(submissions: Mapping[Path, slurm.Submission], names: set[str]) -> 
                 left.difference_update(own)
                 first = offsets[bisect_right(offsets, number) - 1]
                 log = folder / f"clean-{first}_{number - first}.log"
-                more = f" and {len(own) - 1:,} more" if own[1:] else ""
-                yield f"{own[0]}{more}: {_reason(log) or 'its task was cancelled before it began'} ({log.name})"
+                names = " ".join(first_of(own, 1))
+                yield f"{names}: {_reason(log) or 'its task was cancelled before it began'} ({log.name})"
 
 
 def _reason(log: Path) -> str:
@@ -153,9 +152,3 @@ def _reason(log: Path) -> str:
         if not status:
             return visible(line.removeprefix("c4pipe: "))
     return "its log has no reason: it was killed, or its node was lost; sacct may say more"
-
-
-def _named(sentences: Sequence[str]) -> list[str]:
-    """Returns the first of some sentences, and how many more there are."""
-    more = len(sentences) - _MOST_NAMED
-    return [*sentences[:_MOST_NAMED], *([f"and {more:,} more"] if more > 0 else [])]

@@ -37,8 +37,6 @@ COST = Cost(
     spilled=12_260,
     clean_seconds=2.0,
     dedup_seconds=0.5,
-    fetched=True,
-    fetch_seconds=0.1,
     work_bytes=300,
     corpus_bytes={"parquet": 200, "json": 260},
 )

@@ -93,15 +93,16 @@ def gzip_member(file: BinaryIO) -> AbstractContextManager[BinaryIO]:
 @contextlib.contextmanager
 def write_records(
     path: Path,
-    records: Callable[[pa.Table], Iterator[bytes]],
+    _: pa.Schema,
+    encode: Callable[[pa.Table], Iterator[bytes]],
     compress: Callable[[BinaryIO], AbstractContextManager[BinaryIO]] = gzip_member,
 ) -> Iterator[WriteRows]:
-    """Opens a compressed file to be written, given what makes records of rows."""
+    """Works as `ShardFormat.write` for a compressed file of records, given how they are made of rows."""
     with path.open("wb") as file, compress(file) as stream:
 
         def write(rows: pa.Table) -> None:
             for start in range(0, rows.num_rows, ROWS_AT_ONCE):
-                stream.write(b"".join(records(rows.slice(start, ROWS_AT_ONCE))))
+                stream.write(b"".join(encode(rows.slice(start, ROWS_AT_ONCE))))
 
         yield write
 

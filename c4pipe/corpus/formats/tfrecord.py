@@ -7,9 +7,8 @@ is a protobuf message; every field of it that occurs here has wire type 2 (a len
 import math
 import struct
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import google_crc32c
@@ -21,7 +20,6 @@ from c4pipe.corpus.formats.shard_format import (
     STRINGS,
     Documents,
     ShardFormat,
-    WriteRows,
     document,
     open_gzip,
     shard_schema,
@@ -148,10 +146,6 @@ def _encode_rows(rows: pa.Table) -> Iterator[bytes]:
         yield encode_example({**dict(zip(STRINGS, values, strict=True)), PROBABILITY: probability, **others})
 
 
-def _write_tfrecord(path: Path, _: pa.Schema) -> AbstractContextManager[WriteRows]:
-    return write_records(path, _encode_rows)
-
-
 def _read_tfrecord(file: InputPath, first: int, columns: Sequence[str]) -> Documents:
     further, names = parse_columns(columns), shard_schema(columns).names
     lists = {each.name for each in further if each.type == "strings"}
@@ -166,5 +160,9 @@ def _read_tfrecord(file: InputPath, first: int, columns: Sequence[str]) -> Docum
 
 
 TFRECORD = ShardFormat(
-    name="tfrecord", extension="tfrecord.gz", write=_write_tfrecord, read=_read_tfrecord, is_exact=False
+    name="tfrecord",
+    extension="tfrecord.gz",
+    write=partial(write_records, encode=_encode_rows),
+    read=_read_tfrecord,
+    is_exact=False,
 )
