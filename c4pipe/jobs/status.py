@@ -129,8 +129,7 @@ def _failures(submissions: Mapping[Path, slurm.Submission], names: set[str]) -> 
                 left.difference_update(own)
                 first = offsets[bisect_right(offsets, number) - 1]
                 log = folder / f"clean-{first}_{number - first}.log"
-                names = " ".join(first_of(own, 1))
-                yield f"{names}: {_reason(log) or 'its task was cancelled before it began'} ({log.name})"
+                yield f"{' '.join(first_of(own, 1))}: {_reason(log) or 'its task was cancelled before it began'} ({log.name})"
 
 
 def _reason(log: Path) -> str:
