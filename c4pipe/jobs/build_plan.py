@@ -10,7 +10,7 @@ from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.paths import list_names
 from c4pipe.jobs.clean_plan import CleanPlan, check_annotate_folder, plan_clean
 from c4pipe.jobs.dedup import dedup
-from c4pipe.jobs.dedup_plan import check_corpus_options, corpus_identity, known_identity, plan_dedup
+from c4pipe.jobs.dedup_plan import check_corpus_options, corpus_identity, plan_dedup
 from c4pipe.jobs.options import BuildOptions, ImportOptions
 from c4pipe.runners.events import Progress
 from c4pipe.runners.local_flow import Workers
@@ -38,9 +38,9 @@ def plan_build(options: BuildOptions | ImportOptions, progress: Progress | None 
     check_annotate_folder(options, options.folder)
     plan = plan_clean(options, progress)
     inputs = list(dict.fromkeys((file.name, file.size, None) for file in plan.files))
-    identity = corpus_identity(plan.recipe, plan.lists.digests, inputs, options.formats)
     known = find_known(options.known_corpora, plan.recipe)
-    publish.check_folder(options.folder, identity | known_identity(known))
+    identity = corpus_identity(plan.recipe, plan.lists.digests, inputs, options.formats, known=known)
+    publish.check_folder(options.folder, identity)
     _check_work(plan)
     return BuildPlan(options, plan)
 

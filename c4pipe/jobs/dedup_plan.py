@@ -69,9 +69,9 @@ class CorpusPlan:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """The identity of the corpus, as JSON values: two corpora with the same identity have the same bytes."""
-        inputs = dict.fromkeys((each.source, each.source_bytes, each.ends_sha256) for each in self.headers)
-        identity = corpus_identity(self.recipe, self.headers[0].lists, list(inputs), self.options.formats, self.layout)
-        return identity | known_identity(self.known)
+        inputs = list(dict.fromkeys((each.source, each.source_bytes, each.ends_sha256) for each in self.headers))
+        lists, formats = self.headers[0].lists, self.options.formats
+        return corpus_identity(self.recipe, lists, inputs, formats, self.layout, self.known)
 
     @cached_property
     def shard_files(self) -> list[str]:
@@ -173,6 +173,7 @@ def corpus_identity(
     inputs: Sequence[tuple[str, int | None, str | None]],
     formats: Sequence[str],
     layout: Layout | None = None,
+    known: Sequence[Known] = (),
 ) -> dict[str, Any]:
     """Returns the identity of a corpus, as JSON values.
 
@@ -181,24 +182,20 @@ def corpus_identity(
         lists: the digests of the recipe's lists, by name.
         inputs: name and bytes of each WET file, and the digest of its ends; None for values that are not known yet.
         formats: names of shard formats.
-        layout: the shards; None where they are not known yet.
+        layout: the shards; None if they are not known yet.
+        known: the indexes of the known corpora.
     """
-    values: dict[str, Any] = parse_json(json.dumps({"recipe": recipe.to_json(), "formats": list(formats)}))
-    files = [{"name": name, "bytes": size, "ends_sha256": digest} for name, size, digest in inputs]
-    model = {"language_model": lists["language_model"]} if "language_model" in lists else {}
-    return {
-        "recipe": values["recipe"],
+    values = {
+        "recipe": recipe.to_json(),
         "fingerprint": recipe.fingerprint(lists),
-        **model,
-        "inputs": files,
-        "formats": values["formats"],
+        **({"language_model": lists["language_model"]} if "language_model" in lists else {}),
+        "inputs": [{"name": name, "bytes": size, "ends_sha256": digest} for name, size, digest in inputs],
+        "formats": formats,
         **({"train_shards": dict(zip(layout.languages, layout.train_shards, strict=True))} if layout else {}),
+        **({"known": [each.digest for each in known]} if known else {}),
     }
-
-
-def known_identity(known: Sequence[Known]) -> dict[str, Any]:
-    """Returns what known corpora add to the identity of a corpus: the digests of their indexes."""
-    return {"known": [each.digest for each in known]} if known else {}
+    identity: dict[str, Any] = parse_json(json.dumps(values))
+    return identity
 
 
 def check_corpus_options(output: StoragePath, shards: int | None) -> None:

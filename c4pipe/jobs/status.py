@@ -129,7 +129,8 @@ def _failures(submissions: Mapping[Path, slurm.Submission], names: set[str]) -> 
                 left.difference_update(own)
                 first = offsets[bisect_right(offsets, number) - 1]
                 log = folder / f"clean-{first}_{number - first}.log"
-                yield f"{' '.join(first_of(own, 1))}: {_reason(log) or 'its task was cancelled before it began'} ({log.name})"
+                of_task = " ".join(first_of(own, 1))
+                yield f"{of_task}: {_reason(log) or 'its task was cancelled before it began'} ({log.name})"
 
 
 def _reason(log: Path) -> str:
