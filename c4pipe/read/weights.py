@@ -1,4 +1,4 @@
-"""Documents that are read several times an epoch, by how many pages of the crawl were nearly the same.
+"""DocumentStream that are read several times an epoch, by how many pages of the crawl were nearly the same.
 
 The numbers are those of the column `copies` (`--copies`). FineWeb 2 calls it rehydration: its README at
 https://github.com/huggingface/fineweb-2 has a table of weights.
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.corpus.formats.shard_format import Documents
+from c4pipe.corpus.formats.shard_format import DocumentStream
 from c4pipe.corpus.reader import Shard
 from c4pipe.errors import UsageError
 from c4pipe.io.words import short
@@ -39,7 +39,7 @@ class WeightedSource(Source):
 
     weights: Weights = ()
 
-    def read(self, file: int, first: int, end: int, verify: bool) -> Documents:
+    def read(self, file: int, first: int, end: int, verify: bool) -> DocumentStream:
         """Returns the documents of a file as `Source.read`, given rows of its turns."""
         return read_turns(self.shards[file], times_read(self.shards[file], self.weights), first, end, verify)
 
