@@ -1,4 +1,4 @@
-"""DocumentStream that are read several times an epoch, by how many pages of the crawl were nearly the same.
+"""Documents that are read several times an epoch, by how many pages of the crawl were nearly the same.
 
 The numbers are those of the column `copies` (`--copies`). FineWeb 2 calls it rehydration: its README at
 https://github.com/huggingface/fineweb-2 has a table of weights.
