@@ -16,7 +16,7 @@ from c4pipe.corpus.formats.table import find_format
 from c4pipe.corpus.funnel import empty_reasons, empty_warning, funnel_rows, language_funnels, percent
 from c4pipe.corpus.manifest import OTHER_NAMES, ListedShard, Manifest, sum_inputs
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.report.card_limits import limits
+from c4pipe.report.card_limits import render_limits
 from c4pipe.report.data import OptOuts
 from c4pipe.report.rendering import render
 from c4pipe.text.languages import OLD_CODES, UNKNOWN, drops_by_language, two_letter_code
@@ -106,7 +106,7 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
         versions=manifest["versions"],
         opt_outs=opt_outs,
         warning=empty_warning(recipe, counts),
-        limits=limits(recipe, languages, len(manifest["missing"])),
+        limits=render_limits(recipe, languages, len(manifest["missing"])),
     )
 
 

@@ -185,7 +185,7 @@ def share_bar(part: int, whole: int, kind: str = "kept", start: int = 0) -> Shar
     return ShareBar(min(1.0, part / whole), start / whole, kind) if whole else ShareBar(0.0)
 
 
-_OF_A_CORPUS = ("report.html", "blocks.html", "card.md", "card_loading.md")
+_OF_A_CORPUS = ("report.html", "blocks.html", "card.md", "card_limits.md", "card_loading.md")
 _MARKUP = re.compile(r"([\\`*\[\]<>|#]|(?<!\w)_|_(?!\w))")
 
 

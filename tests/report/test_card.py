@@ -25,7 +25,7 @@ from c4pipe.dedup import publishers
 from c4pipe.recipes.presets import C4, RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.card import CARD, render_card
-from c4pipe.report.card_limits import limits
+from c4pipe.report.card_limits import render_limits
 from tests.helpers.reports import data_of, manifest_of
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
@@ -409,19 +409,17 @@ def test_the_english_sentence_model_is_told_where_it_serves(
 ) -> None:
     found = re.findall(
         "Punkt's English model also counts the sentences of other languages: (.*)\\.",
-        "\n".join(limits(RECIPES[recipe], languages, 0)),
+        render_limits(RECIPES[recipe], languages, 0),
     )
     assert found == ([told] if told else [])
 
 
 def test_limits_are_those_of_the_rules_that_are_left() -> None:
-    every = "\n".join(limits(C4, ["en"], 0))
+    every = render_limits(C4, ["en"], 0)
     assert "Only exact repeats of 3 sentences in a row" in every
     assert "headings, lists, tables" in every
-    few = "\n".join(
-        limits(
-            C4.without("bad_words", "no_terminal_punctuation", "few_words", "curly_bracket", "repeated_span"), ["en"], 0
-        )
+    few = render_limits(
+        C4.without("bad_words", "no_terminal_punctuation", "few_words", "curly_bracket", "repeated_span"), ["en"], 0
     )
     assert "No list of bad words was applied" in few
     assert "They drop pages of short lines or few sentences" in few
