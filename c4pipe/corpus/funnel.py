@@ -3,7 +3,8 @@
 Pure rows, made only from a recipe and counts. The terminal, the dataset card and the report each show them.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -79,15 +80,13 @@ def funnel_rows(recipe: Recipe, counts: Mapping[str, int]) -> list[FunnelRow]:
         recipe: the recipe of the job.
         counts: the counters of `clean`, or of a whole corpus (`counts` of its manifest).
     """
-    return [
-        *_records(recipe, counts),
-        *_pages(recipe, counts),
-        *_lines(recipe, counts),
-        *_units(recipe, counts),
-        *_spans(counts),
-        *_bytes(counts),
-        *_damage(counts),
-    ]
+    rows, number_of = [], Counter(counts)
+    for section, make_rows in _SECTIONS.items():
+        whole = 0
+        for kind, name, number in make_rows(recipe, number_of):
+            whole = number if kind == "read" else whole
+            rows.append(FunnelRow(section, kind, name, number, whole))
+    return rows
 
 
 def drops_pages(rule: Rule) -> bool:
@@ -105,106 +104,101 @@ def unit_name(recipe: Recipe) -> str:
     return f"{recipe.need(RepeatedSpan).unit}s"
 
 
-def _records(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
-    """Yields the rows of the records of WARC files. Kinds that are no page have a row if their count is above 0."""
+_Rows = Iterator[tuple[RowKind, str, int]]
+"""The rows of a section: kind, name, number."""
+
+
+def _count_records(recipe: Recipe, counts: Counter[str]) -> _Rows:
     if recipe.input_format != "WARC":
         return
-    pages = counts.get("pages.read", 0)
-    skipped = {kind: counts.get(f"records.skipped.{kind}", 0) for kind in SKIPPED}
-    records = pages + sum(skipped.values())
-    yield FunnelRow("records", "read", "records read", records, records)
-    for kind, number in skipped.items():
-        if number:
-            yield FunnelRow("records", "skipped", kind, number, records)
-    yield FunnelRow("records", "kept", "pages", pages, records)
+    skipped = {kind: counts[f"records.skipped.{kind}"] for kind in SKIPPED}
+    yield "read", "records read", counts["pages.read"] + sum(skipped.values())
+    yield from (("skipped", kind, number) for kind, number in skipped.items() if number)
+    yield "kept", "pages", counts["pages.read"]
 
 
-def _pages(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
-    read = counts.get("pages.read", 0)
+def _count_pages(recipe: Recipe, counts: Counter[str]) -> _Rows:
+    yield "read", "pages read", counts["pages.read"]
     finished = "pages.kept" in counts  # after `clean` alone, job 2's rules have no row
-    yield FunnelRow("pages", "read", "pages read", read, read)
-    shown = set()
+    dropped: dict[str, int] = {}  # of both jobs, for a rule of two stages
     for stage, rule in recipe.applied_rules():
-        if drops_pages(rule) and rule.name not in shown:
-            name = f"pages.dropped.{rule.name}"  # of both jobs, for a rule of two stages
-            if not recipe.find(type(rule)) and not counts.get(name):
-                continue
-            if finished or name in counts or stage not in ("corpus", "final"):
-                shown.add(rule.name)
-                yield FunnelRow("pages", "dropped", rule.name, counts.get(name, 0), read)
-    for name in (KNOWN_URL, TAKEDOWN):
-        if left_out := counts.get(f"pages.dropped.{name}"):
-            yield FunnelRow("pages", "dropped", name, left_out, read)
+        name = f"pages.dropped.{rule.name}"
+        is_applied = finished or name in counts or stage not in ("corpus", "final")
+        if drops_pages(rule) and is_applied and (recipe.find(type(rule)) or counts[name]):
+            dropped[rule.name] = counts[name]
+    left_out = {name: counts[f"pages.dropped.{name}"] for name in (KNOWN_URL, TAKEDOWN)}
+    dropped |= {name: number for name, number in left_out.items() if number}
+    yield from (("dropped", name, number) for name, number in dropped.items())
     if finished:
-        yield FunnelRow("pages", "kept", "pages kept", counts["pages.kept"], read)
+        yield "kept", "pages kept", counts["pages.kept"]
     else:
-        yield FunnelRow("pages", "kept", "pages left for dedup", counts.get("pages.cleaned", 0), read)
+        yield "kept", "pages left for dedup", counts["pages.cleaned"]
     if len(recipe.languages) > 1 and finished:
         pages = languages_with_pages(counts)
         pages |= dict.fromkeys(empty_languages(recipe, pages), 0)
         largest_first = sorted(pages.items(), key=lambda item: (-item[1], item[0]))
         named = len(pages) if len(pages) <= _MOST_LANGUAGES else _MOST_LANGUAGES - 1
-        for language, number in largest_first[:named]:
-            yield FunnelRow("pages", "part", f"of these in {language}", number, read)
+        yield from (("part", f"of these in {language}", number) for language, number in largest_first[:named])
         if others := largest_first[named:]:
-            number = sum(number for _, number in others)
-            yield FunnelRow("pages", "part", f"of these in {len(others)} other languages", number, read)
+            yield "part", f"of these in {len(others)} other languages", sum(number for _, number in others)
     if "pages.validation" in counts:
-        yield FunnelRow("pages", "part", "of these in validation", counts["pages.validation"], read)
+        yield "part", "of these in validation", counts["pages.validation"]
 
 
-def _lines(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
-    read = counts.get("lines.read", 0)
-    yield FunnelRow("lines", "read", "lines read (pages that reached the line rules)", read, read)
+def _count_lines(recipe: Recipe, counts: Counter[str]) -> _Rows:
+    yield "read", "lines read (pages that reached the line rules)", counts["lines.read"]
     for rule in (*recipe.read, *recipe.lines, *recipe.cleaned):
-        if not isinstance(rule, LineRule) or isinstance(rule, BodyLines):
-            continue
-        if rule.edits:
-            yield FunnelRow("lines", "changed", rule.name, counts.get(f"lines.edited.{rule.name}", 0), read)
-        else:
-            yield FunnelRow("lines", "dropped", rule.name, counts.get(f"lines.dropped.{rule.name}", 0), read)
-    yield FunnelRow("lines", "kept", "lines left", counts.get("lines.left", 0), read)
+        if isinstance(rule, LineRule) and not isinstance(rule, BodyLines):
+            if rule.edits:
+                yield "changed", rule.name, counts[f"lines.edited.{rule.name}"]
+            else:
+                yield "dropped", rule.name, counts[f"lines.dropped.{rule.name}"]
+    yield "kept", "lines left", counts["lines.left"]
 
 
-def _units(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
+def _count_units(recipe: Recipe, counts: Counter[str]) -> _Rows:
     if "units.newest" not in counts or not recipe.find(RepeatedSpan):
         return
-    newest, units = counts["units.newest"], unit_name(recipe)
-    yield FunnelRow("units", "read", f"{units} (newest page of each URL)", newest, newest)
+    units = unit_name(recipe)
+    yield "read", f"{units} (newest page of each URL)", counts["units.newest"]
     for rule in (RepeatedSpan.name, *(each.name for each in recipe.final if isinstance(each, PageRule))):
-        yield FunnelRow("units", "dropped", rule, counts.get(f"units.dropped.{rule}", 0), newest)
-    yield FunnelRow("units", "kept", f"{units} kept", counts.get("units.kept", 0), newest)
+        yield "dropped", rule, counts[f"units.dropped.{rule}"]
+    yield "kept", f"{units} kept", counts["units.kept"]
 
 
-def _spans(counts: Mapping[str, int]) -> Iterator[FunnelRow]:
-    """Yields the rows of spans that known corpora have, and of repeated spans, if the recipe keeps exactly one copy of
-    each span: all spans, and the exceptions.
+def _count_spans(_: Recipe, counts: Counter[str]) -> _Rows:
+    """Yields the spans that known corpora have; then, if the recipe keeps exactly one copy of each span, the repeated
+    spans and the exceptions.
     """
-    if known := counts.get("spans.known", 0):
-        yield FunnelRow("spans", "read", "spans that a known corpus has (no copy stays)", known, known)
-    repeated = counts.get("spans.repeated", 0)
-    if not repeated:
-        return
-    yield FunnelRow("spans", "read", "repeated spans (one copy of each stays)", repeated, repeated)
-    exceptions = {
-        "copy on a page that was dropped": repeated - counts.get("spans.kept", 0),
-        "a second copy stays": counts.get("spans.doubled", 0),
-        "removal joined a second copy": counts.get("spans.joined", 0),
-    }
-    for name, number in exceptions.items():
-        yield FunnelRow("spans", "part", name, number, repeated)
+    if known := counts["spans.known"]:
+        yield "read", "spans that a known corpus has (no copy stays)", known
+    if repeated := counts["spans.repeated"]:
+        yield "read", "repeated spans (one copy of each stays)", repeated
+        yield "part", "copy on a page that was dropped", repeated - counts["spans.kept"]
+        yield "part", "a second copy stays", counts["spans.doubled"]
+        yield "part", "removal joined a second copy", counts["spans.joined"]
 
 
-def _bytes(counts: Mapping[str, int]) -> Iterator[FunnelRow]:
-    read, kept = counts.get("bytes.read", 0), counts.get("bytes.kept", counts.get("bytes.cleaned", 0))
-    yield FunnelRow("bytes", "read", "bytes of text read", read, read)
-    yield FunnelRow("bytes", "kept", "bytes of text kept", kept, read)
+def _count_bytes(_: Recipe, counts: Counter[str]) -> _Rows:
+    yield "read", "bytes of text read", counts["bytes.read"]
+    yield "kept", "bytes of text kept", counts["bytes.kept" if "bytes.kept" in counts else "bytes.cleaned"]
 
 
-def _damage(counts: Mapping[str, int]) -> Iterator[FunnelRow]:
+def _count_damage(_: Recipe, counts: Counter[str]) -> _Rows:
     for kind in DAMAGE:
-        if number := counts.get(f"damage.{kind}"):
-            yield FunnelRow("damage", "damage", f"damage: {kind}", number)
+        if number := counts[f"damage.{kind}"]:
+            yield "damage", f"damage: {kind}", number
+
+
+_SECTIONS: dict[FunnelSection, Callable[[Recipe, Counter[str]], _Rows]] = {
+    "records": _count_records,
+    "pages": _count_pages,
+    "lines": _count_lines,
+    "units": _count_units,
+    "spans": _count_spans,
+    "bytes": _count_bytes,
+    "damage": _count_damage,
+}
 
 
 @dataclass(frozen=True)
@@ -288,7 +282,7 @@ def languages_with_pages(counts: Mapping[str, int]) -> dict[str, int]:
 def empty_languages(recipe: Recipe, filled: Container[str]) -> list[str]:
     """Returns the wanted languages that are not in `filled`, in the order of the recipe.
 
-    The languages of a preset, such as all that `mc4` has, were not asked for one by one: none of them is missed.
+    Languages that come from a preset are never reported as missing.
     """
     if any(recipe.languages == preset.languages for preset in RECIPES.values()):
         return []
@@ -305,35 +299,38 @@ def empty_warning(recipe: Recipe, counts: Mapping[str, int]) -> str:
     rows = funnel_rows(recipe, counts)
     finished = "pages.kept" in counts
     missed = empty_languages(recipe, languages_with_pages(counts)) if finished else recipe.languages
+    funnels = [each for each in language_funnels(recipe, counts) if each.language in missed] if finished else []
     if not counts.get("pages.kept" if finished else "pages.cleaned"):
-        words = _all_dropped(rows)
-        lost = _why_lost(each for each in language_funnels(recipe, counts) if each.language in missed)
-        words = "; ".join(filter(None, [words, *(lost if finished else ())]))
+        words = [_all_dropped(rows), *_why_lost(funnels)]
     else:
-        words = _why_missed(recipe, counts, missed) if finished and missed else ""
-    if not words:
+        words = [_why_missed(funnels, drops_by_language(counts), missed), *_why_lost(funnels)] if funnels else []
+    if not any(words):
         return ""
     line_rule = recipe.find(NoTerminalPunctuation) or recipe.find(FewWords)
-    other = line_rule and ({*scripts_of(missed)}.difference(line_rule.scripts) or _lost_lines(rows))
+    most = _largest_drop(rows, "lines")
+    lost_lines = most is not None and most.number > 0.9 * most.whole
     fits = (
         "; text with other sentence marks, or without blanks between words, needs the recipe c4 with its language in "
         "--languages, or mc4"
     )
-    return f"{words}{fits if other else ''}; see what the rules ask for with: c4pipe recipes {recipe.name}"
+    other = line_rule and ({*scripts_of(missed)}.difference(line_rule.scripts) or lost_lines)
+    reasons = "; ".join(filter(None, words))
+    return f"{reasons}{fits if other else ''}; see what the rules ask for with: c4pipe recipes {recipe.name}"
 
 
 _MOST_NAMED = 8  # languages in a sentence
 _MOST_REASONS = 3
 
 
-def _why_missed(recipe: Recipe, counts: Mapping[str, int], missed: Sequence[str]) -> str:
-    """Returns which wanted languages have no page, and why."""
-    funnels = [each for each in language_funnels(recipe, counts) if each.language in missed]
+def _why_missed(
+    funnels: Sequence[LanguageFunnel], drops: Mapping[str, Mapping[str, int]], missed: Sequence[str]
+) -> str:
+    """Returns which wanted languages have no page, and which of them were not detected."""
     unseen = [each.language for each in funnels if not each.most]
     words = f"no page was kept in {_several(missed)}"
-    if unseen and drops_by_language(counts):  # else of an earlier version, which did not count these drops
-        words += f": no page was detected as {'it' if len(missed) == 1 else _several(unseen, 'or')}"
-    return "; ".join([words, *_why_lost(funnels)])
+    if not unseen or not drops:  # without drops: of an earlier version, which did not count them
+        return words
+    return f"{words}: no page was detected as {'it' if len(missed) == 1 else _several(unseen, 'or')}"
 
 
 def _why_lost(funnels: Iterable[LanguageFunnel]) -> list[str]:
@@ -353,28 +350,24 @@ def _several(languages: Sequence[str], last: str = "and") -> str:
 
 
 def _all_dropped(rows: Sequence[FunnelRow]) -> str:
-    """Returns which rules dropped the most pages and the last page; "" where no page was read.
+    """Returns which rules dropped the most pages and the last page; "" if no page was read.
 
-    Where the pages had too few sentences, the line rule that dropped the most of their lines is named, too.
+    If the pages had too few sentences, the line rule that dropped the most of their lines is named, too.
     """
     dropped = [row for row in rows if row.section == "pages" and row.kind == "dropped" and row.number]
-    if not dropped:
+    most = _largest_drop(rows, "pages")
+    if not most:
         return ""
-    most, last = max(dropped, key=lambda row: row.number), dropped[-1]
-    read = format_count(rows[0].whole, "page")
-    words = f"no page was kept: of {read}, the rule {most.name} dropped most, {most.number:,}"
-    if most.name in (FewSentences.name, Empty.name) and (cause := _most_lines(rows)):
+    last = dropped[-1]
+    words = (
+        f"no page was kept: of {format_count(most.whole, 'page')}, the rule {most.name} dropped most, {most.number:,}"
+    )
+    if most.name in (FewSentences.name, Empty.name) and (cause := _largest_drop(rows, "lines")):
         words += f", after {cause.name} dropped {cause.number:,} of {format_count(cause.whole, 'line')}"
     return words if last is most else f"{words}, and {last.name} the last {last.number:,}"
 
 
-def _most_lines(rows: Iterable[FunnelRow]) -> FunnelRow | None:
-    """Returns the row of the rule that dropped the most lines, or None."""
-    dropped = [row for row in rows if row.section == "lines" and row.kind == "dropped" and row.number]
+def _largest_drop(rows: Iterable[FunnelRow], section: FunnelSection) -> FunnelRow | None:
+    """Returns the row of the rule that dropped the most of a section, or None."""
+    dropped = [row for row in rows if row.section == section and row.kind == "dropped" and row.number]
     return max(dropped, key=lambda row: row.number, default=None)
-
-
-def _lost_lines(rows: Sequence[FunnelRow]) -> bool:
-    """Tells whether one rule dropped nearly all lines."""
-    most = _most_lines(rows)
-    return most is not None and most.number > 0.9 * most.whole
