@@ -18,7 +18,7 @@ from c4pipe.lists.lists import ListFolder, Lists
 from c4pipe.recipes.presets import C4, DATATROVE_C4, DOLMA_C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTERED
 from c4pipe.recipes.recipe import Recipe, page_settings
 from c4pipe.recipes.recipe_file import read_recipe, recipe_toml
-from c4pipe.report.card_limits import limits
+from c4pipe.report.card_limits import render_limits
 from c4pipe.text.languages import CLD3_LANGUAGES, LANGDETECT_LANGUAGES
 from c4pipe.text.scripts.facts import SCRIPTS, Script, script_of, scripts_of
 from c4pipe.text.scripts.words import letter_words, note_on_words, readable_words
@@ -166,7 +166,7 @@ def test_a_user_is_told_how_words_are_counted() -> None:
     )
     recipe = NOBLOCKLIST.with_languages(["en", "th", "hi", "ja"])
     assert note_on_words(recipe.need(FewWords).scripts) == said
-    assert f"The rule {said}." in list(limits(recipe, ["th"], 0))
+    assert f"- The rule {said}.\n" in render_limits(recipe, ["th"], 0)
     assert note_on_words(NOBLOCKLIST.with_languages(["hi"]).need(FewWords).scripts) == ""
 
 
