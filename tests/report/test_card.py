@@ -24,8 +24,7 @@ from c4pipe.corpus.opened import open_corpus
 from c4pipe.dedup import publishers
 from c4pipe.recipes.presets import C4, RECIPES
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.report.card import CARD, render_card
-from c4pipe.report.card_limits import render_limits
+from c4pipe.report.card import CARD, render_card, render_limits
 from tests.helpers.reports import data_of, manifest_of
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"

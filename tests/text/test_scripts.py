@@ -18,7 +18,7 @@ from c4pipe.lists.lists import ListFolder, Lists
 from c4pipe.recipes.presets import C4, DATATROVE_C4, DOLMA_C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTERED
 from c4pipe.recipes.recipe import Recipe, page_settings
 from c4pipe.recipes.recipe_file import read_recipe, recipe_toml
-from c4pipe.report.card_limits import render_limits
+from c4pipe.report.card import render_limits
 from c4pipe.text.languages import CLD3_LANGUAGES, LANGDETECT_LANGUAGES
 from c4pipe.text.scripts.facts import SCRIPTS, Script, script_of, scripts_of
 from c4pipe.text.scripts.words import letter_words, note_on_words, readable_words
