@@ -2,8 +2,8 @@
 
 The bad words are LDNOOBW's "List of Dirty, Naughty, Obscene, and Otherwise Bad Words" (CC-BY-4.0); as in C4, English
 is from another commit than the other languages. Dolma's English is from the commit of the others. The domains are
-Grover's (Apache-2.0). All are pinned by commit and SHA-256, so they are the same in every run. c4pipe ships none of
-them: `fetch` downloads them into a folder.
+Grover's (Apache-2.0). All are pinned by commit and SHA-256 in `pinned_lists.tsv`, so they are the same in every run.
+c4pipe ships none of them: `fetch` downloads them into a folder.
 """
 
 import hashlib
@@ -23,42 +23,6 @@ from c4pipe.io.words import error_reason
 
 SOURCE = "https://raw.githubusercontent.com"
 REALNEWS = "realnews/domain_to_allowed_subdomains.json"
-
-_LDNOOBW = "LDNOOBW/List-of-Dirty-Naughty-Obscene-and-Otherwise-Bad-Words"
-_ENGLISH_COMMIT = "25e679f03d96baa721cde20db9944649e8d0a844"
-_OTHERS_COMMIT = "5faf2ba42d7b1c0977169ec3611df25a3c08eb13"
-_GROVER_COMMIT = "38f7184bd87237ae2d3bc330b99f1e2e246f6d51"
-_REALNEWS_SHA256 = "75681899371acbf57b502ca8be48b3ca2d3339a276c396f3001b6a14da691ff3"
-_BAD_WORDS_SHA256 = {
-    "ar": "23dbd9c55257bf2a4965f46664dc7eac04b61ff4eb3571e41f7e964c7c3ed96b",
-    "cs": "90706df86709bade1ca39cf9f9d9836409c674fc3bffcb7525bdd20e59b596bc",
-    "da": "ddb46ab67e955d1a5f49c89c18497d23c3d8d6d2522f3740a5d7583f90e434c6",
-    "de": "ebe44d7772897390e27f7bec412fdcdf0efc294e4db157f8487c4cd8d4fabd55",
-    "en": "a506cbcf8a31935b122299f3bb1d32be6db3d0ad498765d28f365dfc4f4d7b8c",
-    "eo": "0374d76be1dbc77c61362d6e51305e1e4c546b7f734eb96e0bdbad7fd2a6ace1",
-    "es": "073334261cc2e7c08339faefd2f19f9623e8240a0ac18fe2a26c368b897496ce",
-    "fa": "85828629b90fd18a3f6f6efb1934c1294103c33d1c28c0653970adfa179169e9",
-    "fi": "3e0b35b2533ba22fb526d882bea250ddfad907ee7548aacbe15db17e21034c62",
-    "fil": "fb4b43691b1249fee2eca1e66795daedda8e7366d42abcde6553dce611d23d99",
-    "fr-CA-u-sd-caqc": "4a0ef5d55921c91df26676b214d3ac648deef11cfbc4587159ee9aab4085b09a",
-    "fr": "79763a705e08256b393952852bb63aa903f4485e0ef02f70735f5e50efff213c",
-    "hi": "83636e9b7a5260451e09e9e471f81dad9f082d107a82da77047e57d7856ed0cc",
-    "hu": "a6943a971496f16e9a9d59ba6fde146d229699600e9636828d8d34ed9160aff5",
-    "it": "d413f41018d58aa79d2c4809d0161f29ffd5652c4dc34c5b7b9ade680ee5599a",
-    "ja": "f83c4d0843ea6474c17bf171edd72b616b3af403f8613f2cde1bd841faf6f316",
-    "kab": "df7be2ce4a0c80ee717cd7134c90645a8a0f0c0c458a61f927934dbd50eac96d",
-    "ko": "0dd4b74ffea6e3bb35d658e6d8262b53ee99281eaa48ecb515a2065bfcc7f69d",
-    "nl": "8298ba0cdc3ca9a1989c349b8ad0148e4504c2804f2f2fb6c2f52bfb39c5ae71",
-    "no": "e55b46bcec1ea288256924523a997d8d99e124c9aa3e61cbbbfaeca294f745b4",
-    "pl": "98cf824e3692255645c5a72d5913f26fd4f20930f725683b4c96bb312ca5d9b3",
-    "pt": "05ef524b0bb7f83f87257f6ec4dabf70e16b8bb6930f769fb93deaf608ff196d",
-    "ru": "2598adabd2b761733d72a68d8ee4fcc1d2c38f2f85b6ff489985c6ce1d93bf75",
-    "sv": "77f3f99a89bd3b2bde6a654741bacfcb3acca3f5c804af4d8d3fea11e09ea562",
-    "th": "835036d87a3a67738e388cd6de92e3c995c186a1427b4e830fe7b85483c257e7",
-    "tlh": "3c19004e338c0d91d19ba419185279145848b75b2327aa0e3a752c604ad9f59d",
-    "tr": "6c7ae03baee0f3fdc22eed169030567669005dad9a1923e0b571c4bd4f2f2ab5",
-    "zh": "a1d9aa037c8b039ef3b40148b3364ce2ca62ce4a955b7082a16ad99f6cbd1bc0",
-}
 
 _HOW_TO_GET = "run `c4pipe lists fetch`, or name a folder that has it with `--lists DIR` (in Python `lists=DIR`)"
 _NETWORK = NetworkOptions(tries=3, file_seconds=120, file_bytes=1 << 24, stall_seconds=30, first_pause=0.5)
@@ -83,21 +47,11 @@ class PinnedList:
 
 DOLMA_ENGLISH = "en@5faf2ba4"
 """Stands for the English list of Dolma where `load_bad_words` takes a language."""
-_DOLMA_ENGLISH_SHA256 = "af851ecef1d5f212caba17339b12ac39cc2fef7d78c74876f67237644fcee8bd"
 
-_BAD_WORDS = {
-    lang: PinnedList(f"ldnoobw/{lang}.{commit[:8]}", f"{_LDNOOBW}/{commit}/{lang}", commit, sha256)
-    for lang, sha256 in _BAD_WORDS_SHA256.items()
-    for commit in [_ENGLISH_COMMIT if lang == "en" else _OTHERS_COMMIT]
-} | {
-    DOLMA_ENGLISH: PinnedList(
-        f"ldnoobw/en.{_OTHERS_COMMIT[:8]}", f"{_LDNOOBW}/{_OTHERS_COMMIT}/en", _OTHERS_COMMIT, _DOLMA_ENGLISH_SHA256
-    )
-}
-PINNED: tuple[PinnedList, ...] = (
-    *_BAD_WORDS.values(),
-    PinnedList(REALNEWS, f"rowanz/grover/{_GROVER_COMMIT}/{REALNEWS}", _GROVER_COMMIT, _REALNEWS_SHA256),
-)
+_ROWS = [line.split("\t") for line in Path(__file__).with_suffix(".tsv").read_text("ascii").splitlines()]
+_PINNED = {key: PinnedList(*values) for key, *values in _ROWS}
+PINNED = tuple(_PINNED.values())
+_BAD_WORDS = {language: pinned for language, pinned in _PINNED.items() if pinned.path != REALNEWS}
 
 
 def cache_dir() -> Path:

@@ -4,9 +4,13 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from c4pipe.text.scripts.facts import SCRIPTS
+from c4pipe.text.scripts.facts import SCRIPTS, Script
 
 _OTHER_WORD = re.compile(r"\w+")
+
+
+def _unspaced(codes: Sequence[str]) -> list[Script]:
+    return [script for script in map(SCRIPTS.__getitem__, codes) if script.letters]
 
 
 @cache
@@ -14,17 +18,16 @@ def letter_scripts(codes: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], float
     """Returns, for those of some scripts that have no blanks between words, what finds their letters, and the letters
     of a word.
     """
-    scripts = [script for script in map(SCRIPTS.__getitem__, codes) if script.letters]
+    scripts = _unspaced(codes)
     return tuple((re.compile(f"[{script.letters}]"), script.word_length) for script in scripts)
 
 
 def note_on_words(codes: tuple[str, ...]) -> str:
     """Returns a sentence on how the words of those of some scripts are counted that have no blanks; "" for none."""
-    scripts = [script for script in map(SCRIPTS.__getitem__, codes) if script.letters]
+    scripts = _unspaced(codes)
     lengths = ", ".join(f"{script.word_length} in {script.code}" for script in scripts)
-    return f"few_words counts letters where there are no blanks between words, as many for a word: {lengths}" * bool(
-        scripts
-    )
+    words = "few_words counts letters where there are no blanks between words, as many for a word: "
+    return words + lengths if scripts else ""
 
 
 def count_line_words(line: str, scripts: Sequence[tuple[re.Pattern[str], float]]) -> float:
@@ -84,7 +87,7 @@ def _runs(codes: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], lis
     """Returns, for those of some scripts without blanks, what finds a letter of any, what finds the runs of letters of
     each as a group, and the letters of a word of each.
     """
-    scripts = [script for script in map(SCRIPTS.__getitem__, codes) if script.letters]
+    scripts = _unspaced(codes)
     letters = re.compile(f"[{''.join(each.letters for each in scripts) or ' '}]")
     return (
         letters,
