@@ -89,20 +89,17 @@ class RemotePath(UrlPath):
         except DownloadError as error:  # a DownloadError is for inputs, which may be missing
             raise OSError(str(error)) from None
 
-    def _type(self) -> Any:
-        return self._do(lambda store, path: store.get_file_info(path).type)
+    def _type(self) -> str:
+        """Returns the name of the `pyarrow.fs.FileType`."""
+        return self._do(lambda store, path: str(store.get_file_info(path).type.name))
 
     def exists(self) -> bool:
         """Tells whether there is such a file or folder."""
-        from pyarrow import fs
-
-        return bool(self._type() != fs.FileType.NotFound)
+        return self._type() != "NotFound"
 
     def is_dir(self) -> bool:
         """Tells whether this is a folder: whether an object has a URL that begins with this one and a slash."""
-        from pyarrow import fs
-
-        return bool(self._type() == fs.FileType.Directory)
+        return self._type() == "Directory"
 
     def open(self) -> "RemoteFile":
         """Opens a file for reading. Raises FileNotFoundError where there is none."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _WEB = "http://", "https://"
 _READ_SIZE = 1 << 20  # bytes of a file or download
-_LONGEST = 240  # characters of a cached_file file's name, with room for ".sha256": file systems allow 255 bytes
+_LONGEST = 240  # characters of a cached file's name, with room for ".sha256": file systems allow 255 bytes
 _END_BYTES = 512 * 1024  # of a digest of ends
 
 

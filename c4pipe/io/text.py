@@ -53,22 +53,26 @@ def read_pieces(stream: ByteStream, name: str, is_list: bool = False) -> Iterato
 
     Raises OSError where the stream can't be read; ValueError for a list in damaged UTF-16.
     """
-    start, pieces = b"", _decompressed(stream, name)
-    if is_list:
-        pieces = _in_utf8(pieces)
-    for piece in pieces:
-        if isinstance(piece, Gap):
-            pieces = chain([piece], pieces)
-            break
-        start += piece
-        if len(start) >= START:
-            break
+    pieces = _decompressed(stream, name)
+    start, pieces = _take_start(_in_utf8(pieces) if is_list else pieces, START)
     if no_document(start[:START]):
         yield Gap("other_format", 0, start[:START])
         return
     if start := start.removeprefix(codecs.BOM_UTF8):
         yield start
     yield from pieces
+
+
+def _take_start(pieces: Iterator[bytes | Gap], size: int) -> tuple[bytes, Iterator[bytes | Gap]]:
+    """Returns the first `size` bytes or more, fewer before a gap or the end, and the other pieces."""
+    start = b""
+    for piece in pieces:
+        if isinstance(piece, Gap):
+            return start, chain([piece], pieces)
+        start += piece
+        if len(start) >= size:
+            break
+    return start, pieces
 
 
 def _decompressed(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
@@ -90,14 +94,7 @@ def _decompressed(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
 
 def _in_utf8(pieces: Iterator[bytes | Gap]) -> Iterator[bytes | Gap]:
     """Yields the pieces of a text, in UTF-8 where it begins with a byte order mark of UTF-16."""
-    start = b""
-    for piece in pieces:
-        if isinstance(piece, Gap):
-            pieces = chain([piece], pieces)
-            break
-        start += piece
-        if len(start) > 1:
-            break
+    start, pieces = _take_start(pieces, 2)
     if not start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         yield from chain([start] if start else [], pieces)
         return
@@ -109,12 +106,7 @@ def _in_utf8(pieces: Iterator[bytes | Gap]) -> Iterator[bytes | Gap]:
 
 def content_start(stored: bytes) -> bytes:
     """Returns the first bytes of the content of a file, START at most, given its first bytes as they are stored."""
-    content = b""
-    for piece in _decompressed(io.BytesIO(stored), ""):
-        if isinstance(piece, Gap) or len(content) >= START:
-            break
-        content += piece
-    return content[:START]
+    return _take_start(_decompressed(io.BytesIO(stored), ""), START)[0][:START]
 
 
 class _Again:

@@ -14,7 +14,6 @@ import hashlib
 import json
 import mmap
 import sys
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -140,7 +139,7 @@ class ClassifierModel(ModelPath):
 
     def classifier(self) -> FastTextClassifier:
         """Returns the model, loaded. Raises UsageError for a file that is missing, was changed or is no model."""
-        return _classifier(self)
+        return self.loaded("classifier", _read_once)
 
     def with_labels(self) -> tuple["ClassifierModel", tuple[str, ...]]:
         """Returns the model with its absolute path and its digest, and its labels, without `__label__`.
@@ -156,12 +155,6 @@ class ClassifierModel(ModelPath):
     def copy(self, target: Path) -> None:
         """Writes the products into a new file. Raises as `classifier`, and OSError."""
         self.classifier().products.write(target)
-
-
-@lru_cache(maxsize=8)
-def _classifier(model: ClassifierModel) -> FastTextClassifier:
-    """Returns a loaded model. The rules and steps of a job that run in one process share it."""
-    return model.loaded("classifier", _read_once)
 
 
 def _check_classifier(model: ModelFile) -> None:

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -83,7 +82,7 @@ class LanguageModel(ModelPath):
 
     def detector(self) -> Detector:
         """Returns the model, loaded. Raises UsageError for a file that is missing, was changed or is no model."""
-        return _detector(self)
+        return self.loaded("language model", FastTextDetector)
 
 
 def find_model(path: str | os.PathLike[str], recipe: str, languages: Iterable[str]) -> LanguageModel:
@@ -107,9 +106,3 @@ def find_model(path: str | os.PathLike[str], recipe: str, languages: Iterable[st
                 f"name its own labels with --languages: {known}" + suggested_languages(language, labels)
             )
     return model
-
-
-@lru_cache(maxsize=1)
-def _detector(model: LanguageModel) -> Detector:
-    """Returns a loaded model. The steps of a job that run in one process share it."""
-    return model.loaded("language model", FastTextDetector)

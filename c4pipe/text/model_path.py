@@ -65,21 +65,16 @@ class ModelPath:
             yield copy
 
     def loaded(self, what: str, load: Callable[[Path], Loaded]) -> Loaded:
-        """Returns what `load` makes of the file. Raises UsageError for one that is missing, was changed or is no model.
+        """Returns what `load` makes of the file. The rules and steps of a job that run in one process share it.
+
+        Raises UsageError if the file is missing, was changed or is no model.
 
         Args:
             what: the model in words, for messages.
             load: takes a path on this machine.
         """
-        try:
-            with self.local() as file:
-                replace(self, path=str(file)).check()
-                return load(file)
-        except (OSError, ValueError) as error:
-            raise UsageError(
-                f"the {what} {self.path} can't be used: {error_reason(error)}; "
-                "each worker needs the file that the job began with"
-            ) from error
+        found: Loaded = _load(self, what, load)
+        return found
 
     def measured(self: AnyModel, read: Callable[[Path], Loaded]) -> tuple[AnyModel, Loaded]:
         """Returns the model with its absolute path and its digest, and what `read` returns of the file.
@@ -90,6 +85,19 @@ class ModelPath:
         with model.local() as file:
             found = read(file)
             return replace(model, digest=model.digest_of(file)), found
+
+
+@lru_cache(maxsize=8)
+def _load(model: ModelPath, what: str, load: Callable[[Path], Loaded]) -> Loaded:
+    try:
+        with model.local() as file:
+            replace(model, path=str(file)).check()
+            return load(file)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"the {what} {model.path} can't be used: {error_reason(error)}; "
+            "each worker needs the file that the job began with"
+        ) from error
 
 
 def once_a_file(read: Callable[[Path], Loaded]) -> Callable[[Path], Loaded]:
