@@ -25,7 +25,7 @@ KNOWN_ENDINGS = (*_JSON_LINES, ".txt", _PARQUET)
 _PARQUET_ROWS = 1024  # that are in memory at the same time
 
 
-def read_examples(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[int, tuple[bytes, ...]]]:
+def read_evaluation_file(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[int, tuple[bytes, ...]]]:
     """Yields the examples of a file: the number of the line or row, from 1, and the words of each
     field.
 
@@ -139,7 +139,7 @@ def _has_text(kind: Any) -> bool:
     return is_text_type(kind)
 
 
-FOLDER = "evaluation"
+EXAMPLES_FOLDER = "evaluation"
 """The folder of the examples, in a lists folder."""
 
 
@@ -185,7 +185,7 @@ class EvaluationOverlap(PageRule):
         Raises UsageError where there is no example that is long enough, or a file can't be read.
         """
         needs = f"recipe {lists.recipe} has the rule {self.name}, which needs evaluation examples of yours"
-        folder = lists.path / FOLDER
+        folder = lists.path / EXAMPLES_FOLDER
         tree = walk_folders(folder) if folder.is_dir() else ()
         paths = sorted(path for _, files in tree for path in files if not path.name.startswith("."))
         if not paths:
@@ -197,7 +197,9 @@ class EvaluationOverlap(PageRule):
             raise UsageError(
                 f"{needs}: {other[0]} ends in none of {', '.join(KNOWN_ENDINGS)}: rename it, or move it away"
             )
-        examples = {b"\n".join(map(self._words, words)).decode() for path in paths for _, words in read_examples(path)}
+        examples = {
+            b"\n".join(map(self._words, words)).decode() for path in paths for _, words in read_evaluation_file(path)
+        }
         fields = (field for example in examples for field in example.split("\n") if field)
         if not any(field.count(" ") >= self.ngram - 1 for field in fields):
             raise UsageError(f"{needs}: no text of {folder} has {self.ngram} words; give longer ones or lower ngram")

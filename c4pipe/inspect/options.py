@@ -39,9 +39,7 @@ class OverlapOptions(WorkerOptions):
         Sequence[int], Option("how many words an n-gram has; several sizes are counted apart", "N,...")
     ] = (8, 13)
     max_pages: Annotated[int, Option("ignore n-grams that are on more than N pages", "N")] = 10
-    output: Annotated[
-        PathArgument | None, Option("write all matches to this file: .parquet, .jsonl or .jsonl.gz", "FILE")
-    ] = None
+    output: Annotated[PathArgument | None, Option("write all matches to this Parquet file", "FILE.parquet")] = None
 
     @property
     def example_files(self) -> tuple[Path, ...]:

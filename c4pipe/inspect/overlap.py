@@ -5,15 +5,12 @@ documents. PaLM (Chowdhery et al. 2022, section 8) takes an example for contamin
 are in the training data. Both are counted here.
 """
 
-import dataclasses
-import gzip
-import io
 import json
 import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +22,7 @@ import pyarrow.feather as feather
 from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.evaluation_overlap import read_examples
+from c4pipe.filters.evaluation_overlap import read_evaluation_file
 from c4pipe.inspect.options import OverlapOptions
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.json_files import parse_json
@@ -43,9 +40,6 @@ from c4pipe.text.scripts.words import letter_words, readable_words
 
 CONTAMINATED = 0.7
 """An example is contaminated if the corpus has at least this share of its n-grams, as in PaLM."""
-
-ENDINGS = (".parquet", ".jsonl", ".jsonl.gz")
-"""How the name of a file of matches can end."""
 
 HITS = pa.schema({"size": pa.int64(), "ngram": pa.int64(), "row": pa.int64(), "url": pa.string()})
 """The columns of the hits of a shard: the words of an n-gram, its number, and the row and URL of a page that has it."""
@@ -150,9 +144,14 @@ def overlap(options: OverlapOptions, progress: Progress) -> Overlap:
     """
     _check(options)
     corpus = open_language(os.fspath(options.corpus))
-    examples = _read(options)
+    examples = [
+        _Example(str(path), line, texts)
+        for path in options.example_files
+        for line, texts in read_evaluation_file(path, options.fields)
+    ]
     scripts = tuple(SCRIPTS) if UNKNOWN in corpus.languages else scripts_of(corpus.languages)
-    known = {size: _ngrams(examples.texts, size, scripts) for size in options.ngrams}
+    texts = [each.texts for each in examples]
+    known = {size: _ngrams(texts, size, scripts) for size in options.ngrams}
     if not any(len(each) for each in known.values()):
         raise UsageError(
             f"no text of {options.example_files[0]} has {min(options.ngrams)} words: give longer examples, "
@@ -162,7 +161,7 @@ def overlap(options: OverlapOptions, progress: Progress) -> Overlap:
     if output is not None:
         _make_output_folder(output)
     with tempfile.TemporaryDirectory(prefix="c4pipe-overlap-") as folder:
-        scan = _find(corpus, examples, scripts, options, progress, Path(folder))
+        scan = _find(corpus, texts, scripts, options, progress, Path(folder))
         found = _overlap(options, examples, known, scan)
         readable = [replace(each, text=readable_words(each.text, scripts)) for each in found.matches]
         found = replace(found, matches=tuple(readable))
@@ -181,16 +180,11 @@ def _check(options: OverlapOptions) -> None:
         raise UsageError(f"--max-pages {options.max_pages}: give a number of pages, at least 1")
     if not options.example_files:
         raise UsageError("no file of examples is given: name one or more with --against")
-    if options.matches_file is not None:
-        _check_output(options.matches_file)
-
-
-def _check_output(path: StoragePath) -> None:
-    """Raises UsageError for the path of a file of matches whose name has no known ending, or that is a folder."""
-    if not path.name.endswith(ENDINGS):
-        raise UsageError(f"--output {path} ends in none of {', '.join(ENDINGS)}: name a file with one of these endings")
-    if path.is_dir():
-        raise UsageError(f"--output {path} is a folder: name a file in it, such as {path / 'matches.jsonl'}")
+    output = options.matches_file
+    if output is not None and not output.name.endswith(".parquet"):
+        raise UsageError(f"--output {output}: matches are written as Parquet: give a name that ends in .parquet")
+    if output is not None and output.is_dir():
+        raise UsageError(f"--output {output} is a folder: name a file in it, such as {output / 'matches.parquet'}")
 
 
 def _make_output_folder(path: StoragePath) -> None:
@@ -203,29 +197,13 @@ def _make_output_folder(path: StoragePath) -> None:
         ) from error
 
 
-@dataclass
-class _Examples:
-    """All examples.
-
-    Attributes:
-        texts: the fields of each, as `ngram_words` returns them.
-        files: the file of each, as it was given.
-        lines: the line of each in its file, from 1.
-    """
-
-    texts: list[tuple[bytes, ...]] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
+_Known = Mapping[int, ExampleNgrams]  # by the words of an n-gram
 
 
-def _read(options: OverlapOptions) -> _Examples:
-    examples = _Examples()
-    for path in options.example_files:
-        for number, fields in read_examples(path, options.fields):
-            examples.texts.append(fields)
-            examples.files.append(str(path))
-            examples.lines.append(number)
-    return examples
+class _Example(NamedTuple):
+    file: str
+    line: int
+    texts: tuple[bytes, ...]
 
 
 def _ngrams(texts: Sequence[Sequence[bytes]], size: int, scripts: tuple[str, ...]) -> ExampleNgrams:
@@ -239,7 +217,7 @@ def _words(texts: Sequence[bytes], size: int, scripts: tuple[str, ...]) -> Seque
 
 def _find(
     corpus: Corpus,
-    examples: _Examples,
+    texts: Sequence[Sequence[bytes]],
     scripts: tuple[str, ...],
     options: OverlapOptions,
     progress: Progress,
@@ -247,7 +225,7 @@ def _find(
 ) -> Scan[Shard, pa.Table]:
     """Searches all shards, and returns the scan, whose parts are their hits."""
     file = folder / "examples.json"
-    file.write_text(json.dumps([[field.decode() for field in fields] for fields in examples.texts]), "utf-8")
+    file.write_text(json.dumps([[field.decode() for field in fields] for fields in texts]), "utf-8")
     scan = Scan(
         "Find shared n-grams",
         FindSharedNgrams(str(file), options.ngrams, options.max_pages, scripts),
@@ -286,7 +264,7 @@ class FindSharedNgrams(ScanStep[Shard, pa.Table]):
             rows = WordRows(texts)
             for known, counts in zip(self._known, pages, strict=True):
                 rows = WordRows(_words(texts, known.size, self._scripts)) if self._scripts else rows
-                numbers, ngrams = _distinct(known, rows)
+                numbers, ngrams = known.find(rows)
                 rare = counts[ngrams] <= self._max_pages
                 numbers, ngrams = numbers[rare], ngrams[rare]
                 np.add.at(counts, ngrams, 1)
@@ -324,13 +302,6 @@ def _batches(shard: Shard) -> Iterator[list[_Page]]:
         yield batch
 
 
-def _distinct(known: ExampleNgrams, rows: WordRows) -> tuple[I64, I64]:
-    """Returns pairs of a page and an n-gram of examples that it has, each pair once: their numbers."""
-    words, ngrams = known.find(rows)
-    keys = np.unique(rows.texts[words] * max(1, len(known)) + ngrams)
-    return keys // max(1, len(known)), keys % max(1, len(known))
-
-
 def _hits(size: int, batch: Sequence[_Page], numbers: I64, ngrams: I64) -> pa.Table:
     pages = [batch[number] for number in numbers.tolist()]
     columns = [[size] * len(pages), ngrams, [page.row for page in pages], [page.url for page in pages]]
@@ -338,7 +309,10 @@ def _hits(size: int, batch: Sequence[_Page], numbers: I64, ngrams: I64) -> pa.Ta
 
 
 def _overlap(
-    options: OverlapOptions, examples: _Examples, known: Mapping[int, ExampleNgrams], scan: Scan[Shard, pa.Table]
+    options: OverlapOptions,
+    examples: Sequence[_Example],
+    known: _Known,
+    scan: Scan[Shard, pa.Table],
 ) -> Overlap:
     """Returns the overlap of all shards with the examples, whose n-grams are `known` by size."""
     counts = _page_counts(known, scan.parts())
@@ -358,7 +332,7 @@ def _overlap(
     return Overlap(tuple(files), tuple(matches), common)
 
 
-def _page_counts(known: Mapping[int, ExampleNgrams], hits: Iterable[pa.Table]) -> dict[int, I64]:
+def _page_counts(known: _Known, hits: Iterable[pa.Table]) -> dict[int, I64]:
     """Returns on how many pages each n-gram is, by the size of n-grams, given the hits of all shards."""
     counts = {size: np.zeros(len(each), np.int64) for size, each in known.items()}
     for table in hits:
@@ -369,7 +343,11 @@ def _page_counts(known: Mapping[int, ExampleNgrams], hits: Iterable[pa.Table]) -
 
 
 def _shard_matches(
-    shard: str, hits: pa.Table, known: Mapping[int, ExampleNgrams], rare: Mapping[int, Any], examples: _Examples
+    shard: str,
+    hits: pa.Table,
+    known: _Known,
+    rare: Mapping[int, Any],
+    examples: Sequence[_Example],
 ) -> Iterator[Match]:
     """Yields the matches of a shard by row, by size of the n-grams, and by example.
 
@@ -393,8 +371,8 @@ def _shard_matches(
                 url=page[0][3],
                 shard=shard,
                 row=row,
-                file=examples.files[example],
-                example=examples.lines[example],
+                file=examples[example].file,
+                example=examples[example].line,
                 ngram=size,
                 shared=len(own),
                 total=total,
@@ -412,9 +390,9 @@ def _longest(ngrams: ExampleNgrams, places: I64) -> bytes:
 
 
 def _file_overlap(
-    file: str, size: int, examples: _Examples, known: ExampleNgrams, covered: Any, matches: Sequence[Match]
+    file: str, size: int, examples: Sequence[_Example], known: ExampleNgrams, covered: Any, matches: Sequence[Match]
 ) -> FileOverlap:
-    own = np.array([each == file for each in examples.files], bool)
+    own = np.array([each.file == file for each in examples], bool)
     totals, found = known.totals[own], covered[own]
     pages = {(match.shard, match.row) for match in matches if (match.file, match.ngram) == (file, size)}
     return FileOverlap(
@@ -429,40 +407,17 @@ def _file_overlap(
 
 
 def _write_matches(matches: Sequence[Match], path: StoragePath) -> None:
-    """Writes matches as Parquet, JSON Lines, or gzipped JSON Lines, by the file's name.
-
-    The file appears complete or not at all; its bytes depend on the matches, and on the versions of pyarrow and zlib.
-    Raises C4pipeError if it can't be written.
-    """
+    """Writes matches as Parquet. The file appears complete or not at all. Raises C4pipeError if it can't be written."""
+    types: Mapping[Any, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+    schema = pa.schema([pa.field(each.name, types[each.type], nullable=False) for each in fields(Match)])
     file = AtomicFile(path)
     try:
         with name_os_errors(path):
-            if path.name.endswith(".parquet"):
-                table = _matches_table(matches)
-                with parquet_writer(file.path, table.schema) as writer:
-                    writer.write_table(table)
-                sign_footer(file.path)
-            else:
-                file.path.write_bytes(_json_lines(matches, zipped=path.name.endswith(".gz")))
+            with parquet_writer(file.path, schema) as writer:
+                writer.write_table(pa.Table.from_pylist([vars(match) for match in matches], schema))
+            sign_footer(file.path)
         file.publish()
     except OSError as error:
         raise C4pipeError(f"{path} can't be written: {error_reason(error)}; name another file with --output") from error
     finally:
         file.discard()
-
-
-def _matches_table(matches: Sequence[Match]) -> pa.Table:
-    types: Mapping[Any, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64()}
-    columns = {each.name: types[each.type] for each in dataclasses.fields(Match)}
-    schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns.items()])
-    return pa.table([[getattr(match, name) for match in matches] for name in columns], schema=schema)
-
-
-def _json_lines(matches: Sequence[Match], zipped: bool) -> bytes:
-    lines = "".join(f"{json.dumps(asdict(match), ensure_ascii=False)}\n" for match in matches).encode()
-    if not zipped:
-        return lines
-    data = io.BytesIO()
-    with gzip.GzipFile(filename="", mode="wb", fileobj=data, mtime=0) as stream:
-        stream.write(lines)
-    return data.getvalue()

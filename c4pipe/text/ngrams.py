@@ -192,7 +192,7 @@ class ExampleNgrams:
         return self._rows[chunk].text(first, self.size)
 
     def find(self, rows: WordRows) -> tuple[I64, I64]:
-        """Returns the n-grams that texts share with examples: the first word of each place, and the n-gram's number.
+        """Returns pairs of a text and an n-gram that it shares with examples, each pair once: their numbers, sorted.
 
         Equal hashes are not enough: the words are compared.
         """
@@ -204,13 +204,15 @@ class ExampleNgrams:
         equal = equal[self._hashes[low[equal]] == hashes[maybe[equal]]]
         low, maybe = low[equal], maybe[equal]
         high = np.searchsorted(self._hashes, hashes[maybe], side="right")
-        found = [
-            (word, ngram)
-            for word, begin, end in zip(first[maybe].tolist(), low.tolist(), high.tolist(), strict=True)
+        words = first[maybe]
+        columns = (each.tolist() for each in (rows.texts[words], words, low, high))
+        found = {
+            (text, ngram)
+            for text, word, begin, end in zip(*columns, strict=True)
             for ngram in range(begin, end)
             if self.text(ngram) == rows.text(word, self.size)
-        ]
-        pairs = np.array(found, np.int64).reshape(-1, 2)
+        }
+        pairs = np.array(sorted(found), np.int64).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
 
     def places(self, ngrams: I64) -> tuple[I64, I64]:
@@ -246,7 +248,7 @@ class ExampleNgrams:
         Returns None if the page shares less than this with every example.
         """
         _, ngrams = self.find(WordRows([page]))
-        owners, places = self.places(np.unique(ngrams))
+        owners, places = self.places(ngrams)
         examples, first, shared = np.unique(owners, return_index=True, return_counts=True)
         shares = shared / self.totals[examples]
         enough = np.flatnonzero((shared >= min_ngrams) & (shares >= min_share))

@@ -143,7 +143,7 @@ def test_a_command_that_failed_leaves_nothing_in_the_way_of_the_next(name: str, 
     arguments = {
         "vocab": ["vocab", "GIVEN", "--size", "100", "--output", output],
         "import": ["import", "GIVEN", "--recipe", "as-is", "--output", output],
-        "overlap": ["overlap", corpus, "--against", "GIVEN", "--ngrams", "2", "--output", f"{output}.jsonl"],
+        "overlap": ["overlap", corpus, "--against", "GIVEN", "--ngrams", "2", "--output", f"{output}.parquet"],
         "tokens": ["tokens", corpus, "--vocab", "GIVEN", "--format", "megatron", "--output", output],
     }[command]
     good = str(tmp_path / "good.jsonl")

@@ -19,7 +19,7 @@ from c4pipe.cli.console import MISSING
 from c4pipe.cli.main import main
 from c4pipe.corpus.formats.json_lines import JSON
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.evaluation_overlap import read_examples
+from c4pipe.filters.evaluation_overlap import read_evaluation_file
 from c4pipe.io import text as text_reader
 from c4pipe.io.file_kinds import no_document
 from c4pipe.io.text import parse_row
@@ -106,7 +106,7 @@ def texts(path: Path) -> list[str]:
 
 
 def examples(path: Path) -> list[tuple[int, tuple[bytes, ...]]]:
-    return list(read_examples(path))
+    return list(read_evaluation_file(path))
 
 
 def test_texts_are_no_other_kind() -> None:

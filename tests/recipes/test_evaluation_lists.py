@@ -16,7 +16,7 @@ from c4pipe.clean.text_cleaner import Cleaner
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
-from c4pipe.filters.evaluation_overlap import EvaluationOverlap, read_examples
+from c4pipe.filters.evaluation_overlap import EvaluationOverlap, read_evaluation_file
 from c4pipe.inspect.overlap import find_overlap
 from c4pipe.lists.lists import Lists, find_lists
 from c4pipe.recipes.choose import gather_lists
@@ -53,13 +53,13 @@ def test_each_text_of_a_line_is_a_field(tmp_path: Path) -> None:
         data = lines.encode()
         (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
         every = [(1, (b"who", b"a b", b"c", b"d")), (3, (b"e f",))]
-        assert list(read_examples(tmp_path / name)) == every
-        assert list(read_examples(tmp_path / name, ["choices"])) == [(1, (b"a b", b"c", b"d")), (3, (b"e f",))]
+        assert list(read_evaluation_file(tmp_path / name)) == every
+        assert list(read_evaluation_file(tmp_path / name, ["choices"])) == [(1, (b"a b", b"c", b"d")), (3, (b"e f",))]
 
 
 def test_each_line_of_plain_text_is_an_example(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text('One.\n\n{"a": "Two"}\n', encoding="utf-8")
-    assert list(read_examples(tmp_path / "a.txt")) == [(1, (b"one",)), (3, (b"a two",))]
+    assert list(read_evaluation_file(tmp_path / "a.txt")) == [(1, (b"one",)), (3, (b"a two",))]
 
 
 def test_each_row_of_parquet_is_an_example(tmp_path: Path) -> None:
@@ -73,10 +73,10 @@ def test_each_row_of_parquet_is_an_example(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=2)
     every = [(1, (b"who", b"a b", b"c", b"d", b"g h")), (2, ()), (3, (b"e f", b"g h"))]
     # The fields of a struct are in the order of its type.
-    assert [(number, sorted(texts)) for number, texts in read_examples(tmp_path / "a.parquet")] == [
+    assert [(number, sorted(texts)) for number, texts in read_evaluation_file(tmp_path / "a.parquet")] == [
         (number, sorted(texts)) for number, texts in every
     ]
-    assert list(read_examples(tmp_path / "a.parquet", ["kind", "question"])) == [
+    assert list(read_evaluation_file(tmp_path / "a.parquet", ["kind", "question"])) == [
         (1, (b"g h", b"who")),
         (2, ()),
         (3, (b"g h",)),
@@ -87,7 +87,7 @@ def test_examples_are_the_same_in_each_format(tmp_path: Path) -> None:
     lines = (SAMPLES / "evaluation" / "questions.jsonl").read_text().splitlines()
     pq.write_table(pa.Table.from_pylist(list(map(json.loads, lines))), tmp_path / "a.parquet")
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
-    assert list(read_examples(tmp_path / "a.parquet")) == list(read_examples(tmp_path / "a.jsonl"))
+    assert list(read_evaluation_file(tmp_path / "a.parquet")) == list(read_evaluation_file(tmp_path / "a.jsonl"))
 
 
 def parquet(values: Any) -> bytes:
@@ -116,7 +116,7 @@ def parquet(values: Any) -> bytes:
 def test_a_file_that_is_wrong_is_one_sentence(tmp_path: Path, name: str, data: bytes, says: str) -> None:
     (tmp_path / name).write_bytes(data)
     with pytest.raises(UsageError, match=says) as error:
-        list(read_examples(tmp_path / name, ["text"]))
+        list(read_evaluation_file(tmp_path / name, ["text"]))
     assert str(tmp_path / name) in str(error.value)
     assert "give" in str(error.value)
     assert len(str(error.value).splitlines()) == 1
@@ -125,7 +125,7 @@ def test_a_file_that_is_wrong_is_one_sentence(tmp_path: Path, name: str, data: b
 def test_parquet_without_any_text_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(parquet({"number": [1], "lists": [[2]]}))
     with pytest.raises(UsageError, match=r"a\.parquet has no column of text: give a file that has the texts"):
-        list(read_examples(tmp_path / "a.parquet"))
+        list(read_evaluation_file(tmp_path / "a.parquet"))
 
 
 def test_the_order_and_names_of_files_do_not_matter(lists: Path, recipe: Path) -> None:

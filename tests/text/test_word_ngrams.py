@@ -1,5 +1,6 @@
 """Word n-grams: the words of a text, their hashes, and what texts share with examples, against plain Python."""
 
+import itertools
 import sys
 import unicodedata
 from collections import Counter
@@ -75,11 +76,14 @@ def test_ngrams_are_those_of_each_text(texts: list[bytes], size: int) -> None:
 def test_shared_ngrams_are_those_of_plain_python(examples: list[list[bytes]], texts: list[bytes], size: int) -> None:
     known = ExampleNgrams(examples, size)
     rows = WordRows(texts)
-    words, ngrams = known.find(rows)
+    numbers, ngrams = known.find(rows)
     listed = {gram for fields in examples for gram in grams_of(fields, size)}
     expected = [gram for text in texts for gram in grams(text, size) if gram in listed]
-    assert [tuple(known.text(each).split(b" ")) for each in ngrams.tolist()] == expected
-    assert [tuple(rows.text(word, size).split(b" ")) for word in words.tolist()] == expected
+    pairs = [(text, tuple(known.text(each).split(b" "))) for text, each in zip(numbers, ngrams, strict=True)]
+    assert len(pairs) == len(set(pairs))
+    assert set(pairs) == {(number, gram) for number, text in enumerate(texts) for gram in grams(text, size)} & set(
+        itertools.product(range(len(texts)), listed)
+    )
     assert len(known) == len(listed)
     assert known.totals.tolist() == [len(grams_of(fields, size)) for fields in examples]
     found = np.zeros(len(known), bool)
