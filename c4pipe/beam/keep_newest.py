@@ -135,7 +135,7 @@ class FindNewest(RowStep):
         """Finds the newest pages of a bucket, a block at a time."""
         newest, _ = find_stale_captures(received.rows(CAPTURES))
         taken = np.zeros(len(newest), bool)  # equal rows of several pages: one of them stays
-        stale = Counter[str | None]()  # by language, None where it is not known
+        stale = Counter[str | None]()  # by language, None if it is not known
         for packed in received.streams(CAPTURED_PAGES):
             table = page_schema.from_ipc_bytes(packed)
             rows = np.empty(len(table), URL_ROW)

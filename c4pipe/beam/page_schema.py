@@ -19,8 +19,8 @@ class Page(NamedTuple):
         url: the URL, as it was crawled. `KeepNewest` and `RemoveRepeatedSpans` tell pages apart by it.
         timestamp: the WARC date, such as `2019-04-18T10:12:43Z`.
         text: the text: as it was crawled, or as the last transform left it.
-        language: the code of the detected language, such as `en`; None where no rule has detected it yet.
-        language_probability: the probability of that language, from 0 to 1; None where `language` is None.
+        language: the code of the detected language, such as `en`; None if no rule has detected it yet.
+        language_probability: the probability of that language, from 0 to 1; None if `language` is None.
         source: the name of the page's WET file; "" for a page from elsewhere.
         capture: a signed 64-bit hash of the page as it was crawled, which decides between captures of one moment
             (`capture_of`); None until `CleanPages` has computed it.

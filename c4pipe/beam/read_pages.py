@@ -62,7 +62,7 @@ class ReadPages(PageTransform):
             input_kind: `wet` for WET files, `warc` for WARC files.
             extract: with `input_kind="warc"`: what the text of a page is: `all` (also None), `main` or `trafilatura`.
 
-        Raises UsageError for an unknown kind or text, or where a library for it is not installed.
+        Raises UsageError for an unknown kind or text, or if a library for it is not installed.
         """
         super().__init__()
         given = [patterns] if isinstance(patterns, str | os.PathLike) else patterns
@@ -71,7 +71,7 @@ class ReadPages(PageTransform):
         self._kind, self._extraction = input_kind, choose_extraction(input_kind, extract)
 
     def expand(self, root: Any) -> beam.PCollection:
-        """Lists the files, and adds a task for each. Raises UsageError where a pattern names no file."""
+        """Lists the files, and adds a task for each. Raises UsageError if a pattern names no file."""
         selection = Selection(files=None if self._files is None else parse_slice(self._files))
         files = find_inputs(self._patterns, selection, kind=self._kind)
         tasks = (

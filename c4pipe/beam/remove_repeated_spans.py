@@ -51,7 +51,7 @@ class RemoveRepeatedSpans(PageTransform):
     would stay. So the result does not depend on the order of pages. A page without any text left is dropped.
 
     Input and output: a PCollection of Page. Two pages of one URL are an error: put `KeepNewest` before this transform.
-    Sentences are split by the page's `language`; where it is None, by the rules for no language.
+    Sentences are split by the page's `language`; if it is None, by the rules for no language.
 
     >>> import apache_beam as beam
     >>> from c4pipe.beam import Page, RemoveRepeatedSpans

@@ -159,7 +159,7 @@ def _checked(report: Report) -> Report:
 
 
 def check_batch(pages: beam.PCollection, transform: beam.PTransform) -> None:
-    """Raises UsageError where pages are unbounded or windowed: the transforms compare all pages of a batch."""
+    """Raises UsageError if pages are unbounded or windowed: the transforms compare all pages of a batch."""
     if not pages.is_bounded or not isinstance(pages.windowing.windowfn, GlobalWindows):
         raise UsageError(
             f"{transform.label} compares all pages with each other: give it a bounded PCollection in the global window"

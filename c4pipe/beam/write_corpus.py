@@ -56,7 +56,7 @@ class WriteCorpus(PageTransform):
 
     The number of shards follows from the text. Shards are written to a folder inside the output, and appear there
     together; the manifest is the last file. Before the first shard is begun, the control totals of all transforms of
-    `c4pipe.beam` that the pages came through are compared. Where a runner lost data, the pipeline fails with
+    `c4pipe.beam` that the pages came through are compared. If a runner lost data, the pipeline fails with
     LostDataError, and no manifest is written. The counters of these transforms are in the manifest; pages that
     transforms of your own dropped or added are counted as `pages.dropped.own_transforms` and `pages.added`.
 
@@ -108,7 +108,7 @@ class WriteCorpus(PageTransform):
     def expand(self, pages: beam.PCollection) -> beam.PCollection:
         """Plans the shards, writes them and publishes the corpus.
 
-        Raises UsageError where the folder holds a corpus, or anything else.
+        Raises UsageError if the folder holds a corpus, or anything else.
         """
         check_batch(pages, self)
         self._check_folder()
@@ -161,7 +161,7 @@ _TEXT_BYTES = "text_bytes/"
 
 
 _ALWAYS = ("pages.kept", "pages.validation", "bytes.kept")
-"""Counters that a manifest has even where no page is kept."""
+"""Counters that a manifest has even if no page is kept."""
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,7 @@ def balanced(counts: Mapping[str, int], is_exact: bool) -> dict[str, int]:
         counts: the counters of all transforms.
         is_exact: whether no other transform can have dropped or added pages.
 
-    Raises LostDataError where the counters differ and no other transform can be the reason.
+    Raises LostDataError if the counters differ and no other transform can be the reason.
     """
     dropped = sum(number for name, number in counts.items() if name.startswith("pages.dropped."))
     known = dropped + counts.get("pages.kept", 0)

@@ -22,7 +22,7 @@ COMMANDS = {
     "build": "make a corpus from WET files: clean, then dedup",
     "clean": "job 1: write a work file with the pages to keep, for each WET file",
     "dedup": "job 2: make a corpus without duplicates from work folders",
-    "add": "add the pages of work folders to a finished corpus, without what it has already",
+    "add": "add the pages of work folders to a finished corpus, without pages and spans that it already has",
     "index": "write the index of a corpus, by which later corpora leave out what it has (--known)",
     "status": "show how far a run is: files done, running, failed or missing, and why",
     "import": "make a corpus from other text: Parquet, JSON Lines, plain text",
@@ -79,8 +79,8 @@ def main(given: Sequence[str] | None = None) -> int:
     Args:
         given: the arguments; those of this process by default.
 
-    Returns 0, 1 where the command can't go on, 2 for wrong usage, 3 where files are missing, 4
-    where no page was kept, 130 where it was stopped.
+    Returns 0, 1 if the command can't go on, 2 for wrong usage, 3 if files are missing, 4 if no page was kept, 130 if it
+    was stopped.
     """
     given = list(sys.argv[1:] if given is None else given)
 
@@ -118,7 +118,7 @@ def ending_of(run_command: Callable[[], int], as_json: bool = False) -> int:
 
 
 def _check_current_folder() -> None:
-    """Raises UsageError where the current folder was deleted: then neither paths nor new processes have a start."""
+    """Raises UsageError if the current folder was deleted: then neither paths nor new processes have a start."""
     try:
         Path.cwd()
     except FileNotFoundError:

@@ -70,7 +70,7 @@ def readable_path(text: str) -> "StoragePath":
 def start_workers(workers: int | None, runner: str | None, inputs: Sequence[str] = ()) -> None:
     """Starts the server of a command's worker processes. It imports their modules while this process makes the plan.
 
-    Does nothing where the command starts no worker: with another runner, for one worker, or for one file.
+    Does nothing if the command starts no worker: with another runner, for one worker, or for one file.
     """
     is_one_file = len(inputs) == 1 and Path(inputs[0]).is_file()
     if runner is None and not is_one_file and (workers or allowed_workers().most) > 1:
@@ -80,6 +80,6 @@ def start_workers(workers: int | None, runner: str | None, inputs: Sequence[str]
 
 
 def refuse_job_file(options: RunnerOptions, why: str) -> None:
-    """Raises UsageError where a command of several jobs is to be written to one file."""
+    """Raises UsageError if a command of several jobs is to be written to one file."""
     if any(option.startswith("--output_executable_path") for option in options.beam):
         raise UsageError(f"--output_executable_path writes one job to a file, and {why}")

@@ -1,4 +1,5 @@
-"""The arguments of the functions that users call: a wrong name or type is one sentence, before any work is done."""
+"""The arguments of the functions that users call: a wrong name or type is reported in one sentence, before any
+work is done."""
 
 import functools
 import inspect
@@ -43,7 +44,7 @@ def bind_arguments(
 ) -> None:
     """Checks the arguments of a call, given the type of each parameter; a parameter without a type takes any value.
 
-    Raises TypeError where an argument is missing or unknown, and UsageError for a value of another type.
+    Raises TypeError if an argument is missing or unknown, and UsageError for a value of another type.
     """
     known = [each for each in signature.parameters if each != "self"]
     for keyword in keywords:

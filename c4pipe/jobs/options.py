@@ -39,7 +39,7 @@ def recipe_names() -> Iterable[str]:
 
 
 def recipe_option(otherwise: str = "") -> Option:
-    """Returns the option for a recipe, with what applies where none is given."""
+    """Returns the option for a recipe, given the default in words."""
     return Option("a recipe, or the path of a TOML file", "NAME", otherwise, names=recipe_names)
 
 
@@ -348,7 +348,7 @@ class ImportOptions(CorpusOptions):
     inputs: Annotated[
         PathArgument | Sequence[PathArgument],
         Option(
-            "files that end in .parquet, .jsonl, .json or .txt, the last three also with .gz or .zst behind: paths, "
+            "files that end in .parquet, .jsonl, .json or .txt, the last three also with .gz or .zst after it: paths, "
             "globs, folders, URLs, or @FILE with one of these on each line",
             "TEXT",
             positional=True,
@@ -365,17 +365,17 @@ class ImportOptions(CorpusOptions):
             "the one with a URL or another identifier that no other document has; none to make one from the file's "
             "name and the row",
             "NAME",
-            otherwise="url where there is one",
+            otherwise="url, if a file has it",
         ),
     ] = None
     timestamp_column: Annotated[
         str | None,
-        Option("the one with the date of the text, or none", "NAME", otherwise="timestamp where there is one"),
+        Option("the one with the date of the text, or none", "NAME", otherwise="timestamp, if a file has it"),
     ] = None
     columns: Annotated[
         str | Sequence[str],
         Option(
-            "further columns to keep, with a type where it is not that of the files: id,score:float; all for all",
+            "further columns to keep, with a type if it differs from that of the files: id,score:float; all for all",
             "NAME,...",
         ),
     ] = ()

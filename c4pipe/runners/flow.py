@@ -1,6 +1,7 @@
 """Connects steps to a job. The graph of a job is written once, against `Flow`; each runner implements `Flow`.
 
-`LocalFlow` runs the steps in processes of this machine, `SparkFlow` on Spark; `BeamFlow` adds them to a Beam pipeline.
+`LocalFlow` runs the steps in processes of this machine, `SparkFlow` on Spark, `RayFlow` on Ray; `BeamFlow` adds them
+to a Beam pipeline.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,7 +38,7 @@ class Flow(Protocol):
     """Connects steps. Neither elements nor the values of a group have an order.
 
     When steps run: at the call of `map`, or later, up to the end of the job. `LocalFlow` begins a step at the call and
-    waits for its end where an output is used, `SparkFlow` runs a step to its end at the call, `BeamFlow` runs all steps
+    waits for its end when an output is used, `SparkFlow` runs a step to its end at the call, `BeamFlow` runs all steps
     after the graph is complete. So a graph never looks into a collection, and an error of a step can come from any
     later call, or from the end of the job.
 

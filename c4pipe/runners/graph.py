@@ -19,14 +19,8 @@ class Output(NamedTuple):
     name: str
 
 
-class Outputs:
-    """The outputs of a step: `outputs["rows"]`."""
-
-    def __init__(self, node: int, names: Iterable[str]) -> None:
-        self._outputs = {name: Output(node, name) for name in names}
-
-    def __getitem__(self, name: str) -> Output:
-        return self._outputs[name]
+Outputs = Mapping[str, Output]
+"""The outputs of a step, by name."""
 
 
 class _Node(NamedTuple):
@@ -99,7 +93,7 @@ class Graph:
         outputs: Iterable[str],
     ) -> Outputs:
         self._nodes.append(_Node(inputs, step, make))
-        return Outputs(len(self._nodes) - 1, outputs)
+        return {name: Output(len(self._nodes) - 1, name) for name in outputs}
 
     def _map(
         self, name: str, step: Step, inputs: tuple[Output, ...], flow: Flow, collections: list[Elements]

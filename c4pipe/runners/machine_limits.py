@@ -20,7 +20,7 @@ WORKER_BYTES = 512 << 20
 """Memory for which one worker is started, and as much for the main process. Measured: 90 to 250 MB a process, at most
 (docs/scale.md)."""
 
-_NO_LIMIT = 1 << 60  # bytes: version 1 of cgroups writes a number near 2^63 where there is no limit
+_NO_LIMIT = 1 << 60  # bytes: version 1 of cgroups writes a number near 2^63 for no limit
 
 
 class WorkerLimit(NamedTuple):
@@ -107,7 +107,7 @@ def _cgroups(root: Path, controller: str) -> Iterator[Path]:
 
 
 def _numbers(file: Path) -> tuple[int, ...]:
-    """Returns the whole numbers in a file of the kernel; () where it has others, such as `max`, or is not there."""
+    """Returns the whole numbers in a file of the kernel; empty if the file is missing or has other text."""
     try:
         return tuple(map(int, file.read_text().split()))
     except (OSError, ValueError):

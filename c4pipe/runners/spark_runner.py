@@ -84,7 +84,7 @@ _DEFAULTS = {
     "spark.log.level": "ERROR",
     "spark.sql.adaptive.enabled": "false",  # a plan has nothing to adapt: it only takes time
 }
-"""Settings of a new session where the user gives no others."""
+"""Settings of a new session for which the user gives no value."""
 
 _CONNECT_PORT = 15002  # Spark's default
 

@@ -75,7 +75,7 @@ class Spill:
                 self._path.unlink()
 
     def receive(self, messages: Iterable[bytes]) -> Iterator[bytes]:
-        """Yields the data of messages, in their order. Raises OSError where a file is missing or too short."""
+        """Yields the data of messages, in their order. Raises OSError if a file is missing or too short."""
         if not isinstance(self._folder, RemotePath):
             yield from map(self._received, messages)
             return

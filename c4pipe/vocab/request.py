@@ -72,7 +72,7 @@ class Settings:
     byte_fallback: Annotated[bool, Option("write characters that have no piece as pieces for their bytes")] = False
     normalization: Annotated[str, Option("nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf or identity", "RULE")] = "nmt_nfkc"
     coverage: Annotated[float, Option("share of the characters in the text that get a piece", "SHARE")] = 0.9995
-    sentinels: Annotated[int, Option("number of sentinels behind the pieces", "N")] = SENTINELS
+    sentinels: Annotated[int, Option("number of sentinels after the pieces", "N")] = SENTINELS
     bake_sentinels: Annotated[bool, Option("write the sentinels into spm.model, as its last pieces")] = False
     split_digits: Annotated[bool, Option("make each digit a piece of its own")] = False
     user_symbols: Annotated[
