@@ -13,10 +13,10 @@ from c4pipe.beam.stage_reports import CountingFn, PageTransform
 from c4pipe.clean import file_cleaner
 from c4pipe.errors import C4pipeError, hide_secrets
 from c4pipe.io.downloads import DownloadError, NetworkOptions
+from c4pipe.io.log import LOG
 from c4pipe.io.options import PathArgument
 from c4pipe.io.streams import InputOpener
 from c4pipe.io.words import error_reason
-from c4pipe.jobs.logs import LOG
 from c4pipe.runners.control_totals import REPORT, Report
 from c4pipe.wet.damage import Damage, NoRecordError
 from c4pipe.wet.extraction import choose_extraction

@@ -14,9 +14,10 @@ from c4pipe.clean.annotated_folder import (
     lines_column,
     number_column,
 )
-from c4pipe.clean.evaluate import LineCounts, Operation, RecipeEvaluator, Verdict, evaluate
-from c4pipe.clean.side_files import CleanedFile, PageRows
+from c4pipe.clean.evaluate import LineChanges, Operation, RecipeEvaluator, Verdict, evaluate
+from c4pipe.clean.side_files import CleanedFile, SideFile
 from c4pipe.clean.trace import MOST_CHARACTERS
+from c4pipe.clean.work_file import PageRows
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.language import Language
 from c4pipe.filters.rule import PageRule
@@ -42,12 +43,12 @@ class Annotator:
         self._page: CheckedPage
         self._remaining: Iterator[Operation] = iter(())
         self._row: AnnotatedRow = {}
-        self._counts = LineCounts()
+        self._counts = LineChanges()
 
     def clean(self, page: Page) -> tuple[Verdict, CheckedPage]:
         """Evaluates the next page up to the rule that drops it; returns what `RecipeEvaluator.clean` returns."""
         self._page = self._evaluator.page(page)
-        self._row, self._counts = {}, LineCounts()
+        self._row, self._counts = {}, LineChanges()
         self._remaining = iter(self._evaluator.observed)
         return evaluate(self._remaining, self._page, self), self._page
 
@@ -60,7 +61,7 @@ class Annotator:
 
         Of a page of more than `trace.MOST_CHARACTERS`, the rules after the drop have no values.
         """
-        checked, counts = self._page, LineCounts()  # a copy: the verdict's counts end at the drop
+        checked, counts = self._page, LineChanges()  # a copy: the verdict's counts end at the drop
         counts.read, counts.changed = self._counts.read, dict(self._counts.changed)
         for operation in self._remaining:
             if checked.length > MOST_CHARACTERS:
@@ -82,7 +83,7 @@ class Annotator:
             **({EXTRA: page.extra} if page.extra else {}),
         }
 
-    def saw(self, operation: Operation, value: Any, dropped: bool, counts: LineCounts) -> bool:
+    def saw(self, operation: Operation, value: Any, dropped: bool, counts: LineChanges) -> bool:
         """Records a decision. If a recipe has a rule twice, the rule drops the page if one of the two does."""
         self._counts = counts
         rule = operation.rule
@@ -103,7 +104,7 @@ class Annotator:
             self._row["language_labels"] = [each._asdict() for each in labels]
 
 
-class AnnotatedFile(PageRows):
+class AnnotatedFile(PageRows, SideFile):
     """The annotated file of one WET file: all of its pages, with the decisions of all rules."""
 
     def __init__(self, annotate: Annotate, source: str, annotator: Annotator, lists: Mapping[str, str]) -> None:
@@ -111,12 +112,13 @@ class AnnotatedFile(PageRows):
         self._annotator, self._lists, self._labels = annotator, lists, annotate.labels
         schema = annotated_schema(annotator.recipe, annotate.labels)
         super().__init__(annotate.path(source), schema, ["reason", "language"])
-        self._source, self._names = source, schema.names
+        self._source, self._names = source, [name for name in schema.names if name != "text"]
 
     def add(self, verdict: Verdict, page: CheckedPage) -> None:
         """Adds the page that the annotator has cleaned last."""
         row = self._annotator.end(verdict)
-        self.add_row([row.get(name) for name in self._names], row["text"])
+        text = row["text"].encode()
+        self.add_row([row.get(name) for name in self._names], text)
 
     def finish(self, file: CleanedFile) -> None:
         """Writes the header, and gives the file its name."""

@@ -5,7 +5,7 @@ They are Parquet files in a separate folder, one for each WET file and job: `<WE
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow as pa
 
 from c4pipe.clean.evaluate import RecipeEvaluator, Verdict
-from c4pipe.clean.side_files import CleanedFile, PageRows
-from c4pipe.clean.trace import explain_final
+from c4pipe.clean.side_files import CleanedFile, SideFile
+from c4pipe.clean.trace import explain_drop, explain_final
+from c4pipe.clean.work_file import PageRows
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.corpus_rules import KNOWN_URL, NearDuplicate, StaleCapture
 from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.parquet_footer import read_footer, reading
 from c4pipe.io.paths import StoragePath, list_names, open_file, storage_path
@@ -112,7 +112,7 @@ def _check_footer(path: StoragePath) -> None:
         read_footer(file)
 
 
-class DroppedFile(PageRows):
+class DroppedFile(PageRows, SideFile):
     """The dropped pages of one WET file in one job. If no page was dropped, the file has no rows."""
 
     def __init__(self, keep: KeepDropped, source: str, job: str, evaluator: RecipeEvaluator) -> None:
@@ -120,42 +120,31 @@ class DroppedFile(PageRows):
         self._keep, self._evaluator = keep, evaluator
         self._scheme, _ = evaluator.recipe.page_keys
         schema = dropped_schema(evaluator.recipe)
-        self._columns = len(schema)
+        self._columns = len(schema) - 1  # without the text
         super().__init__(keep.path(source, job), schema, ["reason"])
 
     def add(self, verdict: Verdict, page: CheckedPage) -> None:
         """Adds a page that job 1 dropped, if it is in the share."""
         if verdict.reason and self._keep.takes(url_key(page.normalised_url)):
-            fact, text = self._evaluator.explain_drop(verdict, page)
-            values = (page.page.url, page.page.timestamp, verdict.reason, fact, text, page.line_count, page.page.extra)
-            self.add_row(values[: self._columns], text)
+            fact, text = explain_drop(self._evaluator, verdict, page)
+            crawled = page.page
+            values = (crawled.url, crawled.timestamp, verdict.reason, fact, page.line_count, crawled.extra)
+            self.add_row(values[: self._columns], text.encode())
 
-    def add_stale(self, pages: pa.Table) -> None:
-        """Adds the stale captures that are in the share. Columns: `url`, `timestamp`, `text`, and `extra` if
-        the recipe has columns.
+    def add_pages(self, pages: pa.Table, reason: str, fact: str = "") -> None:
+        """Adds the pages in the share that a corpus rule dropped.
+
+        Args:
+            pages: columns `url`, `timestamp`, `text`, `fact` if that is not given, and `extra` if the recipe has
+                columns.
+            reason: the name of the rule.
+            fact: what decided, in a few words; it may have `{url}` for the normalised URL.
         """
         for page in pages.to_pylist():
-            normalised = normalise_url(page["url"], self._scheme)
-            if self._keep.takes(url_key(normalised)):
-                fact = f"another capture of {normalised} counts as the newest"
-                lines = page["text"].count("\n") + 1
-                self._add_page(page, StaleCapture.name, fact, lines)
-
-    def add_known(self, pages: pa.Table) -> None:
-        """Adds the pages in the share whose URL a known corpus has. Columns as of `add_stale`."""
-        for page in pages.to_pylist():
-            if self._keep.takes(url_key(normalise_url(page["url"], self._scheme))):
-                lines = page["text"].count("\n") + 1
-                self._add_page(page, KNOWN_URL, "a known corpus has a page of this URL", lines)
-
-    def add_near(self, pages: pa.Table) -> None:
-        """Adds the near-duplicates that are in the share.
-
-        Columns: `url`, `timestamp`, `text`, `fact`, and `extra` if the recipe has columns.
-        """
-        for page in pages.to_pylist():
-            if self._keep.takes(url_key(normalise_url(page["url"], self._scheme))):
-                self._add_page(page, NearDuplicate.name, page["fact"], page["text"].count("\n") + 1)
+            url = normalise_url(page["url"], self._scheme)
+            if self._keep.takes(url_key(url)):
+                said = fact.replace("{url}", url) if fact else page["fact"]
+                self._add_page(page, reason, said, page["text"].count("\n") + 1)
 
     def add_finished(self, pages: pa.Table) -> None:
         """Adds the pages in the share that the stage `final` dropped, as `PageFinisher` edited them."""
@@ -168,24 +157,9 @@ class DroppedFile(PageRows):
                 self._add_page(page, page["dropped"], fact, lines)
 
     def _add_page(self, page: Mapping[str, Any], reason: str, fact: str, lines: int) -> None:
-        values = (page["url"], page["timestamp"], reason, fact, page["text"], lines, page.get(EXTRA))
-        self.add_row(values[: self._columns], page["text"])
+        values = (page["url"], page["timestamp"], reason, fact, lines, page.get(EXTRA))
+        self.add_row(values[: self._columns], page["text"].encode())
 
     def finish(self, file: CleanedFile | None = None) -> None:
         """Completes the file and gives it its name."""
         self.publish()
-
-
-@contextlib.contextmanager
-def dropped_file(
-    keep: KeepDropped | None, source: str, job: str, evaluator: RecipeEvaluator
-) -> Iterator[DroppedFile | None]:
-    """Yields a DroppedFile, or None if no pages are kept. An unfinished file is removed in the end."""
-    if keep is None:
-        yield None
-        return
-    file = DroppedFile(keep, source, job, evaluator)
-    try:
-        yield file
-    finally:
-        file.discard()

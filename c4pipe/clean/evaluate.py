@@ -28,7 +28,6 @@ from c4pipe.filters.checked_page import (
 from c4pipe.filters.language import Language
 from c4pipe.filters.page_size import Empty, FewSentences, FewSentencesLeft
 from c4pipe.filters.rule import CorpusRule, LineRule, NativeStep, PageRule, Rule, of_language
-from c4pipe.io.words import format_count
 from c4pipe.lists.lists import Lists
 from c4pipe.native import text_kernel
 from c4pipe.recipes.own_rules import is_own
@@ -45,16 +44,12 @@ NativeProgram = Callable[["_text.Lines"], tuple[int, int, tuple[int, ...], bool]
 Returns the index of the step that drops the page, or -1; the number of lines at the step `count`, or -1 if that step
 was not applied; the number of lines that each applied line rule dropped or edited; and whether the lines have changed.
 """
-
-
 RESPLIT: NativeStep = ("resplit",)
 COUNT: NativeStep = ("count",)
 TRIM_START: NativeStep = ("trim_start",)
 IS_EMPTY: NativeStep = ("is_empty",)
 
-
-MOST_STEPS = 64
-"""The steps that a program in C can have."""
+MOST_STEPS = 64  # of a program in C
 
 
 @dataclass  # not frozen: that would take four times as long
@@ -64,10 +59,10 @@ class Verdict:
     Attributes:
         reason: the rule that drops the page, or None for a page that goes on to job 2.
         stage: the stage of the rule that drops the page (`recipe.STAGES`); None for a kept page. It may be `final`.
-        lines_read: the number of lines that came to the line rules; None where the page was dropped before.
+        lines_read: the number of lines that came to the line rules; None if the page was dropped before.
         lines: the number of lines that each line rule dropped or changed, by rule.
         final: the rule of the stage `final` that drops the page, unless job 2 removes some of its text.
-        language: the language of a dropped page; None where no rule `language` has looked at the page.
+        language: the language of a dropped page; None if no rule `language` has looked at the page.
     """
 
     reason: str | None
@@ -92,7 +87,7 @@ class RuleVerdict:
         rule: its name.
         dropped: whether it drops the page; None if the decision needs other pages, or if the rule was not applied.
         fact: the value that decides, in a few words.
-        asked: False where the pipeline had dropped the page before, so that it never asks this rule.
+        asked: False if the pipeline had dropped the page before, so that it never asks this rule.
     """
 
     stage: str
@@ -103,13 +98,12 @@ class RuleVerdict:
 
 
 class FinalVerdict(NamedTuple):
-    """What the stage `final` decides about a page that job 2 removed text from.
+    """The decision of the stage `final` about a page that job 2 removed text from.
 
     Attributes:
         reason: the rule that drops the page, or None.
-        guess: the guessed language, if the stage has the rule `language` and no rule before it drops the page;
-            otherwise None.
-        rules: what each rule of the stage decides, in the order of evaluation; empty without a trace.
+        guess: the guessed language; None if the stage has no rule `language`, or a rule before it drops the page.
+        rules: the decision of each rule of the stage, in the order of evaluation; empty without a trace.
     """
 
     reason: str | None
@@ -117,7 +111,8 @@ class FinalVerdict(NamedTuple):
     rules: tuple[RuleVerdict, ...] = ()
 
 
-class LineCounts:
+@dataclass(slots=True)
+class LineChanges:
     """Counts of the lines of one page.
 
     Attributes:
@@ -125,50 +120,42 @@ class LineCounts:
         changed: the number of lines that each line rule dropped or changed, by rule.
     """
 
-    __slots__ = ("changed", "read")
-
-    def __init__(self) -> None:
-        self.read: int | None = None
-        self.changed: dict[str, int] = {}
+    read: int | None = None
+    changed: dict[str, int] = field(default_factory=dict)
 
 
-Kind = Literal["page rule", "line rule", "corpus rule", "second cut", "trim", "no lines", "count"]
+OperationKind = Literal["page rule", "line rule", "corpus rule", "second cut", "trim", "no lines", "count"]
 
 
 class Operation:
-    """One operation on a page: a rule of the recipe, or a change or check of the lines between two stages.
+    """A rule of the recipe, or a change or check of the lines between two stages.
 
     Attributes:
-        kind: the scope of a rule; or the second cut of the lines, the count of lines, the trim of the text's start, or
-            the check that there are lines.
-        rule: the rule that is the reason if the operation drops the page; None for an operation that is no rule and
-            drops no page.
+        kind: the scope of a rule, or what else the operation does.
+        rule: the rule that is the reason if the operation drops the page; None for an operation that drops no page.
+        name: the name of the rule; "" without a rule.
         stage: the stage of the recipe.
-        native: the step that does the same in C; None where only Python does it.
-        knows_language: whether it is the recipe's first rule `language`, or behind it.
+        native: the step that does the same in C; None if only Python does it.
+        knows_language: whether it is the recipe's first rule `language`, or after it.
     """
 
     knows_language = False
 
-    def __init__(self, kind: Kind, rule: Rule | None, stage: str, native: NativeStep | None = None) -> None:
-        self.kind: Kind = kind
+    def __init__(self, kind: OperationKind, rule: Rule | None, stage: str, native: NativeStep | None = None) -> None:
+        self.kind: OperationKind = kind
         self.rule = rule
+        self.name = rule.name if rule else ""
         self.stage = stage
         self.native = native
 
-    @property
-    def name(self) -> str:
-        """The name of the rule; "" where there is none."""
-        return self.rule.name if self.rule else ""
-
-    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+    def judge(self, page: CheckedPage, counts: LineChanges) -> tuple[Any, bool]:
         """Applies the operation to a page, whose lines it may change.
 
         Returns the value that decides (None if there is no such value), and whether the page is dropped.
         """
         return None, False
 
-    def find_drop(self, page: CheckedPage, counts: LineCounts) -> "Operation | None":
+    def find_drop(self, page: CheckedPage, counts: LineChanges) -> "Operation | None":
         """Applies the operation, and returns it if it drops the page, else None."""
         return self if self.judge(page, counts)[1] else None
 
@@ -179,11 +166,11 @@ class _ApplyPageRule(Operation):
         self._value, self._drops = rule.value, rule.drops
         self._may_drop = None if type(rule).may_drop is PageRule.may_drop else rule.may_drop
 
-    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+    def judge(self, page: CheckedPage, counts: LineChanges) -> tuple[Any, bool]:
         value = self._value(page)
         return value, self._drops(value)
 
-    def find_drop(self, page: CheckedPage, counts: LineCounts) -> Operation | None:
+    def find_drop(self, page: CheckedPage, counts: LineChanges) -> Operation | None:
         if self._may_drop and not self._may_drop(page):  # true of most pages
             return None
         return self if self._drops(self._value(page)) else None
@@ -197,7 +184,7 @@ class _ApplyByLanguage(Operation):
         self._default = rule
         self._rules = {language: of_language(rule, by_language, language) for language in by_language}
 
-    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+    def judge(self, page: CheckedPage, counts: LineChanges) -> tuple[Any, bool]:
         rule = self._rules.get(page.language, self._default)
         value = rule.value(page)
         return value, rule.drops(value)
@@ -209,16 +196,16 @@ class _ApplyLineRule(Operation):
         self._edit: Callable[[list[str]], list[str]] = rule.edit
         if untrimmed and not rule.edits:
             self._edit = partial(_judge_trimmed, rule.edit)
-        self._edits, self._may_change, self._name = rule.edits, rule.may_change, rule.name
+        self._edits, self._may_change = rule.edits, rule.may_change
 
-    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+    def judge(self, page: CheckedPage, counts: LineChanges) -> tuple[Any, bool]:
         if not self._may_change(page):  # true of most pages: no look at each line
-            counts.changed[self._name] = 0
+            counts.changed[self.name] = 0
             return None, False
         before = page.lines
         after = self._edit(before)
         changed = sum(map(ne, before, after)) if self._edits else len(before) - len(after)
-        counts.changed[self._name] = changed
+        counts.changed[self.name] = changed
         if changed:
             page.lines = after
         return None, False
@@ -238,7 +225,7 @@ class _OwnRule(Operation):
         super().__init__(inner.kind, inner.rule, inner.stage)
         self._inner = inner
 
-    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+    def judge(self, page: CheckedPage, counts: LineChanges) -> tuple[Any, bool]:
         try:
             value, dropped = self._inner.judge(page, counts)
         except C4pipeError:
@@ -258,7 +245,7 @@ class _CutAgain(Operation):
         super().__init__("second cut", None, stage, native)
         self._separators = separators
 
-    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+    def judge(self, page: CheckedPage, counts: LineChanges) -> tuple[Any, bool]:
         lines = None
         if self._separators == CRAWLED_TWICE:  # from here on, the lines are those of a cut as `unicode`
             as_read = page.page.encoded if page.uncut else None
@@ -270,7 +257,7 @@ class _CutAgain(Operation):
 class _CountLines(Operation):
     """Counts the lines that come to the line rules. From here on, rules look at the kept lines."""
 
-    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+    def judge(self, page: CheckedPage, counts: LineChanges) -> tuple[Any, bool]:
         counts.read = page.line_count + sum(counts.changed.values())
         page.as_crawled = False
         return None, False
@@ -279,7 +266,7 @@ class _CountLines(Operation):
 class _TrimStart(Operation):
     """Trims the start of the text: a line rule may leave white space there."""
 
-    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+    def judge(self, page: CheckedPage, counts: LineChanges) -> tuple[Any, bool]:
         if page.line_count and page.text[:1].isspace():
             page.lines = [page.lines[0].lstrip(), *page.lines[1:]]
         return None, False
@@ -288,7 +275,7 @@ class _TrimStart(Operation):
 class _Trim(Operation):
     """Trims the text at both ends. A line there that a line rule left blank does not count as a line."""
 
-    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+    def judge(self, page: CheckedPage, counts: LineChanges) -> tuple[Any, bool]:
         text, before = page.text.strip(), page.line_count
         if text != page.text:
             page.lines = text.split("\n") if text else []
@@ -300,7 +287,7 @@ class _Trim(Operation):
 class _NeedLines(Operation):
     """Drops a page without a line, before the rules of a stage: such a page has no language."""
 
-    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+    def judge(self, page: CheckedPage, counts: LineChanges) -> tuple[Any, bool]:
         return None, not page.line_count
 
 
@@ -319,7 +306,7 @@ class NativeRun:
         self._program = native_program([each.native for each in operations if each.native])
         self._line_rules = [each.name for each in operations if each.kind == "line rule"]
 
-    def find_drop(self, page: CheckedPage, counts: LineCounts) -> Operation | None:
+    def find_drop(self, page: CheckedPage, counts: LineChanges) -> Operation | None:
         """Applies operations to a page until one drops it. Returns the operation that drops it, or None."""
         if page.lines_in_c is None:
             return next((each for each in self._operations if each.find_drop(page, counts)), None)
@@ -341,7 +328,7 @@ class _InC(Operation):
         self.knows_language = inner.knows_language
         self._inner, self._run = inner, NativeRun([inner])
 
-    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+    def judge(self, page: CheckedPage, counts: LineChanges) -> tuple[Any, bool]:
         if self.kind == "page rule" or page.lines_in_c is None:
             return self._inner.judge(page, counts)
         return None, self._run.find_drop(page, counts) is not None
@@ -350,11 +337,8 @@ class _InC(Operation):
 class Observer(Protocol):
     """Sees what operations decide about a page."""
 
-    def saw(self, operation: Operation, value: Any, dropped: bool, counts: LineCounts) -> bool:
-        """Gets the decision that an operation has just made, the value that decided, and the counts so far.
-
-        Returns whether a page that is already dropped is evaluated further.
-        """
+    def saw(self, operation: Operation, value: Any, dropped: bool, counts: LineChanges) -> bool:
+        """Gets a decision, its value, and the counts so far; returns whether a dropped page is evaluated further."""
 
 
 def evaluate(
@@ -364,11 +348,10 @@ def evaluate(
 
     With an observer, the operations after the drop are applied, too, as long as the observer asks for them.
     """
-    counts, verdict = LineCounts(), None
+    counts, verdict = LineChanges(), None
     for operation in operations:
         if observer is None:
-            drop = operation.find_drop(page, counts)
-            if drop:
+            if drop := operation.find_drop(page, counts):
                 return verdict_of(drop, counts, page)
             continue
         assert isinstance(operation, Operation)
@@ -376,52 +359,48 @@ def evaluate(
         goes_on = observer.saw(operation, value, dropped, counts)
         if dropped and verdict is None:
             verdict = verdict_of(operation, counts, page)
-            verdict.lines = dict(verdict.lines)  # without the lines of the rules behind it
+            verdict.lines = dict(verdict.lines)  # without the lines of the rules after it
         if verdict and not goes_on:
             break
     return verdict or verdict_of(None, counts, page)
 
 
-def verdict_of(drop: Operation | None, counts: LineCounts, page: CheckedPage) -> Verdict:
+def verdict_of(drop: Operation | None, counts: LineChanges, page: CheckedPage) -> Verdict:
     """Returns the verdict on a page that an operation drops, or that no operation drops."""
     name, stage = (drop.name, drop.stage) if drop else (None, None)
     if stage == "final":
         return Verdict(None, stage, counts.read, counts.changed, final=name)
     language = page.language if drop and drop.knows_language else None
-    if counts.read is None:
-        return Verdict(name, stage, language=language)
-    return Verdict(name, stage, counts.read, counts.changed, language=language)
+    changed = {} if counts.read is None else counts.changed
+    return Verdict(name, stage, counts.read, changed, language=language)
 
 
 def operations_of(recipe: Recipe) -> tuple[Operation, ...]:
-    """Returns the operations of a recipe in the order of evaluation.
-
-    Corpus rules are among them for observers, though no corpus rule drops a page by itself.
-    """
+    """Returns the operations of a recipe in the order of evaluation, also corpus rules, which drop no page here."""
     operations = tuple(operation for stage in STAGES for operation in _operations(recipe, stage))
-    is_behind = False
+    is_after = False
     for each in operations:
-        is_behind = each.knows_language = is_behind or isinstance(each.rule, Language)
+        is_after = each.knows_language = is_after or isinstance(each.rule, Language)
     return operations
 
 
 def _operations(recipe: Recipe, stage: str) -> Iterator[Operation]:
     separators = recipe.need(BodyLines).line_separators
     compiled = cuts_in_c(separators, stage)
+    is_empty = IS_EMPTY if compiled else None
     if body_lines.RESPLIT_STAGES.get(separators) == stage:
         yield _CutAgain(stage, separators, RESPLIT if compiled and separators == TWICE else None)
     if stage == "lines":
         yield _CountLines("count", None, stage, COUNT if compiled else None)
     elif stage == "cleaned":
-        if separators != AS_CRAWLED:
-            if separators == CRAWLED_TWICE:
-                yield _Trim("trim", None, stage)
-            else:
-                yield _TrimStart("trim", None, stage, TRIM_START if compiled else None)
-        yield _need_lines(recipe.find(FewSentences) or Empty(), stage, compiled)
+        if separators == CRAWLED_TWICE:
+            yield _Trim("trim", None, stage)
+        elif separators != AS_CRAWLED:
+            yield _TrimStart("trim", None, stage, TRIM_START if compiled else None)
+        yield _NeedLines("no lines", recipe.find(FewSentences) or Empty(), stage, is_empty)
     elif stage == "final":
         left = next((each for each in recipe.final if isinstance(each, (FewSentencesLeft, Empty))), Empty())
-        yield _need_lines(left, stage, compiled)
+        yield _NeedLines("no lines", left, stage, is_empty)
     for rule in getattr(recipe, stage):
         if not isinstance(rule, BodyLines):  # `body_lines` cuts the body before all other rules
             if isinstance(rule, PageRule) and any(rule.name in each for each in recipe.by_language.values()):
@@ -429,10 +408,6 @@ def _operations(recipe: Recipe, stage: str) -> Iterator[Operation]:
             else:
                 operation = _rule_operation(rule, stage, separators, compiled)
             yield _OwnRule(operation) if is_own(type(rule)) else operation
-
-
-def _need_lines(rule: Rule, stage: str, compiled: bool) -> Operation:
-    return _NeedLines("no lines", rule, stage, IS_EMPTY if compiled else None)
 
 
 def _rule_operation(rule: Rule, stage: str, separators: str, compiled: bool) -> Operation:
@@ -446,7 +421,7 @@ def _rule_operation(rule: Rule, stage: str, separators: str, compiled: bool) -> 
 
 
 def native_runs(operations: Iterable[Operation]) -> tuple[Operation | NativeRun, ...]:
-    """Returns the same operations; neighbours that C can apply in one call become one `NativeRun`."""
+    """Returns the operations; neighbours that C can apply in one call become one `NativeRun`."""
     made: list[Operation | NativeRun] = []
     for in_c, group in groupby(operations, lambda each: each.native is not None):
         same = list(group)
@@ -460,15 +435,14 @@ def native_runs(operations: Iterable[Operation]) -> tuple[Operation | NativeRun,
 class RecipeEvaluator:
     """Applies a recipe to pages, one by one.
 
-    Job 1 uses `clean`. Job 2 uses `finish` for pages that it removes text from. `explain_drop` puts the reason of a
-    verdict into words.
+    Job 1 uses `clean`. Job 2 uses `finish` for pages that it removes text from.
 
     Attributes:
         recipe: the recipe.
         tools: what its rules need beside the page.
-        operations: what is done to a page, one after the other; corpus rules are among them.
+        operations: all operations on a page, with corpus rules, in their order.
         line_counters: the counter of each line rule, by its name.
-        observed: the operations without corpus rules, for an observer: each by itself, in C if there is a native step.
+        observed: the operations without corpus rules, for an observer: each by itself, in C if it has a native step.
     """
 
     def __init__(self, recipe: Recipe, lists: Lists) -> None:
@@ -495,12 +469,12 @@ class RecipeEvaluator:
         return evaluate(self._runs, checked), checked
 
     def finish(self, url: str, text: str, units_left: int, without_listed_word: str | None = None) -> FinalVerdict:
-        """Returns what the stage `final` decides about a page that job 2 removed text from.
+        """Returns the decision of the stage `final` about a page that job 2 removed text from.
 
         Args:
             url: as crawled.
             text: the text that is left.
-            units_left: its number of sentences, or of lines where repeated spans are lines.
+            units_left: its number of sentences, or of lines if repeated spans are lines.
             without_listed_word: a language for which the text has no listed word; None if nothing is known.
         """
         page = self.page_left(url, text, units_left, without_listed_word)
@@ -522,52 +496,5 @@ class RecipeEvaluator:
         return page
 
     def final_verdict(self, verdict: Verdict, page: CheckedPage) -> FinalVerdict:
-        """Returns a verdict of the stage `final`, with the guess where no rule before `language` drops the page."""
+        """Returns a verdict of the stage `final`, with the guess unless a rule before `language` drops the page."""
         return FinalVerdict(verdict.final, page.guess if verdict.final in self._guessed else None)
-
-    def explain_drop(self, verdict: Verdict, page: CheckedPage) -> tuple[str, str]:
-        """Returns the value for which job 1 drops a page, in words, and the text that the rule looked at.
-
-        Args:
-            verdict: what `clean` returned, with a reason.
-            page: the page that `clean` returned with the verdict.
-        """
-        if verdict.lines_read is not None and not page.line_count:
-            edits = {rule.name for rule in self.recipe.lines if isinstance(rule, LineRule) and rule.edits}
-            dropped = {name: number for name, number in verdict.lines.items() if name not in edits}
-            return nothing_left(dropped, verdict.lines_read), page.body
-        rule = next(each for each in getattr(self.recipe, str(verdict.stage)) if each.name == verdict.reason)
-        page.as_crawled = verdict.stage in BEFORE_LINE_RULES
-        said = value_in_words(rule, rule.value(page), True, page)
-        return said, page.body if page.as_crawled and rule.searches else page.text
-
-
-def nothing_left(dropped: Mapping[str, int], read: int | None) -> str:
-    """Returns the reason in words for a page that has no line left before the rules of a stage.
-
-    Args:
-        dropped: the number of lines that each line rule dropped.
-        read: the number of lines that came to the line rules.
-    """
-    cause = most_lines(dropped, read)
-    return f"no text is left: {cause}" if cause else "no text is left"
-
-
-def most_lines(dropped: Mapping[str, int], read: int | None) -> str:
-    """Returns which line rule dropped most lines of a page, in words; "" where none dropped a line."""
-    name, number = max(dropped.items(), key=lambda each: (each[1], each[0]), default=("", 0))
-    return f"{name} dropped {number:,} of {format_count(read or number, 'line')}" if number else ""
-
-
-def value_in_words(rule: PageRule, value: Any, dropped: bool, page: CheckedPage) -> str:
-    """Returns the value by which a page rule decides, in words."""
-    if page.tools.settings.by_language:
-        rule = of_language(rule, page.tools.settings.by_language, page.language)
-    try:
-        return str(rule.says(value, dropped, page))
-    except C4pipeError:
-        raise
-    except Exception as error:
-        if is_own(type(rule)):  # whatever the user's code raises
-            raise own_rule_failed(rule.name, page.page.url, error) from error
-        raise

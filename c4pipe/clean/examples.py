@@ -19,7 +19,7 @@ from c4pipe.io.json_files import read_checked_json, write_checked_json
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import URL_SIZE, Excerpt, excerpt, short
 
-FILES = 64
+EXAMPLE_FILES = 64
 """The number of work files whose examples go into a report, at most."""
 
 EXAMPLES_PER_FILE = 5
@@ -129,7 +129,7 @@ def _around(fact: str, verdict: PageVerdict) -> Excerpt:
 
 def choose_files(work_files: Iterable[str]) -> set[str]:
     """Returns the paths of the work files whose examples go into the report: the smallest hashes of their names."""
-    return set(sorted(work_files, key=lambda path: (_hash(path.rpartition("/")[2]), path))[:FILES])
+    return set(sorted(work_files, key=lambda path: (_hash(path.rpartition("/")[2]), path))[:EXAMPLE_FILES])
 
 
 def _hash(name: str) -> str:
@@ -137,12 +137,12 @@ def _hash(name: str) -> str:
 
 
 def gather_examples(work_files: Sequence[StoragePath]) -> list[Example]:
-    """Returns the examples beside work files. Raises as `read_examples`."""
+    """Returns the examples beside work files. Raises as `load_examples`."""
     with ThreadPoolExecutor(_PARALLEL_READS) as pool:
-        return [each for examples in pool.map(read_examples, work_files) for each in examples]
+        return [each for examples in pool.map(load_examples, work_files) for each in examples]
 
 
-def read_examples(work_file: StoragePath) -> list[Example]:
+def load_examples(work_file: StoragePath) -> list[Example]:
     """Returns the examples beside a work file; no examples if their file was deleted. Raises DamagedFileError."""
     examples: list[Example] = (read_checked_json(examples_file(work_file), dict) or {}).get("examples", [])
     return examples

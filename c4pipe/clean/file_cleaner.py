@@ -4,13 +4,12 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
-from typing import Protocol
 
 from c4pipe.clean.annotated_folder import Annotate
 from c4pipe.clean.annotator import AnnotatedFile, Annotator
 from c4pipe.clean.dropped_pages import DroppedFile, KeepDropped
 from c4pipe.clean.evaluate import RecipeEvaluator
-from c4pipe.clean.progress import NoteWriter, SlowLimits, SlowWatch
+from c4pipe.clean.progress import NoteWriter, SlowWatch
 from c4pipe.clean.side_files import CleanedFile, ExamplesFile, QuarantineFile, SideFile, WorkFile, count_page
 from c4pipe.errors import C4pipeError
 from c4pipe.io.atomic import FileBatch
@@ -30,31 +29,6 @@ from c4pipe.wet.page import Page
 from c4pipe.wet.records import FIRST_PIECE, crawl_name, has_record
 from c4pipe.wet.text_files import read_parquet_pages, read_part_pages, read_text_pages
 from c4pipe.wet.warc import PageReader, SkippedRecord, page_reader
-
-
-class PageSource(Protocol):
-    """The pages of a WET file.
-
-    Attributes:
-        name: the name of the WET file, without folders.
-        work_name: the name of its work file, without the ending.
-    """
-
-    name: str
-    work_name: str
-
-    @property
-    def size(self) -> int:
-        """How many stored bytes of the WET file were read so far; at the end, the whole size."""
-
-    def items(self) -> Iterator[Page | Damage | SkippedRecord]:
-        """Yields pages in their order, damage, and records that are no page.
-
-        A page is to be evaluated before the next one is read.
-        """
-
-    def cleaned(self, counts: Mapping[str, int]) -> CleanedFile:
-        """Returns the file at the end of `items`, given its counts. Raises NoRecordError if it has no record."""
 
 
 class CountedStream:
@@ -77,33 +51,35 @@ class CountedStream:
         return data
 
 
-class CrawlSource:
-    """The pages of a WET or WARC file, from its start (a `PageSource`)."""
+class CrawlSource(CountedStream):
+    """The pages of a WET or WARC file, from its start.
+
+    Attributes:
+        name: the name of the file, without folders.
+        work_name: the name of its work file, without the ending.
+    """
 
     def __init__(self, stream: ByteStream, name: str, read_pages: PageReader) -> None:
         """Takes the file, gzipped or not, at its start, its name, and what reads its pages."""
+        super().__init__(stream)
         self.name = self.work_name = name
-        self._counted = CountedStream(stream)
         self._read_pages = read_pages
 
-    @property
-    def size(self) -> int:
-        """How many bytes were read so far."""
-        return self._counted.size
-
     def items(self) -> Iterator[Page | Damage | SkippedRecord]:
-        """Yields the pages in their order, the damage, and the records that are no page."""
-        return self._read_pages(self._counted)
+        """Yields pages in their order, damage, and records that are no page.
+
+        A page is to be evaluated before the next one is read.
+        """
+        return self._read_pages(self)
 
     def cleaned(self, counts: Mapping[str, int]) -> CleanedFile:
-        """Returns the file at its end. Raises NoRecordError."""
-        read = self._counted
-        check_records(read.first, counts)
-        return CleanedFile(self.name, read.size, read.ends.hexdigest(), crawl_name(read.first), counts)
+        """Returns the file at the end of `items`, given its counts. Raises NoRecordError if it has no record."""
+        check_records(self.first, counts)
+        return CleanedFile(self.name, self.size, self.ends.hexdigest(), crawl_name(self.first), counts)
 
 
 class TextSource:
-    """A Parquet file of text, or a part of a large file of text (a `PageSource`)."""
+    """A Parquet file of text, or a part of a large file of text, with the members of a `CrawlSource`."""
 
     def __init__(
         self,
@@ -156,19 +132,17 @@ class WetFileCleaner:
         recipe: Recipe,
         lists: Lists,
         keep_dropped: KeepDropped | None = None,
-        slow_limits: SlowLimits | None = None,
         annotate: Annotate | None = None,
     ) -> None:
-        """Takes the recipe and its lists, the pages to write besides the work file, and the limits of slow pages.
+        """Takes the recipe and its lists, and the pages to write besides the work file.
 
         Args:
             recipe: the recipe.
             lists: its lists.
             keep_dropped: which dropped pages are kept; None for no pages.
-            slow_limits: when a page or file counts as slow; None for the defaults.
             annotate: where all pages are written with the decisions of all rules; None for nowhere.
         """
-        self._watch = SlowWatch(slow_limits or SlowLimits())
+        self._watch = SlowWatch()
         self._recipe = recipe
         self._lists = lists
         self._keep_dropped = keep_dropped
@@ -246,7 +220,7 @@ class WetFileCleaner:
     def _read_pages(self) -> PageReader:
         return page_reader(self._recipe.extraction)
 
-    def _clean(self, source: PageSource, target: StoragePath, batch: FileBatch | None) -> None:
+    def _clean(self, source: CrawlSource | TextSource, target: StoragePath, batch: FileBatch | None) -> None:
         counts: Counter[str] = Counter()
         clean = (self._annotator or self._evaluator).clean
         files: list[SideFile] = []
@@ -279,7 +253,9 @@ class WetFileCleaner:
                     self.example_seconds = file.seconds
             unfinished.pop_all()
 
-    def _side_files(self, source: PageSource, target: StoragePath, batch: FileBatch) -> Iterator[SideFile]:
+    def _side_files(
+        self, source: CrawlSource | TextSource, target: StoragePath, batch: FileBatch
+    ) -> Iterator[SideFile]:
         """Yields the files about a WET file in the order in which they appear: the work file says that all exist."""
         evaluator, digests = self._evaluator, self._lists.digests
         yield QuarantineFile(target, source.name, "row" if self._layout else "offset")

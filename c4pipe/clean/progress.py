@@ -9,16 +9,16 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from c4pipe.clean.work_folder import read_headers_of
 from c4pipe.errors import UsageError
 from c4pipe.io.downloads import Wait
 from c4pipe.io.json_files import read_intact_json, write_checked_json
+from c4pipe.io.log import LOG
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.io.words import URL_SIZE, format_duration, format_size, short, visible
-from c4pipe.runners.events import LOG, Progress, Status
+from c4pipe.runners.events import Progress, Status
 from c4pipe.wet.page import Page
 
 _NOTE = ".note.tmp"  # `clear_abandoned` removes what a killed run leaves
@@ -90,26 +90,11 @@ class NoteReader:
         return f", {len(self._latest)} wait: {text}" if len(self._latest) > 1 else f", waits: {text}"
 
 
-@dataclass(frozen=True)
-class SlowLimits:
-    """When a page or file counts as slow: it takes more than a fixed time, and more than the slowest usual speed
-    explains.
-
-    The defaults are about ten times slower than an old machine in pure Python.
-
-    Attributes:
-        page_seconds: CPU seconds of any page.
-        page_speed: bytes of a page's text that allow one further CPU second.
-        file_seconds: seconds of any file.
-        file_speed: stored bytes of a file that allow one further second.
-        interval: seconds between two looks.
-    """
-
-    page_seconds: float = 10.0
-    page_speed: float = 100_000.0
-    file_seconds: float = 300.0
-    file_speed: float = 20_000.0
-    interval: float = 1.0
+# A page or file counts as slow if it takes more than a fixed time, and more than the slowest usual speed explains: a
+# tenth of the speed of an old machine in pure Python.
+PAGE_SECONDS, PAGE_SPEED = 10.0, 100_000.0  # CPU seconds of any page; bytes of its text that allow one more
+FILE_SECONDS, FILE_SPEED = 300.0, 20_000.0  # seconds of any file; stored bytes that allow one more
+LOOK_SECONDS = 1.0  # between two looks
 
 
 class SizedStream(Protocol):
@@ -129,9 +114,8 @@ class SlowWatch:
         page: set it to a page before it is cleaned, and to None after that.
     """
 
-    def __init__(self, limits: SlowLimits) -> None:
+    def __init__(self) -> None:
         self.page: Page | None = None
-        self._limits = limits
         self._looks: Iterator[None] | None = None  # at the current file
         self._has_thread = False
         self._lock = threading.Lock()
@@ -154,7 +138,7 @@ class SlowWatch:
 
     def _watch(self) -> None:
         while True:
-            time.sleep(self._limits.interval)
+            time.sleep(LOOK_SECONDS)
             with self._lock:
                 if self._looks is None:
                     self._has_thread = False
@@ -162,20 +146,20 @@ class SlowWatch:
                 next(self._looks)
 
     def _look_at(self, source: str, stream: SizedStream, tell: Callable[[str], None]) -> Iterator[None]:
-        limits, started, is_told = self._limits, time.monotonic(), False
+        started, is_told = time.monotonic(), False
         seen, seen_at = self.page, 0.0
         while True:
             yield
             seconds, cpu, page = time.monotonic() - started, time.process_time(), self.page
             if page is not seen:
                 seen, seen_at = page, cpu
-            elif page is not None and cpu - seen_at > limits.page_seconds + page.size / limits.page_speed:
+            elif page is not None and cpu - seen_at > PAGE_SECONDS + page.size / PAGE_SPEED:
                 took, size = format_duration(cpu - seen_at), format_size(page.size)
                 url = visible(short(page.url, URL_SIZE))
                 tell(f"a page of {source} takes long: {url}, {took} of CPU for {size}, and it goes on")
                 seen_at = float("inf")
             read = stream.size
-            if not is_told and seconds > limits.file_seconds + read / limits.file_speed:
+            if not is_told and seconds > FILE_SECONDS + read / FILE_SPEED:
                 took = format_duration(seconds)
                 tell(f"{source} takes long: {took} for its first {format_size(read)}, and it goes on")
                 is_told = True

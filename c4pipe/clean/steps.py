@@ -64,9 +64,7 @@ class CleanWetFile(Step):
 
     def setup(self) -> None:
         lists = load_lists(storage_path(self._lists), self._digests)
-        self._cleaner = WetFileCleaner(
-            Recipe.from_json(self._recipe), lists, self._keep_dropped, annotate=self._annotate
-        )
+        self._cleaner = WetFileCleaner(Recipe.from_json(self._recipe), lists, self._keep_dropped, self._annotate)
         self._sources = InputOpener(self._network, lambda wait: self._notes.wait(wait))
 
     def process(self, element: tuple[tuple[Any, ...], ...]) -> Iterable[tuple[str, Any]]:
@@ -112,11 +110,9 @@ class CleanWetFile(Step):
         if part and size != part.size:
             raise C4pipeError(f"{source} was changed while it was read: run the command again")
         ends = digest_ends(partial(self._sources.read_range, source), size)
-        if part and not is_parquet(name):
-            with self._sources.open_at(source, max(0, part.first - 1)) as stream:
-                self._cleaner.clean_text(source, stream, size, ends, target, part, batch)
-        else:
-            self._cleaner.clean_text(source, None, size, ends, target, part, batch)
+        lines = part if part and not is_parquet(name) else None
+        with self._sources.open_at(source, max(0, lines.first - 1)) if lines else contextlib.nullcontext() as stream:
+            self._cleaner.clean_text(source, stream, size, ends, target, part, batch)
 
     def _clean_wet(self, source: str, name: str, target: StoragePath, batch: FileBatch | None) -> None:
         with self._sources.open(source) as stream:

@@ -5,28 +5,28 @@ not asked by the pipeline.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from c4pipe.clean.evaluate import (
     FinalVerdict,
-    LineCounts,
+    LineChanges,
     Operation,
     RecipeEvaluator,
     RuleVerdict,
     Verdict,
     evaluate,
-    most_lines,
-    nothing_left,
-    value_in_words,
+    own_rule_failed,
 )
+from c4pipe.errors import C4pipeError
 from c4pipe.filters import body_lines
 from c4pipe.filters.body_lines import BodyLines
-from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.checked_page import BEFORE_LINE_RULES, CheckedPage
 from c4pipe.filters.page_size import Empty, FewSentences
-from c4pipe.filters.rule import CorpusRule, LineRule, PageRule
-from c4pipe.io.words import html_table, short, short_repr
+from c4pipe.filters.rule import CorpusRule, LineRule, PageRule, of_language
+from c4pipe.io.words import format_count, html_table, short, short_repr
+from c4pipe.recipes.own_rules import is_own
 from c4pipe.wet.page import Page
 
 SHOWN = 100
@@ -88,7 +88,7 @@ class PageVerdict:
         """Which line rule dropped most lines, if the page was dropped for want of sentences or text; else ""."""
         if self.verdict.reason not in (FewSentences.name, Empty.name):
             return ""
-        return most_lines(_dropped(self.lines), self.verdict.lines_read)
+        return _describe_most_lines(_dropped(self.lines), self.verdict.lines_read)
 
     def __repr__(self) -> str:
         left = sum(line.left is not None for line in self.lines)
@@ -136,6 +136,48 @@ def explain_final(
     return evaluator.final_verdict(verdict, page)._replace(rules=tuple(trace.rules))
 
 
+def explain_drop(evaluator: RecipeEvaluator, verdict: Verdict, page: CheckedPage) -> tuple[str, str]:
+    """Returns the value for which job 1 drops a page, in words, and the text that the rule looked at.
+
+    `evaluator.clean` returned the verdict, which has a reason, and the page.
+    """
+    recipe = evaluator.recipe
+    if verdict.lines_read is not None and not page.line_count:
+        edits = {rule.name for rule in recipe.lines if isinstance(rule, LineRule) and rule.edits}
+        dropped = {name: number for name, number in verdict.lines.items() if name not in edits}
+        return _nothing_left(dropped, verdict.lines_read), page.body
+    rule = next(each for each in getattr(recipe, str(verdict.stage)) if each.name == verdict.reason)
+    page.as_crawled = verdict.stage in BEFORE_LINE_RULES
+    said = _describe_value(rule, rule.value(page), True, page)
+    return said, page.body if page.as_crawled and rule.searches else page.text
+
+
+def _nothing_left(dropped: Mapping[str, int], read: int | None) -> str:
+    """Returns why a page has no line left, by the lines that each line rule dropped, and all that came to them."""
+    cause = _describe_most_lines(dropped, read)
+    return f"no text is left: {cause}" if cause else "no text is left"
+
+
+def _describe_most_lines(dropped: Mapping[str, int], read: int | None) -> str:
+    """Returns which line rule dropped most lines of a page, in words; "" if none dropped a line."""
+    name, number = max(dropped.items(), key=lambda each: (each[1], each[0]), default=("", 0))
+    return f"{name} dropped {number:,} of {format_count(read or number, 'line')}" if number else ""
+
+
+def _describe_value(rule: PageRule, value: Any, dropped: bool, page: CheckedPage) -> str:
+    """Returns the value by which a page rule decides, in words."""
+    if page.tools.settings.by_language:
+        rule = of_language(rule, page.tools.settings.by_language, page.language)
+    try:
+        return str(rule.says(value, dropped, page))
+    except C4pipeError:
+        raise
+    except Exception as error:
+        if is_own(type(rule)):  # whatever the user's code raises
+            raise own_rule_failed(rule.name, page.page.url, error) from error
+        raise
+
+
 class PageTrace:
     """Records what operations do to one page (an `Observer`).
 
@@ -168,7 +210,7 @@ class PageTrace:
     def _asked(self) -> bool:
         return self._text is None
 
-    def saw(self, operation: Operation, value: Any, dropped: bool, counts: LineCounts) -> bool:
+    def saw(self, operation: Operation, value: Any, dropped: bool, counts: LineChanges) -> bool:
         """Records what an operation did. Returns whether operations after the drop are wanted."""
         self._seen += 1
         self._record_lines(operation, self._before, self._page.lines)
@@ -192,12 +234,12 @@ class PageTrace:
         if operation.kind == "no lines":
             if dropped and self._asked:
                 self._empty_by = (stage, name)
-                self.rules.append(RuleVerdict(stage, name, True, nothing_left(_dropped(self.lines), read)))
+                self.rules.append(RuleVerdict(stage, name, True, _nothing_left(_dropped(self.lines), read)))
         elif isinstance(rule, CorpusRule):
             said = rule.says(self._page.normalised_url)
             self.rules.append(RuleVerdict(stage, name, None, said, self._asked))
         elif isinstance(rule, PageRule) and self._empty_by != (stage, name):
-            said = value_in_words(rule, value, dropped, self._page)
+            said = _describe_value(rule, value, dropped, self._page)
             self.rules.append(RuleVerdict(stage, name, dropped, said, self._asked))
 
     def _record_lines(self, operation: Operation, before: Sequence[str], after: Sequence[str]) -> None:

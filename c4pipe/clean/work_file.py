@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters.corpus_rules import NearDuplicate
-from c4pipe.io.atomic import AtomicFile, FileBatch
+from c4pipe.io.atomic import AtomicFile, FileBatch, make_folder, name_os_errors
 from c4pipe.io.json_files import Digest, FileName, choice, from_json, parse_json, shown, text, to_json
 from c4pipe.io.parquet_footer import open_parquet, parquet_writer, read_footer, reading, sign_footer
 from c4pipe.io.paths import StoragePath, open_file
@@ -32,13 +32,13 @@ from c4pipe.text.hashes import U64
 from c4pipe.text.minhash import U16
 from c4pipe.wet.columns import EXTRA, with_extra
 
-VERSION = 4
+WORK_FILE_VERSION = 4
 """The version of this format. Reading a work file of another version is an error."""
 
 HEADER_KEY = b"c4pipe"
 """The key of the header in the metadata of the Parquet file."""
 
-SCHEMA = pa.schema(
+WORK_SCHEMA = pa.schema(
     [
         pa.field("url_key", pa.uint64(), nullable=False),
         pa.field("captured", pa.int64(), nullable=False),  # microseconds since 1970
@@ -67,16 +67,16 @@ URL_ROW = np.dtype([("hash", "<u8"), ("captured", "<i8"), ("tie", "<u8"), ("file
 """A capture of a URL: the URL's key, its time in microseconds since 1970, the hash that decides between captures of the
 same time (`hashes.capture_hash`), its file number and its row. 32 bytes."""
 
-PAGE_COLUMNS = [name for name in SCHEMA.names if name not in ("url_key", "captured", "tie", "span_hashes")]
+PAGE_COLUMNS = [name for name in WORK_SCHEMA.names if name not in ("url_key", "captured", "tie", "span_hashes")]
 """The columns with which deduplication decides about a page."""
 
-_PAGE_KEY = SCHEMA.get_field_index("page_key")
+_PAGE_KEY = WORK_SCHEMA.get_field_index("page_key")
 
 _GROUP_BYTES = 32 * 1024 * 1024  # text of a row group, which limits the memory of writer and reader
 _GROUP_ROWS = 64 * 1024
-_SMALL_COLUMNS = ("page_key", "url", "timestamp", "language", "language_probability", "validation", "dropped")
-_small_values = attrgetter(*_SMALL_COLUMNS)
-_TOMBSTONE = (None,) * len(_SMALL_COLUMNS)
+_PAGE_VALUES = [name for name in WORK_SCHEMA.names[3:] if name != "text"]
+_page_values = attrgetter(*_PAGE_VALUES)
+_TOMBSTONE = (*[None] * (len(_PAGE_VALUES) - 2), (), ())
 
 
 def _check_stored_recipe(value: Any, place: str) -> Recipe:
@@ -102,7 +102,7 @@ CrawlName = Annotated[str, text(".{0,200}", "the name of a crawl")]
 
 def work_schema(recipe: Recipe) -> pa.Schema:
     """Returns the columns of a work file of a recipe."""
-    schema = pa.schema([*SCHEMA, *NEAR_COLUMNS]) if recipe.find(NearDuplicate) else SCHEMA
+    schema = pa.schema([*WORK_SCHEMA, *NEAR_COLUMNS]) if recipe.find(NearDuplicate) else WORK_SCHEMA
     return with_extra(schema, recipe.columns)
 
 
@@ -181,16 +181,91 @@ class KeptPage:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-class WorkWriter:
-    """Writes a work file. The file appears when it is complete."""
+class PageRows:
+    """A Parquet file with a row for each page, written row group by row group. It appears when it is complete.
 
-    def __init__(self, path: StoragePath, columns: pa.Schema = SCHEMA) -> None:
-        """Takes the path of the file, and what `work_schema` returned for its recipe."""
+    An older file of its name is replaced.
+
+    Attributes:
+        rows: the number of rows so far.
+    """
+
+    def __init__(self, path: StoragePath, schema: pa.Schema, dictionaries: Sequence[str]) -> None:
+        """Makes the folder of the file. `dictionaries` are the columns with few different values. Raises OSError."""
+        make_folder(path.parent)
+        self._path, self._schema = path, schema
         self._file = AtomicFile(path)
-        self._schema = columns
-        self._writer = parquet_writer(self._file.path, columns, use_dictionary=["language", "dropped"])
-        self._group = RowGroup()
+        self._writer = parquet_writer(self._file.path, schema, use_dictionary=list(dictionaries))
         self.rows = 0
+        self._begin_group()
+
+    def _begin_group(self) -> None:
+        self._held: list[Sequence[Any]] = []
+        self._text, self._text_ends, self._has_text = bytearray(), array("i", [0]), bytearray()
+        self._extra_bytes = 0
+
+    def add_row(self, values: Sequence[Any], text: bytes | None, extra_bytes: int = 0) -> None:
+        """Adds a row.
+
+        Args:
+            values: the values of all columns but `text`, in their order.
+            text: the value of the column `text` in UTF-8, or None.
+            extra_bytes: about how many bytes of memory the other large values take.
+        """
+        self._held.append(values)
+        self._text += text or b""
+        self._text_ends.append(len(self._text))
+        self._has_text.append(text is not None)
+        self.rows += 1
+        self._extra_bytes += extra_bytes
+        if len(self._text) + self._extra_bytes >= _GROUP_BYTES or len(self._held) >= _GROUP_ROWS:
+            self._flush()
+
+    def publish(self, metadata: Mapping[bytes, bytes] | None = None, batch: FileBatch | None = None) -> None:
+        """Completes the file, which appears at once or with a batch. With metadata, its footer is signed.
+
+        Raises OSError.
+        """
+        self._flush()
+        with name_os_errors(self._path):
+            if metadata:
+                self._writer.add_key_value_metadata(metadata)
+            self._writer.close()
+            if metadata:
+                sign_footer(self._file.path)
+        if batch is None:
+            self._file.publish()
+        else:
+            batch.append(self._file)
+
+    def discard(self) -> None:
+        """Removes the incomplete file."""
+        try:
+            self._writer.close()
+        finally:
+            self._file.discard()
+
+    def _flush(self) -> None:
+        if self._held:
+            validity = np.packbits(np.frombuffer(self._has_text, np.uint8), bitorder="little")
+            buffers = map(pa.py_buffer, (self._text_ends, self._text, validity))  # texts are not copied
+            text = pa.StringArray.from_buffers(len(self._held), *buffers)
+            columns = zip(*self._held, strict=True)
+            fields = self._schema
+            arrays = [text if each.name == "text" else pa.array(next(columns), each.type) for each in fields]
+            self._begin_group()
+            with name_os_errors(self._path):
+                self._writer.write_table(pa.table(arrays, self._schema))
+
+
+class WorkWriter(PageRows):
+    """Writes a work file."""
+
+    def __init__(self, path: StoragePath, columns: pa.Schema = WORK_SCHEMA) -> None:
+        """Takes the path of the file, and what `work_schema` returned for its recipe."""
+        super().__init__(path, columns, ["language", "dropped"])
+        self._is_near = "minima" in columns.names
+        self._has_extra = EXTRA in columns.names
         self.spans = 0
         self.text_bytes: dict[str, int] = {}
 
@@ -203,15 +278,18 @@ class WorkWriter:
             tie: decides between captures of one microsecond (`text.hashes.capture_hash`).
             page: None makes a tombstone.
         """
-        group = self._group
-        size = group.add(url_key, captured, tie, page)
-        self.rows += 1
+        row = [url_key, captured, tie, *(_TOMBSTONE if page is None else _page_values(page))]
+        if self._is_near:
+            row += ((), b"", None) if page is None else (page.band_hashes, bytes(page.minima), len(page.text))
         if page is not None:
             self.spans += len(page.span_hashes)
             if page.language is not None and page.dropped is None:
-                self.text_bytes[page.language] = self.text_bytes.get(page.language, 0) + size
-        if len(group.text) + group.extra_bytes >= _GROUP_BYTES or len(group.ties) >= _GROUP_ROWS:
-            self._flush()
+                self.text_bytes[page.language] = self.text_bytes.get(page.language, 0) + len(page.encoded)
+        extra_bytes = 0
+        if self._has_extra:
+            row.append(page and page.extra)
+            extra_bytes = sum(map(_size, page.extra.values())) if page else 0
+        self.add_row(row, page.encoded if page else None, extra_bytes)
 
     def finish(
         self,
@@ -228,7 +306,6 @@ class WorkWriter:
 
         The arguments are the values of the header with these names; with a batch, the file is moved with it.
         """
-        self._flush()
         header = WorkHeader(
             source=source,
             source_bytes=source_bytes,
@@ -242,117 +319,13 @@ class WorkWriter:
             counts=dict(sorted(counts.items())),
             crawl=crawl,
         )
-        values = {"version": VERSION, **to_json(header)}
-        self._writer.add_key_value_metadata({HEADER_KEY: json.dumps(values).encode()})
-        self._writer.close()
-        sign_footer(self._file.path)
-        if batch is None:
-            self._file.publish()
-        else:
-            batch.append(self._file)
-
-    def discard(self) -> None:
-        """Removes the incomplete file."""
-        try:
-            self._writer.close()
-        finally:
-            self._file.discard()
-
-    def _flush(self) -> None:
-        if self._group.ties:
-            self._writer.write_table(self._group.table(self._schema))
-            self._group = RowGroup()
-
-
-class RowGroup:
-    """The pages of a row group, in columns. Large columns are bytes, which Arrow takes without a copy.
-
-    Attributes:
-        text: the texts so far, in UTF-8.
-        ties: the column `tie`.
-        extra_bytes: the bytes of the further columns so far, about.
-    """
-
-    def __init__(self) -> None:
-        self._keys, self._captured, self.ties = array("Q"), array("q"), array("Q")
-        self._small: list[tuple[Any, ...]] = []
-        self.text, self._text_ends = bytearray(), array("i", [0])
-        self._starts, self._start_ends = array("I"), array("i", [0])
-        self._spans, self._span_ends = array("Q"), array("i", [0])
-        self._bands, self._band_ends = array("Q"), array("i", [0])
-        self._minima: list[bytes] = []
-        self._characters: list[int | None] = []
-        self._extra: list[Mapping[str, Any] | None] = []
-        self.extra_bytes = 0
-
-    def add(self, url_key: int, captured: int, tie: int, page: KeptPage | None) -> int:
-        """Adds a page (see `WorkWriter.add`), and returns how many bytes its text has."""
-        before = len(self.text)
-        self._keys.append(url_key)
-        self._captured.append(captured)
-        self.ties.append(tie)
-        if page is None:
-            self._small.append(_TOMBSTONE)
-            self._extra.append(None)
-            self._minima.append(b"")
-            self._characters.append(None)
-        else:
-            self._small.append(_small_values(page))
-            self._extra.append(page.extra)
-            if page.extra:
-                self.extra_bytes += sum(map(_size, page.extra.values()))
-            self._minima.append(bytes(page.minima))
-            self._characters.append(len(page.text))
-            self.text += page.encoded
-            self._starts.extend(page.unit_starts)
-            self._spans.frombytes(page.span_hashes.tobytes())
-            if isinstance(page.band_hashes, np.ndarray):
-                self._bands.frombytes(page.band_hashes.tobytes())
-        self._text_ends.append(len(self.text))
-        self._start_ends.append(len(self._starts))
-        self._span_ends.append(len(self._spans))
-        self._band_ends.append(len(self._bands))
-        return len(self.text) - before
-
-    def table(self, schema: pa.Schema) -> pa.Table:
-        """Returns the pages as a table; nothing can be added after that."""
-        columns = {
-            name: pa.array(values, schema.field(name).type)
-            for name, values in zip(_SMALL_COLUMNS, zip(*self._small, strict=True), strict=True)
-        }
-        is_kept = np.array([each is not _TOMBSTONE for each in self._small])
-        validity = pa.py_buffer(np.packbits(is_kept, bitorder="little"))
-        ends, text = pa.py_buffer(self._text_ends), pa.py_buffer(self.text)
-        columns |= {
-            "url_key": _column(self._keys, pa.uint64()),
-            "captured": _column(self._captured, pa.int64()),
-            "tie": _column(self.ties, pa.uint64()),
-            "text": pa.StringArray.from_buffers(len(is_kept), ends, text, validity),
-            "unit_starts": _lists(self._starts, pa.uint32(), self._start_ends),
-            "span_hashes": _lists(self._spans, pa.uint64(), self._span_ends),
-        }
-        if "minima" in schema.names:
-            columns["band_hashes"] = _lists(self._bands, pa.uint64(), self._band_ends)
-            columns["minima"] = pa.array(self._minima, pa.binary())
-            columns["characters"] = pa.array(self._characters, pa.uint32())
-        if EXTRA in schema.names:
-            columns[EXTRA] = pa.array(self._extra, schema.field(EXTRA).type)
-        return pa.table([columns[name] for name in schema.names], schema)
+        values = {"version": WORK_FILE_VERSION, **to_json(header)}
+        self.publish({HEADER_KEY: json.dumps(values).encode()}, batch)
 
 
 def _size(value: Any) -> int:
     """Returns about how many bytes of memory a value takes."""
     return len(value) if isinstance(value, str) else 8 * len(str(value))
-
-
-def _column(values: "array[int]", each: pa.DataType) -> pa.Array:
-    """Returns a column of the values. Arrow could take an array of NumPy, but would import `numpy.ma` for that."""
-    return pa.Array.from_buffers(each, len(values), [None, pa.py_buffer(values)])
-
-
-def _lists(values: "array[int]", each: pa.DataType, ends: "array[int]") -> pa.ListArray:
-    """Builds a list column from flat values and offsets."""
-    return pa.ListArray.from_arrays(_column(ends, pa.int32()), _column(values, each))
 
 
 def read_header(path: StoragePath) -> WorkHeader:
@@ -383,10 +356,10 @@ def _header_values(path: StoragePath, footer: pq.FileMetaData, is_signed: bool) 
     if HEADER_KEY not in metadata:
         raise _damaged(path, f"{path} is no work file: c4pipe clean did not write it")
     values = from_json(dict, parse_json(metadata[HEADER_KEY]))
-    if values.get("version") != VERSION:
+    if values.get("version") != WORK_FILE_VERSION:
         raise UsageError(
-            f"{path} has work file version {shown(values.get('version'))}, and this c4pipe reads version {VERSION}: "
-            "another release of c4pipe wrote it; clean its input file again, with a new --work folder"
+            f"{path} has work file version {shown(values.get('version'))}, and this c4pipe reads version "
+            f"{WORK_FILE_VERSION}: another release of c4pipe wrote it; clean its input again, with a new --work folder"
         )
     if not is_signed:
         raise _damaged(path, f"{path} can't be read as a work file: its footer has no digest")
@@ -404,7 +377,7 @@ def _advice(path: StoragePath) -> str:
 
 def row_groups(
     path: StoragePath,
-    columns: Sequence[str] = tuple(SCHEMA.names),
+    columns: Sequence[str] = tuple(WORK_SCHEMA.names),
     most_rows: int = _GROUP_ROWS,
     if_kept: bool = False,
 ) -> Iterator[pa.Table]:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from c4pipe.clean.examples import EXAMPLES_ENDING, examples_file
 from c4pipe.clean.work_file import WorkHeader, read_header
@@ -70,12 +71,9 @@ def is_work_file(name: str) -> bool:
 
 def set_aside(path: StoragePath) -> StoragePath:
     """Renames a damaged file, so that its place is free, and returns its new path. Raises OSError."""
-    name = path.name + DAMAGED_ENDING
-    if isinstance(path, Path):
-        path.replace(path.with_name(name))
-    else:
-        path.replace(path.with_name(name))
-    return path.with_name(name)
+    aside: Any = path.with_name(path.name + DAMAGED_ENDING)
+    path.replace(aside)
+    return path.with_name(aside.name)
 
 
 def read_headers_of(files: Iterable[StoragePath]) -> Iterator[WorkHeader]:
@@ -176,19 +174,17 @@ def read_headers(files: Mapping[str, StoragePath]) -> Iterator[WorkHeader]:
     for path, header in zip(files.values(), read_headers_of(files.values()), strict=True):
         first_path, first_header = first = first or (path, header)
         if header.fingerprint != first_header.fingerprint:
+            first_recipe = describe_recipe(first_header.recipe, first_header.fingerprint)
             raise UsageError(
-                f"{first_path} was cleaned with recipe {describe(first_header)}, {path} with {describe(header)}: "
-                "a corpus has one recipe; clean one of them again"
+                f"{first_path} was cleaned with recipe {first_recipe}, {path} with "
+                f"{describe_recipe(header.recipe, header.fingerprint)}: a corpus has one recipe; "
+                "clean one of them again"
             )
         yield header
 
 
-def describe(header: WorkHeader) -> str:
-    """Returns the recipe, languages and fingerprint of a work file in a few words."""
-    return _describe(header.recipe, header.fingerprint)
-
-
-def _describe(recipe: Recipe, fingerprint: str) -> str:
+def describe_recipe(recipe: Recipe, fingerprint: str) -> str:
+    """Returns a recipe, its languages and its fingerprint in a few words."""
     text = f"; text by {recipe.extraction.removeprefix('text: ')}" if recipe.extraction else ""
     if recipe.columns:
         text += f"; columns {', '.join(recipe.columns)}"
@@ -211,8 +207,8 @@ def check_done(
     """
     if header.fingerprint != fingerprint:
         raise UsageError(
-            f"{path} was cleaned with recipe {describe(header)}, and this run has recipe "
-            f"{_describe(recipe, fingerprint)}: give another --work folder"
+            f"{path} was cleaned with recipe {describe_recipe(header.recipe, header.fingerprint)}, and this run has "
+            f"recipe {describe_recipe(recipe, fingerprint)}: give another --work folder"
         )
     if source_bytes is not None and header.source_bytes != source_bytes:
         raise UsageError(

@@ -1,8 +1,8 @@
 """The final form of pages: repeated spans are removed, and the rules of the stage `final` decide again."""
 
+import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from c4pipe.clean.dropped_pages import DroppedFile, KeepDropped, dropped_file
+from c4pipe.clean.dropped_pages import DroppedFile, KeepDropped
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.examples import EXAMPLES_PER_FILE, PASSED, Example, SmallestKeys, make_example
 from c4pipe.clean.trace import explain_final
@@ -50,9 +50,9 @@ class PageFinisher:
         # A listed word is inside of a line. If no line of a page has a listed word, the lines that are left have none.
         self._knows_listed_words = judged and self._span is not None and self._span.unit == "line"
 
-    def audit(self, keep: KeepDropped | None, source: str) -> AbstractContextManager[DroppedFile | None]:
-        """Returns the writer of dropped pages for a WET file (its name), as a context; None where nothing is kept."""
-        return dropped_file(keep, source, "dedup", self._evaluator)
+    def audit(self, keep: KeepDropped | None, source: str) -> DroppedFile | None:
+        """Returns the file of the dropped pages of a WET file (its name); None if they are not kept."""
+        return DroppedFile(keep, source, "dedup", self._evaluator) if keep else None
 
     def finish(
         self,
@@ -327,7 +327,10 @@ class FinishPages(DedupStep):
         shown: SmallestKeys | None,
     ) -> Iterator[pa.Table]:
         """Yields the finished pages of a work file; `passed` has the rows that are passed over, by the reason."""
-        with self._finisher.audit(self._plan.keep_dropped, path.name.removesuffix(".parquet")) as dropped:
+        dropped = self._finisher.audit(self._plan.keep_dropped, path.name.removesuffix(".parquet"))
+        with contextlib.ExitStack() as unfinished:
+            if dropped:
+                unfinished.callback(dropped.discard)
             group.counts[f"pages.dropped.{StaleCapture.name}"] += 0
             for reason, numbers in passed.items():  # job 1 has dropped some of these pages
                 for pages in read_stale(path, ["page_key", "language"], numbers) if len(numbers) else ():
@@ -344,11 +347,11 @@ class FinishPages(DedupStep):
                 further = [EXTRA] if self._plan.rules.columns else []
                 columns = ["page_key", "url", "timestamp", "text", *further]
                 for pages in read_stale(path, columns, passed[StaleCapture.name]):
-                    dropped.add_stale(pages)
+                    dropped.add_pages(pages, StaleCapture.name, "another capture of {url} counts as the newest")
                 for pages in read_stale(path, columns, passed[KNOWN_URL]):
-                    dropped.add_known(pages)
+                    dropped.add_pages(pages, KNOWN_URL, "a known corpus has a page of this URL")
                 for pages in near.pages(path, passed[NearDuplicate.name], further):
-                    dropped.add_near(pages)
+                    dropped.add_pages(pages, NearDuplicate.name)
                 dropped.finish()
 
     def _send(self, held: list[pa.Table]) -> Iterator[Sent]:

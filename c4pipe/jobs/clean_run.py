@@ -14,9 +14,10 @@ from c4pipe.clean.work_folder import read_headers_of
 from c4pipe.errors import C4pipeError, LostDataError
 from c4pipe.io.atomic import sync
 from c4pipe.io.downloads import NetworkOptions
+from c4pipe.io.log import LOG
 from c4pipe.io.words import first_of
 from c4pipe.jobs.clean_plan import CleanPlan
-from c4pipe.jobs.logs import LOG, count_values, key_values
+from c4pipe.jobs.logs import count_values, key_values
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
 from c4pipe.jobs.parts import number_lines
 from c4pipe.jobs.work_state import work_state

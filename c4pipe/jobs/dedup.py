@@ -17,9 +17,10 @@ from c4pipe.dedup.step import DedupPlan
 from c4pipe.errors import LostDataError
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.lock import only_run
+from c4pipe.io.log import LOG
 from c4pipe.jobs.dedup_plan import CorpusPlan, note_files
 from c4pipe.jobs.index import write_index
-from c4pipe.jobs.logs import LOG, count_values, key_values, log_cost
+from c4pipe.jobs.logs import count_values, key_values, log_cost
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers

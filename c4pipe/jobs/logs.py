@@ -11,11 +11,9 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from c4pipe.errors import JobWritten, UsageError, hide_secrets
+from c4pipe.io.log import LOG
 from c4pipe.io.words import error_reason, format_cost, visible
 from c4pipe.text.languages import LANGUAGES
-
-LOG = logging.getLogger("c4pipe")
-"""The logger of c4pipe. Without --log and without handlers of the user's own, it writes nowhere."""
 
 _FORM = "%(asctime)s %(levelname)s %(message)s"
 

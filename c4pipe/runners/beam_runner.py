@@ -14,8 +14,9 @@ from apache_beam.options.pipeline_options_validator import PipelineOptionsValida
 from apache_beam.runners.runner import PipelineRunner, create_runner
 
 from c4pipe.errors import C4pipeError, JobWritten, UsageError
+from c4pipe.io.log import LOG
 from c4pipe.io.words import suggestion
-from c4pipe.runners.events import LOG, Progress
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.table import runner_names

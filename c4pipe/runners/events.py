@@ -17,10 +17,9 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from c4pipe.errors import UsageError, hide_secrets
+from c4pipe.io.log import LOG
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import format_clock, visible
-
-LOG = logging.getLogger("c4pipe")
 
 _STORE_SECONDS = 10.0  # between two looks at an object store, which charges for each look
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.runners.events import LOG, Progress
+from c4pipe.io.log import LOG
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import LocalFlow, Workers
 from c4pipe.runners.machine_limits import WorkerLimit, allowed_workers

@@ -17,7 +17,8 @@ import ray
 from ray import exceptions
 
 from c4pipe.errors import C4pipeError
-from c4pipe.runners.events import LOG, Progress
+from c4pipe.io.log import LOG
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.machine_limits import allowed_cores
 from c4pipe.runners.partitions import SUMS, Created, Joined, PartitionedFlow, StepOutput, groups, placed, work

@@ -21,8 +21,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.log import LOG
 from c4pipe.io.words import error_reason
-from c4pipe.runners.events import LOG, Progress
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import Collection, LocalFlow, Sum, by_name
 from c4pipe.runners.partitions import apply_step

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from c4pipe.clean.evaluate import RecipeEvaluator
-from c4pipe.clean.trace import PageVerdict, explain_final, explain_page
+from c4pipe.clean.trace import PageVerdict, explain_drop, explain_final, explain_page
 from c4pipe.cli.explain import page_json, page_view
 from c4pipe.filters.checked_page import CheckedPage, RuleTools
 from c4pipe.filters.rule import CorpusRule, PageRule
@@ -210,7 +210,7 @@ def test_the_reason_and_the_text_of_a_dropped_page(sample_lists: Lists) -> None:
         verdict, facts = evaluator.clean(page_of(text))
         explained = explain_page(evaluator, page_of(text))
         (dropping,) = [each for each in explained.rules if each.dropped and each.asked]
-        assert evaluator.explain_drop(verdict, facts) == (dropping.fact, shown)
+        assert explain_drop(evaluator, verdict, facts) == (dropping.fact, shown)
 
 
 def test_a_line_that_occurs_twice_has_one_fate(sample_lists: Lists) -> None:
@@ -245,6 +245,6 @@ def test_a_page_of_other_sentence_marks_fell_by_the_rule_of_lines(sample_lists: 
     trace = explain_page(evaluator, page)
     fact = "no text is left: no_terminal_punctuation dropped 2 of 2 lines"
     assert [rule.fact for rule in trace.rules if rule.dropped and rule.asked] == [fact]
-    assert evaluator.explain_drop(*evaluator.clean(page)) == (fact, page.body)
+    assert explain_drop(evaluator, *evaluator.clean(page)) == (fact, page.body)
     last = printed(page_view(trace)).splitlines()[-1]
     assert last == "Dropped by few_sentences, after no_terminal_punctuation dropped 2 of 2 lines."

@@ -16,8 +16,8 @@ import pytest
 from c4pipe.clean import work_file
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import (
-    SCHEMA,
     URL_ROW,
+    WORK_SCHEMA,
     KeptPage,
     WorkHeader,
     WorkWriter,
@@ -37,7 +37,7 @@ from tests.helpers.wet import record
 
 M64 = 2**64 - 1
 Row = tuple[int, int, int, KeptPage | None]
-COLUMNS = SCHEMA.names
+COLUMNS = WORK_SCHEMA.names
 LISTS = {"bad_words": "ab12" * 16}
 RECIPE = C4.with_languages(("en", "de"))
 FINGERPRINT = RECIPE.fingerprint(LISTS)
@@ -178,7 +178,7 @@ def test_columns_of_an_empty_group_have_their_types(tmp_path: Path, monkeypatch:
     path = write(tmp_path / "a.parquet", [(1, 5, 0, None), PAGES[0]])
     (pages, _), (kept_pages, _) = read_kept(path, COLUMNS, np.empty(0, dtype=np.uint32))
     assert (len(pages), len(kept_pages)) == (0, 1)
-    assert pages.schema.equals(SCHEMA)
+    assert pages.schema.equals(WORK_SCHEMA)
 
 
 def test_a_file_without_a_kept_page_has_no_tables(tmp_path: Path, group_rows: int) -> None:
@@ -284,7 +284,7 @@ def test_other_parquet(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", [3, 5])
 def test_other_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(work_file, "VERSION", version)
+        patch.setattr(work_file, "WORK_FILE_VERSION", version)
         path = write(tmp_path / "a.parquet")
     with pytest.raises(UsageError, match=rf"a\.parquet has work file version {version}, .* reads version 4: another"):
         read_header(path)

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from c4pipe.clean.file_cleaner import WetFileCleaner
-from c4pipe.clean.progress import NoteReader, NoteWriter, SlowLimits, watch_clean
+from c4pipe.clean.progress import NoteReader, NoteWriter, watch_clean
 from c4pipe.cli import main
 from c4pipe.cli.progress import ProgressBar
 from c4pipe.io.downloads import Wait
@@ -108,6 +108,11 @@ def test_the_bar_shows_a_wait(tmp_path: Path) -> None:
     assert "0 of 1 files, waits: HTTP status 503 from data.example, try 3 of 8, next in 16 s" in file.getvalue()
 
 
+def set_limits(monkeypatch: pytest.MonkeyPatch, **limits: float) -> None:
+    for name, value in limits.items():
+        monkeypatch.setattr(f"c4pipe.clean.progress.{name}", value)
+
+
 class SlowStream:
     """A stream that gives a few bytes at a time, with a pause before each."""
 
@@ -125,20 +130,20 @@ def notes_of(folder: Path) -> Iterator[str]:
     yield from reader.slow
 
 
-def test_a_file_that_takes_long_is_named_once(tmp_path: Path) -> None:
+def test_a_file_that_takes_long_is_named_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = wet_bytes([Page(f"http://example.com/{number}", TIMESTAMP, "A page.\n") for number in range(20)])
-    limits = SlowLimits(file_seconds=0.05, file_speed=1e9, interval=0.01)
-    WetFileCleaner(UNFILTERED, Lists(), slow_limits=limits).clean(SlowStream(data), "a.wet.gz", tmp_path / "a.parquet")
+    set_limits(monkeypatch, FILE_SECONDS=0.05, FILE_SPEED=1e9, LOOK_SECONDS=0.01)
+    WetFileCleaner(UNFILTERED, Lists()).clean(SlowStream(data), "a.wet.gz", tmp_path / "a.parquet")
     (note,) = notes_of(tmp_path)
     assert note.startswith("a.wet.gz takes long: less than a second for its first ")
 
 
-def test_a_page_that_takes_long_is_named(tmp_path: Path) -> None:
+def test_a_page_that_takes_long_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Large pages with accents of their own, cleaned in Python, take long by these limits: one at least is seen."""
     text = "".join(f"The e\u0301lan number {number} is followed by another one.\n" for number in range(3500))
     pages = [Page(f"http://example.com/{number}\x1b", TIMESTAMP, text) for number in range(20)]
-    limits = SlowLimits(page_seconds=0.0, page_speed=1e9, interval=0.001)
-    cleaner = WetFileCleaner(C4, gather_lists(C4, LISTS, ()), slow_limits=limits)
+    set_limits(monkeypatch, PAGE_SECONDS=0.0, PAGE_SPEED=1e9, LOOK_SECONDS=0.001)
+    cleaner = WetFileCleaner(C4, gather_lists(C4, LISTS, ()))
     usual = sys.getswitchinterval()
     sys.setswitchinterval(0.0005)  # so that the watch gets its turn twice in the time of a page
     try:
@@ -151,8 +156,9 @@ def test_a_page_that_takes_long_is_named(tmp_path: Path) -> None:
     assert all(note.isprintable() for note in notes)
 
 
-def test_what_takes_its_time_is_not_named(tmp_path: Path) -> None:
-    cleaner = WetFileCleaner(UNFILTERED, Lists(), slow_limits=SlowLimits(interval=0.001))
+def test_what_takes_its_time_is_not_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_limits(monkeypatch, LOOK_SECONDS=0.001)
+    cleaner = WetFileCleaner(UNFILTERED, Lists())
     cleaner.clean(io.BytesIO(SAMPLES[0].read_bytes()), "a.wet.gz", tmp_path / "a.parquet")
     assert list(notes_of(tmp_path)) == []
 

@@ -14,7 +14,7 @@ from c4pipe.dedup.finish import PageFinisher
 from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import TFDS
 
-SCHEMA = pa.schema([work_file.SCHEMA.field(name) for name in work_file.PAGE_COLUMNS])
+SCHEMA = pa.schema([work_file.WORK_SCHEMA.field(name) for name in work_file.PAGE_COLUMNS])
 RECIPE = TFDS.change("language", languages=("en", "de")).change("bad_words", drop_fraction=0.9)
 LISTS = Lists(bad_words={"en": ("blarp", "old ferry", "market. its", "ας"), "de": ("fluss", "mühle")})
 LINES = (

@@ -21,7 +21,7 @@ from c4pipe.recipes.recipe import Recipe
 from tests.helpers.dedup_oracle import judging_language_once
 
 Row = dict[str, Any]
-SCHEMA = pa.schema([work_file.SCHEMA.field(name) for name in work_file.PAGE_COLUMNS])
+SCHEMA = pa.schema([work_file.WORK_SCHEMA.field(name) for name in work_file.PAGE_COLUMNS])
 CARRIED = ["page_key", *CORPUS_SCHEMA.names]
 M64 = 2**64 - 1
 MADE_UP = judging_language_once(C4)

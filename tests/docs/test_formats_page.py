@@ -10,8 +10,8 @@ import pytest
 
 from c4pipe.clean import work_folder
 from c4pipe.clean.annotated_folder import ANNOTATED_KEY, FILES_LIST
-from c4pipe.clean.work_file import SCHEMA as WORK_SCHEMA
-from c4pipe.clean.work_file import VERSION as WORK_VERSION
+from c4pipe.clean.work_file import WORK_FILE_VERSION as WORK_VERSION
+from c4pipe.clean.work_file import WORK_SCHEMA
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from c4pipe import read
-from c4pipe.clean.work_file import SCHEMA, read_header, row_groups
+from c4pipe.clean.work_file import WORK_SCHEMA, read_header, row_groups
 from c4pipe.cli import main
 from c4pipe.errors import C4pipeError
 from tests.helpers.corpora import largest_shard, only_format
@@ -63,7 +63,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def everything(file: Path) -> Any:
     """All that job 2 and `explain` can read of a work file."""
-    return read_header(file), [table.to_pylist() for table in row_groups(file, SCHEMA.names)]
+    return read_header(file), [table.to_pylist() for table in row_groups(file, WORK_SCHEMA.names)]
 
 
 def test_of_work_files(work: Path) -> None:

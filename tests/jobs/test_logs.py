@@ -12,8 +12,9 @@ import pytest
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import JobWritten, UsageError
+from c4pipe.io.log import LOG
 from c4pipe.jobs.clean import NOT_COMPILED
-from c4pipe.jobs.logs import LOG, log_to
+from c4pipe.jobs.logs import log_to
 from c4pipe.native import kernels
 from tests.helpers.logs import log_records
 
@@ -115,7 +116,8 @@ def test_a_log_that_gets_full_does_not_end_the_run(tmp_path: Path, capsys: pytes
 
 
 def test_a_log_obeys_nothing(tmp_path: Path) -> None:
-    code = "import sys; from pathlib import Path; from c4pipe.jobs.logs import LOG, log_to\n"
+    code = "import sys; from pathlib import Path; from c4pipe.jobs.logs import log_to\n"
+    code += "from c4pipe.io.log import LOG\n"
     code += "with log_to(Path(sys.argv[1]), ['a\\x1b[2Jb']): LOG.info('one\\x9b31m\\u202etwo\\nthree \\udcff')"
     # In a process of its own: pytest keeps what is logged, and can't send a lone surrogate on.
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "log")], check=True)

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.clean import examples
-from c4pipe.clean.work_file import PAGE_COLUMNS
-from c4pipe.clean.work_file import SCHEMA as WORK_SCHEMA
+from c4pipe.clean.work_file import PAGE_COLUMNS, WORK_SCHEMA
 from c4pipe.corpus.formats.shard_format import PROBABILITY
 from c4pipe.dedup.finish import PageFinisher
 from c4pipe.io.words import SIZE, excerpt
@@ -97,4 +96,4 @@ def test_those_of_the_smallest_keys_are_shown_whatever_the_order() -> None:
     ]
     paths = [f"/work/{n}.parquet" for n in range(200)]
     assert examples.choose_files(reversed(paths)) == examples.choose_files(paths)
-    assert len(examples.choose_files(paths)) == examples.FILES
+    assert len(examples.choose_files(paths)) == examples.EXAMPLE_FILES
