@@ -69,33 +69,6 @@ _KINDS = {
     "other_text": "in both, with other text",
     "other_columns": "in both, with other columns",
 }
-_LABELS = {
-    "records.skipped": "records skipped: {}",
-    "pages.read": "pages read",
-    "pages.dropped": "  {}",
-    "pages.edited": "  {} (changed)",
-    "pages.kept": "pages kept",
-    "pages.validation": "  of these in validation",
-    "near_duplicates.compared": "pairs of pages compared",
-    "near_duplicates.similar": "  nearly the same",
-    "near_duplicates.unsettled": "  pages of clusters that may be in two parts",
-    "lines.read": "lines read",
-    "lines.dropped": "  {}",
-    "lines.edited": "  {} (changed)",
-    "lines.left": "lines left",
-    "units.newest": "{units} of the newest pages",
-    "units.dropped": "  {}",
-    "units.kept": "{units} kept",
-    "spans.repeated": "repeated spans (one copy of each stays)",
-    "spans.kept": "  with the copy in the corpus",
-    "spans.doubled": "  a second copy stays",
-    "spans.joined": "  removal joined a second copy",
-    "bytes.read": "bytes of text read",
-    "bytes.kept": "bytes of text kept",
-    "damage": "damage: {}",
-}
-"""The rows of the table, by the subject of a counter; counters between the two jobs have no row."""
-
 _WIDTH = 80
 
 
@@ -105,7 +78,7 @@ def heads(diff: "Diff") -> Iterator["Text"]:
         languages = corpus.recipe.languages
         words = ", ".join(languages) if len(languages) <= 8 else f"{len(languages)} languages"
         text = f"; text by {corpus.recipe.extraction}" if corpus.recipe.extraction else ""
-        yield _line(f"{side + ':':8}{corpus.path} (recipe {corpus.recipe.name}; {words}{text})", "bold")
+        yield styled(f"{side + ':':8}{corpus.path} (recipe {corpus.recipe.name}; {words}{text})", "bold")
 
 
 def counts_table(diff: "Diff") -> "Table":
@@ -126,10 +99,11 @@ def _label(diff: "Diff", what: str, rest: str) -> str:
     if what == "pages.kept" and rest:
         many = any(len(corpus.recipe.languages) > 1 for corpus in diff.corpora)
         return f"  of these in {rest}" if many else ""
-    from c4pipe.filters.corpus_rules import RepeatedSpan
+    from c4pipe.corpus.funnel import unit_name
+    from c4pipe.inspect.diff import COUNTERS
 
-    units = sorted({f"{corpus.recipe.need(RepeatedSpan).unit}s" for corpus in diff.corpora})
-    return _LABELS.get(what, "").format(rest, units=" or ".join(units))
+    units = sorted({unit_name(corpus.recipe) for corpus in diff.corpora})
+    return COUNTERS.get(what, "").format(rest, units=" or ".join(units))
 
 
 def pages_table(diff: "Diff") -> "Table":
@@ -148,20 +122,17 @@ def example_lines(diff: "Diff", width: int = _WIDTH) -> Iterator["Text"]:
             yield styled("")
             yield styled(f"{_KINDS[kind]}: {len(diff.examples[kind]):,} of {diff.pages[kind]:,} pages", "bold")
         for example in diff.examples[kind]:
-            yield _line(f"  {example.url}", "cyan", width)
+            lines = [(f"  {example.url}", "cyan")]
             if kind == "other_text":
-                yield styled(f"    line {example.line:,}", "dim")
-            for sign, line, style in (("-", example.first, "red"), ("+", example.second, "green")):
-                if line is not None:
-                    yield _line(f"    {sign} {line}", style, width)
-
-
-def _line(text: str, style: str, width: int = 0) -> "Text":
-    """Returns a line of at most so many columns (0: all of it); nothing in it is a command to the terminal."""
-    line = styled(text, style)
-    if width:
-        line.truncate(width, overflow="ellipsis")
-    return line
+                lines.append((f"    line {example.line:,}", "dim"))
+            if example.first is not None:
+                lines.append((f"    - {example.first}", "red"))
+            if example.second is not None:
+                lines.append((f"    + {example.second}", "green"))
+            for text, style in lines:
+                line = styled(text, style)
+                line.truncate(width, overflow="ellipsis")
+                yield line
 
 
 def _table(*heads: str) -> "Table":

@@ -109,7 +109,7 @@ def _of_corpus(options: ExplainOptions, folder: "StoragePath") -> Iterator[Expla
     if (options.url is None) == (options.record is None):
         raise UsageError(f"{folder} is a folder: name a page of the corpus with --url, or with --record")
     for verdict in explainer.explain(options.url or explainer.url_of(options.record or "")):
-        yield capture_json(verdict), capture_view(verdict)
+        yield asdict(verdict), capture_view(verdict)
 
 
 def _of_pages(options: ExplainOptions) -> Iterator[Explained]:
@@ -135,24 +135,22 @@ def _of_pages(options: ExplainOptions) -> Iterator[Explained]:
         yield page_json(verdict), page_view(verdict)
 
 
-_COLOURS = {"kept": "green", "passed": "green", "dropped": "red", "-": ""}
+_DECISIONS = {True: ("dropped", "red"), False: ("passed", "green"), None: ("-", "")}
 _WIDEST = 1000  # columns of a terminal: a line can have megabytes
-_NOT_ASKED = "In parentheses: the verdict of a rule behind the one that dropped the page."
 
 
 def page_view(verdict: "PageVerdict") -> "RenderableType":
     """Returns the verdict of a recipe on a page: its lines, the rules, and the outcome."""
-    shown: list[RenderableType] = [
+    reason = ", after ".join(filter(None, (verdict.reason, verdict.lost_lines)))
+    return _group(
         _head(verdict.page.url, verdict.page.timestamp, f"recipe {verdict.recipe}"),
         _texts("line", map(_line, verdict.lines)),
         styled(""),
         _rules(verdict.rules),
         styled(""),
-    ]
-    if any(not each.asked and (each.rule or each.edits) for each in verdict.lines) or _not_asked(verdict.rules):
-        shown.append(styled(_NOT_ASKED, "dim"))
-    reason = ", after ".join(filter(None, (verdict.reason, verdict.lost_lines)))
-    return _group(*shown, _end(reason, "It goes on to dedup, where all pages together decide."))
+        *_note_on_parentheses(verdict.rules, verdict.lines),
+        _end(reason, "It goes on to dedup, where all pages together decide."),
+    )
 
 
 def capture_view(verdict: "CaptureVerdict") -> "RenderableType":
@@ -165,8 +163,7 @@ def capture_view(verdict: "CaptureVerdict") -> "RenderableType":
     for loss in {each.kept_by: each for each in verdict.losses}.values():
         places = _unit_ranges([each for each in verdict.losses if each.kept_by == loss.kept_by])
         shown.append(styled(f"{verdict.unit} {places}: {_copy_of(loss, verdict.unit)}"))
-    if _not_asked(verdict.rules):
-        shown.append(styled(_NOT_ASKED, "dim"))
+    shown += _note_on_parentheses(verdict.rules)
     if verdict.note:
         shown.append(styled(verdict.note))
     where = " and ".join(verdict.shards) + ("" if verdict.row is None else f", row {verdict.row:,}")
@@ -189,11 +186,6 @@ def page_json(verdict: "PageVerdict") -> dict[str, Any]:
     }
 
 
-def capture_json(verdict: "CaptureVerdict") -> dict[str, Any]:
-    """Returns the verdict on a capture as JSON values, without shortening."""
-    return asdict(verdict)
-
-
 def _group(*shown: "RenderableType") -> "RenderableType":
     from rich.console import Group
 
@@ -205,30 +197,34 @@ def _head(url: str, *more: str) -> "Text":
     return head.append(visible(url), "bold").append(f"\n{'; '.join(filter(None, map(visible, more)))}\n")
 
 
-def _texts(noun: str, rows: Iterable[tuple[str, str, str]]) -> "Table":
-    """A table of (verdict, its colour, text); a text that is too long ends in an ellipsis."""
+def _texts(noun: str, rows: Iterable[tuple["Text", str]]) -> "Table":
+    """Returns a table of (verdict, text). The text of a green verdict is bright; a long one ends in an ellipsis."""
     table = new_table(padding=(0, 2, 0, 0))
     table.add_column(noun, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     table.add_column("text")  # the only column that may be wrapped becomes narrower; its texts are cut instead
-    for number, (verdict, colour, text) in enumerate(rows, 1):
-        style = "" if colour == "green" else "dim"
-        cut = styled(text[:_WIDEST], style, no_wrap=True, overflow="ellipsis")
-        table.add_row(str(number), styled(verdict, colour), cut)
+    for number, (verdict, text) in enumerate(rows, 1):
+        style = "" if verdict.style == "green" else "dim"
+        table.add_row(str(number), verdict, styled(text[:_WIDEST], style, no_wrap=True, overflow="ellipsis"))
     return table
 
 
-def _line(line: "LineVerdict") -> tuple[str, str, str]:
+def _line(line: "LineVerdict") -> tuple["Text", str]:
     edited = f"edited: {', '.join(line.edits)}" if line.edits else ""
     said = line.rule or edited or ("kept" if line.asked else "-")
     colour = "red" if line.rule else "yellow" if line.edits else "green"
-    return (said, colour, line.line) if line.asked or said == "-" else (f"({said})", "dim", line.line)
+    return _verdict(said, colour, line.asked), line.line
 
 
-def _unit(unit: "UnitVerdict") -> tuple[str, str, str]:
+def _verdict(said: str, colour: str, asked: bool) -> "Text":
+    """Returns a verdict, in parentheses if the pipeline never asked for it."""
+    return styled(said, colour) if asked or said == "-" else styled(f"({said})", "dim")
+
+
+def _unit(unit: "UnitVerdict") -> tuple["Text", str]:
     from c4pipe.filters.corpus_rules import RepeatedSpan
 
-    return ("kept", "green", unit.text) if unit.kept else (RepeatedSpan.name, "red", unit.text)
+    return styled("kept", "green") if unit.kept else styled(RepeatedSpan.name, "red"), unit.text
 
 
 def _copy_of(loss: "Loss", unit: str) -> str:
@@ -251,9 +247,12 @@ def _unit_ranges(losses: Sequence["Loss"]) -> str:
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
-def _not_asked(rules: Sequence["RuleVerdict"]) -> bool:
-    """Tells whether a rule is in parentheses."""
-    return any(not each.asked and each.dropped is not None for each in rules)
+def _note_on_parentheses(rules: Sequence["RuleVerdict"], lines: Sequence["LineVerdict"] = ()) -> list["RenderableType"]:
+    """Returns the sentence about verdicts in parentheses, if there are any."""
+    of_rules = any(not each.asked and each.dropped is not None for each in rules)
+    of_lines = any(not each.asked and (each.rule or each.edits) for each in lines)
+    words = "In parentheses: the verdict of a rule behind the one that dropped the page."
+    return [styled(words, "dim")] if of_rules or of_lines else []
 
 
 def _rules(rules: Sequence["RuleVerdict"]) -> "Table":
@@ -262,8 +261,7 @@ def _rules(rules: Sequence["RuleVerdict"]) -> "Table":
     table.add_column("verdict", no_wrap=True)
     table.add_column("because", overflow="fold")
     for each in rules:
-        said = "-" if each.dropped is None else "dropped" if each.dropped else "passed"
-        verdict = styled(said, _COLOURS[said]) if each.asked or said == "-" else styled(f"({said})", "dim")
+        verdict = _verdict(*_DECISIONS[each.dropped], each.asked)
         table.add_row(each.rule, verdict, styled(each.fact, "" if each.asked else "dim"))
     return table
 

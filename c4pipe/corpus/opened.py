@@ -124,10 +124,7 @@ class Corpus:
 
     def _part(self, number: int) -> "Corpus":
         folder = manifest_file.part_folder(self.path, number)
-        try:
-            data = read_file(folder / manifest_file.MANIFEST)
-        except OSError as error:
-            raise no_manifest(folder, error) from error
+        data = _read_manifest(folder)
         digest = hashlib.sha256(data).hexdigest()
         if digest != self.manifest["parts"][number - 1]["manifest"]:
             raise UsageError(f"{folder / manifest_file.MANIFEST} is not what c4pipe wrote: copy the corpus again")
@@ -176,11 +173,7 @@ def open_corpus(path: str | Path | InputPath, languages: Sequence[str] | None = 
     C4pipeError where a shard is missing or has another size.
     """
     folder = input_path(path)
-    try:
-        data = read_file(folder / manifest_file.MANIFEST)
-    except OSError as error:
-        raise no_manifest(folder, error) from error
-    return _opened(folder, data, languages)
+    return _opened(folder, _read_manifest(folder), languages)
 
 
 def open_language(path: str | Path | InputPath, languages: Sequence[str] | None = None) -> Corpus:
@@ -190,13 +183,21 @@ def open_language(path: str | Path | InputPath, languages: Sequence[str] | None 
     """
     folder = input_path(path)
     try:
-        data = read_file(folder / manifest_file.MANIFEST)
-    except OSError as error:
+        data = _read_manifest(folder)
+    except UsageError:
         inside, manifest_above = _language_in(folder)
-        if manifest_above is not None and languages is None:
-            return _opened(inside.parent, manifest_above, [inside.name])
-        raise no_manifest(folder, error) from error
+        if manifest_above is None or languages is not None:
+            raise
+        return _opened(inside.parent, manifest_above, [inside.name])
     return _opened(folder, data, languages)
+
+
+def _read_manifest(folder: InputPath) -> bytes:
+    """Returns the bytes of a manifest. Raises UsageError if it can't be read."""
+    try:
+        return read_file(folder / manifest_file.MANIFEST)
+    except OSError as error:
+        raise no_manifest(folder, error) from error
 
 
 def _language_in(folder: InputPath) -> tuple[InputPath, bytes | None]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import mmh3
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from c4pipe.corpus.opened import Corpus
@@ -27,15 +28,43 @@ OTHER_COLUMNS = "other_columns"
 a column differs.
 """
 
-_ORDER = (
-    "records.skipped",
-    *("pages.read", "pages.dropped", "pages.cleaned", "pages.edited", "pages.kept", "pages.validation"),
-    *("near_duplicates.compared", "near_duplicates.similar", "near_duplicates.unsettled"),
-    *("lines.read", "lines.dropped", "lines.edited", "lines.left"),
-    *("units.cleaned", "units.newest", "units.dropped", "units.kept"),
-    *("spans.repeated", "spans.kept", "spans.doubled", "spans.joined"),
-    *("bytes.read", "bytes.cleaned", "bytes.kept", "damage"),
-)
+COUNTERS = {
+    "records.skipped": "records skipped: {}",
+    "pages.read": "pages read",
+    "pages.dropped": "  {}",
+    "pages.cleaned": "",
+    "pages.edited": "  {} (changed)",
+    "pages.kept": "pages kept",
+    "pages.validation": "  of these in validation",
+    "near_duplicates.compared": "pairs of pages compared",
+    "near_duplicates.similar": "  nearly the same",
+    "near_duplicates.unsettled": "  pages of clusters that may be in two parts",
+    "lines.read": "lines read",
+    "lines.dropped": "  {}",
+    "lines.edited": "  {} (changed)",
+    "lines.left": "lines left",
+    "units.cleaned": "",
+    "units.newest": "{units} of the newest pages",
+    "units.dropped": "  {}",
+    "units.kept": "{units} kept",
+    "spans.repeated": "repeated spans (one copy of each stays)",
+    "spans.kept": "  with the copy in the corpus",
+    "spans.doubled": "  a second copy stays",
+    "spans.joined": "  removal joined a second copy",
+    "bytes.read": "bytes of text read",
+    "bytes.cleaned": "",
+    "bytes.kept": "bytes of text kept",
+    "damage": "damage: {}",
+}
+"""The subjects of counters in the order of a difference, and the labels of their rows ("" for a counter between the
+jobs). A label can name the rule, language or damage of the counter, and the `units` of repeated spans.
+"""
+
+_PAGE = np.dtype([("key", "<u8"), ("text", "<u8"), ("others", "<u8")])
+"""A page as it is compared: its key, the hash of its text, and the hash of the further columns that are compared."""
+
+_Pages = npt.NDArray[Any]
+"""Rows of _PAGE in the order of their keys. No key occurs twice."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +120,11 @@ class Diff:
         first, second = self.corpora
         rules = list(dict.fromkeys(rule.name for corpus in self.corpora for _, rule in corpus.recipe.rules()))
 
+        subjects = list(COUNTERS)
+
         def place(name: str) -> tuple[int, int, str]:
             what, rest = split_name(name)
-            order = _ORDER.index(what) if what in _ORDER else len(_ORDER)  # of a later version
+            order = subjects.index(what) if what in subjects else len(subjects)  # of a later version
             return order, rules.index(rest) if rest in rules else len(rules), rest
 
         names = sorted({*first.counts, *second.counts}, key=place)
@@ -147,67 +178,45 @@ def compare(first: Corpus, second: Corpus, examples: int, pages_read: Callable[[
     if names:
         diff.pages[OTHER_COLUMNS] = 0
     shown: dict[str, list[int]] = {kind: [] for kind in diff.kinds}
-    readers = [KeyReader(corpus, pages_read, names) for corpus in diff.corpora]
+    readers = [_PageReader(corpus, pages_read, names) for corpus in diff.corpora]
     ranges = _key_ranges(first, second)
     for number in range(1, ranges + 1):
-        of_first, of_second = (reader.up_to(first_key(number, ranges)) for reader in readers)
-        differing = compare_keys(of_first, of_second)
+        of_first, of_second = (reader.up_to(_first_key(number, ranges)) for reader in readers)
+        differing = _compare_pages(of_first, of_second)
         for kind in diff.kinds:
             keys = differing[kind]
             diff.pages[kind] += len(keys)
             shown[kind] += keys[: examples - len(shown[kind])].tolist()
-        diff.pages["same_text"] += len(of_first.keys) - len(differing["only_first"]) - len(differing["other_text"])
+        diff.pages["same_text"] += len(of_first) - len(differing["only_first"]) - len(differing["other_text"])
     both = {*shown["other_text"], *shown.get(OTHER_COLUMNS, ())}
-    ones = pages_by_key(first, {*shown["only_first"], *both}, names)
-    others = pages_by_key(second, {*shown["only_second"], *both}, names)
+    ones = _find_pages(first, {*shown["only_first"], *both}, names)
+    others = _find_pages(second, {*shown["only_second"], *both}, names)
     diff.examples = {kind: [_example(ones.get(key), others.get(key)) for key in keys] for kind, keys in shown.items()}
     return diff
 
 
 def _key_ranges(first: Corpus, second: Corpus) -> int:
     """Returns the number of ranges of keys: the number of shards of the language with the most."""
-    if not (is_in_key_order(first) and is_in_key_order(second)):
+    if not (_is_in_key_order(first) and _is_in_key_order(second)):
         return 1
     return max((n for corpus in (first, second) for n in corpus.manifest["train_shards"].values()), default=1)
 
 
-def is_in_key_order(corpus: Corpus) -> bool:
+def _is_in_key_order(corpus: Corpus) -> bool:
     """Tells whether the pages of each language of a corpus are in the order of their keys."""
     return corpus.recipe.page_keys == ("start", False)
 
 
-@dataclass(frozen=True)
-class Keys:
-    """Pages as they are compared, in the order of their keys. No key occurs twice.
-
-    Attributes:
-        keys: the keys, of shape [pages].
-        texts: the hashes of the texts, of shape [pages].
-        others: the hashes of the further columns that are compared, of shape [pages].
-    """
-
-    keys: U64
-    texts: U64
-    others: U64
-
-    def divide(self, key: int) -> tuple["Keys", "Keys"]:
-        """Returns the pages with smaller keys, and the others."""
-        at = int(np.searchsorted(self.keys, np.uint64(key - 1), side="right"))
-        return (
-            Keys(self.keys[:at], self.texts[:at], self.others[:at]),
-            Keys(self.keys[at:], self.texts[at:], self.others[at:]),
-        )
-
-
-def compare_keys(first: Keys, second: Keys) -> dict[str, U64]:
+def _compare_pages(first: _Pages, second: _Pages) -> dict[str, U64]:
     """Returns the keys of the pages that differ, in order, for each of DIFFERENCES and for OTHER_COLUMNS."""
-    both, in_first, in_second = np.intersect1d(first.keys, second.keys, assume_unique=True, return_indices=True)
-    same = first.texts[in_first] == second.texts[in_second]
+    both, *places = np.intersect1d(first["key"], second["key"], assume_unique=True, return_indices=True)
+    ones, others = first[places[0]], second[places[1]]
+    same = ones["text"] == others["text"]
     return {
-        "only_first": np.setdiff1d(first.keys, second.keys, assume_unique=True),
-        "only_second": np.setdiff1d(second.keys, first.keys, assume_unique=True),
+        "only_first": np.setdiff1d(first["key"], both, assume_unique=True),
+        "only_second": np.setdiff1d(second["key"], both, assume_unique=True),
         "other_text": both[~same],
-        OTHER_COLUMNS: both[same & (first.others[in_first] != second.others[in_second])],
+        OTHER_COLUMNS: both[same & (ones["others"] != others["others"])],
     }
 
 
@@ -244,70 +253,59 @@ def first_difference(first: Sequence[str], second: Sequence[str]) -> tuple[int, 
     return number, None if one in second else one, None if other in first else other
 
 
-@dataclass(frozen=True)
-class KeyedShard:
-    """A shard and the keys that its pages can have: from `first` up to `end` (excluded)."""
-
-    shard: Shard
-    first: int
-    end: int
+_KeyedShard = tuple[int, int, Shard]
+"""The first key that a page of a shard can have, the first key that is too large, and the shard."""
 
 
-def keyed_shards(corpus: Corpus) -> list[KeyedShard]:
+def _keyed_shards(corpus: Corpus) -> list[_KeyedShard]:
     """Returns the shards of a corpus in one format, in the order of the first key that each can have."""
-    in_order = is_in_key_order(corpus)
+    in_order = _is_in_key_order(corpus)
     keyed = []
     for shard in corpus.shards():
         index, count = (shard.id.shard_index, shard.id.num_shards) if in_order else (0, 1)
-        keyed.append(KeyedShard(shard, first_key(index, count), first_key(index + 1, count)))
-    return sorted(keyed, key=lambda each: (each.first, each.shard.path))
+        keyed.append((_first_key(index, count), _first_key(index + 1, count), shard))
+    return sorted(keyed, key=lambda each: (each[0], each[2].path))
 
 
-def first_key(index: int, count: int) -> int:
+def _first_key(index: int, count: int) -> int:
     """Returns the first key of a shard: the smallest for which `key * count >> 64` is its index."""
     return -(-(index << 64) // count)
 
 
-class KeyReader:
+class _PageReader:
     """Reads the pages of a corpus in the order of their keys, whole shards at a time.
 
-    Pages wait in memory, 16 bytes each: the pages of one shard of each language, or all pages if the corpus is not in
+    Pages wait in memory, 24 bytes each: the pages of one shard of each language, or all pages if the corpus is not in
     the order of the keys.
     """
 
-    def __init__(self, corpus: Corpus, pages_read: Callable[[int], None], columns: Sequence[str] = ()) -> None:
-        """Starts at the first key. Calls `pages_read` with the number of pages, each time some were read. `columns` are
-        the names of the further columns that are compared.
-        """
-        self._columns = columns
-        self._waiting = keyed_shards(corpus)[::-1]
-        self._rest = Keys(*np.empty((3, 0), np.uint64))
-        self._pages_read = pages_read
+    def __init__(self, corpus: Corpus, pages_read: Callable[[int], None], columns: Sequence[str]) -> None:
+        self._columns, self._pages_read = columns, pages_read
+        self._waiting = _keyed_shards(corpus)[::-1]
+        self._rest: _Pages = np.empty(0, _PAGE)
 
-    def up_to(self, end: int) -> Keys:
-        """Returns the pages with keys below `end` that were not returned before.
-
-        Raises C4pipeError if a shard can't be read.
-        """
+    def up_to(self, end: int) -> _Pages:
+        """Returns the pages with keys below `end` that were not returned before. Raises C4pipeError."""
         found = [self._rest]
-        while self._waiting and self._waiting[-1].first < end:
-            for some in _keys_of(self._waiting.pop().shard, self._columns):
-                found.append(some)
-                self._pages_read(len(some.keys))
-        merged, places = np.unique(np.concatenate([each.keys for each in found]), return_index=True)
-        texts, others = (
-            np.concatenate([getattr(each, name) for each in found])[places] for name in ("texts", "others")
-        )
-        below, self._rest = Keys(merged, texts, others).divide(end)
-        return below
+        while self._waiting and self._waiting[-1][0] < end:
+            for pages in _read_pages(self._waiting.pop()[2], self._columns):
+                found.append(pages)
+                self._pages_read(len(pages))
+        together = np.concatenate(found)
+        pages = together[np.unique(together["key"], return_index=True)[1]]
+        at = int(np.searchsorted(pages["key"], np.uint64(end - 1), side="right"))
+        self._rest = pages[at:]
+        return pages[:at]
 
 
-def _keys_of(shard: Shard, columns: Sequence[str]) -> Iterator[Keys]:
-    """Yields the keys of a shard's pages and the hashes of their texts and further columns, some at a time."""
-    for pages in read_tables(shard, ("text", "url", *columns)):
-        texts = _hashes(pages["text"].cast(pa.binary()).to_pylist())
-        values = map(repr, _comparable(pages, columns)) if columns else [""] * len(pages)
-        yield Keys(np.array(list(map(_key, pages["url"].to_pylist())), np.uint64), texts, _hashes(values))
+def _read_pages(shard: Shard, columns: Sequence[str]) -> Iterator[_Pages]:
+    """Yields the pages of a shard, in its order, some at a time."""
+    for table in read_tables(shard, ("text", "url", *columns)):
+        pages = np.empty(len(table), _PAGE)
+        pages["key"] = np.array(list(map(_key, table["url"].to_pylist())), np.uint64)
+        pages["text"] = _hashes(table["text"].cast(pa.binary()).to_pylist())
+        pages["others"] = _hashes(map(repr, _comparable(table, columns)))
+        yield pages
 
 
 def _hashes(values: Iterable[bytes | str]) -> U64:
@@ -327,19 +325,15 @@ def _key(url: str) -> int:
     return url_key(normalise_url(url))
 
 
-def pages_by_key(corpus: Corpus, wanted: Collection[int], columns: Sequence[str] = ()) -> dict[int, _Shown]:
-    """Returns the URL, the text and some further columns of the corpus's pages with these keys, by key.
-
-    Raises C4pipeError if a shard can't be read.
-    """
+def _find_pages(corpus: Corpus, wanted: Collection[int], columns: Sequence[str]) -> dict[int, _Shown]:
+    """Returns the corpus's pages with these keys, by key. Raises C4pipeError if a shard can't be read."""
     pages: dict[int, _Shown] = {}
-    for each in keyed_shards(corpus):
-        if any(each.first <= key < each.end for key in wanted if key not in pages):
-            for table in read_tables(each.shard, ("url", "text", *columns)):
-                rows = zip(
-                    table["url"].to_pylist(), table["text"].to_pylist(), _comparable(table, columns), strict=True
-                )
-                for url, text, values in rows:
-                    if (key := _key(url)) in wanted:
-                        pages.setdefault(key, (url, text, tuple(zip(columns, values, strict=True))))
+    for first, end, shard in _keyed_shards(corpus):
+        if not any(first <= key < end for key in wanted if key not in pages):
+            continue
+        for table in read_tables(shard, ("url", "text", *columns)):
+            texts = table["url"].to_pylist(), table["text"].to_pylist()
+            for url, text, values in zip(*texts, _comparable(table, columns), strict=True):
+                if (key := _key(url)) in wanted:
+                    pages.setdefault(key, (url, text, tuple(zip(columns, values, strict=True))))
     return pages

@@ -204,14 +204,11 @@ def _example(pages: Mapping[tuple[str, str], int], extension: str) -> dict[str, 
 
 def _size_category(pages: int) -> str:
     """Returns the Hub's name for a number of pages."""
-    ends = [(10**3, "1K"), (10**4, "10K"), (10**5, "100K"), (10**6, "1M"), (10**7, "10M"), (10**8, "100M")]
-    ends += [(10**9, "1B"), (10**10, "10B"), (10**11, "100B"), (10**12, "1T")]
-    least = ""
-    for end, name in ends:
-        if pages < end:
-            return f"{least}n<{name}"
-        least = f"{name}<"
-    return "n>1T"
+    ends = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T")
+    number = min(len(ends), max(0, len(str(pages)) - 3))
+    if number == len(ends):
+        return "n>1T"
+    return f"{ends[number - 1]}<n<{ends[number]}" if number else f"n<{ends[0]}"
 
 
 def render_limits(recipe: Recipe, languages: Sequence[str], missing: int) -> str:

@@ -5,7 +5,7 @@ findings of job 2, which the shards do not have: a report that is made later rea
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, TypedDict, cast
 
@@ -160,15 +160,21 @@ def make_report_data(
     profiles: Iterable[Profile], found: DedupData, clean_examples: Iterable[examples.Example] = ()
 ) -> ReportData:
     """Returns the content of `report.json`, given the profiles of the shards, and examples of the rules of job 1."""
-    of_dedup = ({**each, "rule": rule} for rule, pages in found["examples"].items() for each in pages)
     values = {
         "format": "c4pipe report",
         "version": REPORT_VERSION,
         "profile": largest_domains(add_profiles(profiles)),
         **{name: value for name, value in found.items() if name in _OF_BOTH},
-        "examples": examples.examples_by_rule([*of_dedup, *clean_examples]),
+        "examples": examples.examples_by_rule([*_with_rules(found), *clean_examples]),
     }
     return cast(ReportData, values)
+
+
+def _with_rules(*found: DedupData | ReportData) -> Iterator[examples.Example]:
+    """Yields the examples of files as `clean.examples` has them: each with its rule."""
+    for each in found:
+        for rule, pages in each["examples"].items():
+            yield from ({**page, "rule": rule} for page in pages)
 
 
 def add_dedup_data(first: DedupData, second: DedupData) -> DedupData:
@@ -184,12 +190,6 @@ def add_dedup_data(first: DedupData, second: DedupData) -> DedupData:
     for pair in (*first.get("copied_hosts", ()), *second.get("copied_hosts", ())):
         copied[pair["host"], pair["of"]] += pair["pages"]
     clusters = [*first.get("near_duplicates", ()), *second.get("near_duplicates", ())]
-    of_both = (
-        {**each, "rule": rule}
-        for found in (first, second)
-        for rule in found["examples"]
-        for each in found["examples"][rule]
-    )
     report = {
         "repeats": sorted(repeats.values(), key=lambda each: (-each["times"], each["hash"]))[:MOST_SHOWN],
         "near_clusters": sorted(clusters, key=lambda each: (-each["pages"], each["url"]))[:MOST_SHOWN],
@@ -197,7 +197,7 @@ def add_dedup_data(first: DedupData, second: DedupData) -> DedupData:
             {"host": host, "of": of, "pages": pages}
             for (host, of), pages in sorted(copied.items(), key=lambda item: (-item[1], item[0]))[:MOST_SHOWN]
         ],
-        "examples": of_both,
+        "examples": _with_rules(first, second),
     }
     return {**make_dedup_data(report), "dropped_languages": _by_number(languages)}
 
@@ -213,11 +213,8 @@ def add_report_data(reports: Sequence[ReportData], found: DedupData) -> ReportDa
         cast(Profile, {**each["profile"], "domains_cut": is_cut or each["profile"]["domains_cut"]})
         for each, is_cut in zip(reports, cut, strict=True)
     ]
-    pages = (
-        {**each, "rule": rule} for report in reports for rule in report["examples"] for each in report["examples"][rule]
-    )
     values = make_report_data(profiles, found)
-    return cast(ReportData, {**values, "examples": examples.examples_by_rule(cast(Any, pages))})
+    return cast(ReportData, {**values, "examples": examples.examples_by_rule(_with_rules(*reports))})
 
 
 def read_report_data(folder: StoragePath, counts: Mapping[str, int] = MappingProxyType({})) -> ReportData | None:

@@ -257,10 +257,9 @@ def count_lengths(lengths: Any) -> dict[int, int]:
     """Returns how many lengths (an array of whole numbers) are in each range, by the first number of the range."""
     mantissas, exponents = np.frexp(np.maximum(lengths, 1).astype(np.float64))
     numbers, counts = np.unique(exponents * _STEPS + ((2 * mantissas - 1) * _STEPS).astype(int), return_counts=True)
-    firsts = [_first(int(number)) for number in numbers]
-    total: dict[int, int] = {}
-    for first, amount in zip(firsts, counts.tolist(), strict=True):
-        total[first] = total.get(first, 0) + amount
+    total = Counter[int]()
+    for number, amount in zip(numbers.tolist(), counts.tolist(), strict=True):
+        total[_first(number)] += amount
     return total
 
 
