@@ -22,7 +22,7 @@ from c4pipe.clean.work_file import URL_ROW
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.order import find_stale_captures
 from c4pipe.dedup.shuffle import Sent
-from c4pipe.dedup.step import Made, Received, RowStep
+from c4pipe.dedup.step import Received, RowStep, StepOutput
 from c4pipe.filters.corpus_rules import StaleCapture
 from c4pipe.runners.control_totals import REPORT
 from c4pipe.runners.graph import Graph
@@ -106,7 +106,7 @@ class SendCaptures(RowStep):
         super().__init__("")
         self._order, self._bits = order, bits
 
-    def run(self, received: Received) -> Iterator[Made]:
+    def run(self, received: Received) -> Iterator[StepOutput]:
         """Sends a batch, of pages or of dropped pages."""
         pages: list[Page] = []
         dropped: list[Page] = []
@@ -131,13 +131,13 @@ class FindNewest(RowStep):
         super().__init__("")
         self.outputs = (KEPT, REPORT)
 
-    def run(self, received: Received) -> Iterator[Made]:
+    def run(self, received: Received) -> Iterator[StepOutput]:
         """Finds the newest pages of a bucket, a block at a time."""
         newest, _ = find_stale_captures(received.rows(CAPTURES))
         taken = np.zeros(len(newest), bool)  # equal rows of several pages: one of them stays
         stale = Counter[str | None]()  # by language, None if it is not known
         for packed in received.streams(CAPTURED_PAGES):
-            table = page_schema.from_ipc_bytes(packed)
+            table = shuffle.unpack_table(packed)
             rows = np.empty(len(table), URL_ROW)
             for name in URL_ROW.names or ():
                 rows[name] = table[f"row_{name}"].to_numpy()

@@ -7,6 +7,7 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
+from c4pipe.dedup.shuffle import pack_table
 from c4pipe.errors import UsageError
 from c4pipe.io.rows import by_number
 from c4pipe.text.hashes import capture_hash
@@ -77,7 +78,6 @@ _SCHEMA = pa.schema(
     ]
 )
 _MOST_BITS = 16
-_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
 def capture_of(page: Page) -> int:
@@ -99,20 +99,6 @@ def pages_of(table: pa.Table) -> Iterable[Page]:
     return map(Page._make, zip(*(table[name].to_pylist() for name in _SCHEMA.names), strict=True))
 
 
-def to_ipc_bytes(table: pa.Table) -> bytes:
-    """Returns a table as a compressed Arrow stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=_COMPRESSED) as stream:
-        stream.write_table(table)
-    packed: bytes = sink.getvalue().to_pybytes()
-    return packed
-
-
-def from_ipc_bytes(packed: Any) -> pa.Table:
-    """Returns the table that `pack` packed."""
-    return pa.ipc.open_stream(packed).read_all().combine_chunks()
-
-
 def bits_of_buckets(buckets: int) -> int:
     """Returns the number of hash bits of a number of buckets. Raises UsageError unless it is a power of two."""
     bits = buckets.bit_length() - 1
@@ -125,4 +111,4 @@ def to_buckets(table: pa.Table, hashes: Any, bits: int) -> Iterator[tuple[int, b
     """Yields (bucket, its packed rows) for each bucket that has rows, given the hash of each row."""
     buckets = hashes >> np.uint64(64 - bits)
     for bucket, rows in by_number(np.arange(len(table)), buckets):
-        yield bucket, to_ipc_bytes(table.take(pa.array(rows)))
+        yield bucket, pack_table(table.take(pa.array(rows)))

@@ -25,7 +25,7 @@ from c4pipe.dedup import shuffle
 from c4pipe.dedup.finish import CountRepeats, GroupFinisher, PageFinisher
 from c4pipe.dedup.occurrences import FindRepeats
 from c4pipe.dedup.shuffle import CHANGES, MARKS, REMOVED_SPANS, SPANS, Sent
-from c4pipe.dedup.step import Made, Received, RowStep, moves_survivors
+from c4pipe.dedup.step import Received, RowStep, StepOutput, moves_survivors
 from c4pipe.dedup.survivors import choose_survivors
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.checked_page import CheckedPage
@@ -157,7 +157,7 @@ class SendSpans(RowStep):
         settings = recipe.page_settings
         self._needs_language = settings.sentence_model != "nltk english" and settings.unit == "sentence"
 
-    def run(self, received: Received) -> Iterator[Made]:
+    def run(self, received: Received) -> Iterator[StepOutput]:
         """Sends a batch."""
         pages = [self._hash_spans(page) for page in received.given(KEPT)]
         keys = np.array([kept.page_key for _, kept in pages], np.uint64)
@@ -210,13 +210,13 @@ class FinishSpanPages(RowStep):
         super().setup()
         self._finisher = PageFinisher(self._rules.recipe, self._rules.lists)
 
-    def run(self, received: Received) -> Iterator[Made]:
+    def run(self, received: Received) -> Iterator[StepOutput]:
         """Finishes the pages of a bucket, a block at a time."""
         span = self._rules.recipe.find(RepeatedSpan)
         group = GroupFinisher(self._finisher, span, received.rows(MARKS), received.rows(CHANGES))
         keys: list[Any] = []
         for packed in received.streams(SPAN_PAGES):
-            table = page_schema.from_ipc_bytes(packed)
+            table = shuffle.unpack_table(packed)
             keys.append(table["page_key"].to_numpy())
             received.count(SPAN_PAGES, keys[-1])
             finished = group.finish(table, 0)
@@ -233,6 +233,6 @@ def _check_keys(keys: Sequence[Any], received: Received) -> None:
     if not (counts > 1).any():
         return
     double = found[counts > 1]
-    tables = map(page_schema.from_ipc_bytes, received.streams(SPAN_PAGES))
+    tables = map(shuffle.unpack_table, received.streams(SPAN_PAGES))
     url = next(t["url"][n].as_py() for t in tables for n in np.flatnonzero(np.isin(t["page_key"].to_numpy(), double)))
     raise C4pipeError(f"RemoveRepeatedSpans was given two pages of the URL {url}: put KeepNewest before it")

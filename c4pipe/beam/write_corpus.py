@@ -29,7 +29,8 @@ from c4pipe.corpus.layout import Layout
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.writer import shard_files
 from c4pipe.dedup import publish, publishers, write
-from c4pipe.dedup.step import Made, Received, RowStep
+from c4pipe.dedup.shuffle import pack_table, unpack_table
+from c4pipe.dedup.step import Received, RowStep, StepOutput
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.filters.corpus_rules import StaleCapture, Validation
 from c4pipe.io.options import PathArgument
@@ -211,7 +212,7 @@ class PackPages(RowStep):
         validation = recipe.find(Validation)
         self._one_in = validation.one_in if validation else 0
 
-    def run(self, received: Received) -> Iterator[Made]:
+    def run(self, received: Received) -> Iterator[StepOutput]:
         """Packs a batch, and counts its pages."""
         counts, pages = Counter[str](), list[Page]()
         for page in received.given(KEPT):
@@ -227,7 +228,7 @@ class PackPages(RowStep):
         validation = [bool(self._one_in) and is_validation(normalised, self._one_in) for _, normalised in urls]
         counts["pages.validation"] = sum(validation)
         table = page_schema.table_of(pages).append_column("page_key", [keys]).append_column("validation", [validation])
-        yield BATCHES, page_schema.to_ipc_bytes(table)
+        yield BATCHES, pack_table(table)
         yield counts
 
 
@@ -306,7 +307,7 @@ class SendToShards(CountingFn):
 
     def process(self, element: bytes, plan: ShardPlan) -> Iterator[tuple[int, bytes]]:
         """Divides the pages of a batch among the shards."""
-        sent = write.send_to_shards(page_schema.from_ipc_bytes(element), plan.layout)
+        sent = write.send_to_shards(unpack_table(element), plan.layout)
         self._reports.append(control_totals.sent(sent.shuffle.name, sent.totals))
         yield from sent.blocks
 
@@ -315,11 +316,11 @@ def write_planned_shard(element: tuple[int, Iterable[bytes]], plan: ShardPlan, o
     """Writes the files of a shard, given its number and its pages, into the publisher's folder. Returns a report."""
     number, blocks = element
     shard, folder = plan.layout.shards()[number], storage_path(options.folder)
-    return write.write_shard(filter(None, blocks), shard, folder, options.formats)
+    return write.write_shard_files(filter(None, blocks), shard, folder, options.formats)
 
 
 def publish_corpus(report: Report, plan: ShardPlan, options: WriteOptions) -> str:
     """Checks the shards, given the sum of their reports, and makes them a corpus. Returns the path of the manifest."""
     folder = storage_path(options.folder)
-    publish.finish(folder, report, plan.token)
+    publish.finish_corpus(folder, report, plan.token)
     return str(folder / MANIFEST)

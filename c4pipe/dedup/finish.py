@@ -21,8 +21,8 @@ from c4pipe.dedup import near_duplicates, write
 from c4pipe.dedup.near_duplicates import Copies, NearDuplicates
 from c4pipe.dedup.near_pages import COPIED_HOSTS, HOSTS, NEAR_DUPLICATES, STAYED, STAYING
 from c4pipe.dedup.removals import JOINED, Removals, joined_copies, most_repeated
-from c4pipe.dedup.shuffle import CHANGES, KNOWN_URLS, MARKS, PAGES, REMOVED_SPANS, STALE_CAPTURES, Sent
-from c4pipe.dedup.step import DedupPlan, DedupStep, Made, Received, RowStep, rows_of
+from c4pipe.dedup.shuffle import CHANGES, KNOWN_URLS, MARKS, PAGES, REMOVED_SPANS, STALE_CAPTURES, Sent, unpack_table
+from c4pipe.dedup.step import DedupPlan, DedupStep, Received, RowStep, StepOutput, rows_of
 from c4pipe.filters.corpus_rules import KNOWN_URL, NearDuplicate, RepeatedSpan, StaleCapture
 from c4pipe.filters.page_size import FewSentencesLeft
 from c4pipe.io.paths import StoragePath, storage_path
@@ -206,7 +206,7 @@ def _counts(column: pa.ChunkedArray) -> dict[str, int]:
     return {each["values"]: each["counts"] for each in pc.value_counts(column.drop_null()).to_pylist()}
 
 
-def unclaimed(removals: Mapping[int, Sequence[int]], page_keys: Sequence[Any]) -> int:
+def count_unclaimed(removals: Mapping[int, Sequence[int]], page_keys: Sequence[Any]) -> int:
     """Returns the number of spans to remove whose page did not arrive. It is 0 unless a runner lost data."""
     missing = set(removals).difference(*(keys.tolist() for keys in page_keys))
     return sum(len(removals[key]) for key in missing)
@@ -257,10 +257,10 @@ class GroupFinisher:
         removals.add_kept(pages, finished["page_key"].to_numpy(), self._whitespace)
         return finished
 
-    def end(self, bits: int) -> Iterator[Made]:
+    def end(self, bits: int) -> Iterator[StepOutput]:
         """Sends the removed spans to the buckets of this number of bits, and yields the counts of all pages."""
         yield REMOVED_SPANS.to_buckets(self.removals.repeats(), bits)
-        yield control_totals.unclaimed_rows(MARKS.name, unclaimed(self.removals.spans, self._seen))
+        yield control_totals.unclaimed_rows(MARKS.name, count_unclaimed(self.removals.spans, self._seen))
         yield self.counts
         yield self.removals.counts
 
@@ -279,7 +279,7 @@ class FinishPages(DedupStep):
         super().setup()
         self._finisher = finisher_of(self._plan)
 
-    def run(self, received: Received) -> Iterator[Made]:
+    def run(self, received: Received) -> Iterator[StepOutput]:
         """Finishes the pages of a group, and sends them to their shards."""
         stale, known, near = received.rows(STALE_CAPTURES), received.rows(KNOWN_URLS), self._near(received)
         copies = Copies(received.rows(STAYING)) if COPIES_COLUMN in self._plan.rules.columns else None
@@ -312,7 +312,7 @@ class FinishPages(DedupStep):
 
     def _near(self, received: Received) -> NearDuplicates:
         pairs = received.rows(NEAR_DUPLICATES)
-        staying = [near_duplicates.decode(each) for each in received.streams(STAYED)]
+        staying = [unpack_table(each) for each in received.streams(STAYED)]
         for table in staying:
             received.count(STAYED, table["page_key"].to_numpy())
         return NearDuplicates(pairs, staying)
@@ -369,7 +369,7 @@ class CountRepeats(RowStep):
         super().__init__(spill)
         self._moves_survivors = moves_survivors
 
-    def run(self, received: Received) -> Iterator[Made]:
+    def run(self, received: Received) -> Iterator[StepOutput]:
         """Counts the removed spans of a bucket."""
         rows = received.rows(REMOVED_SPANS)
         if self._moves_survivors:

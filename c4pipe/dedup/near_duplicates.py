@@ -36,8 +36,8 @@ from c4pipe.dedup.near_pages import (
     similarities,
     whole_hashes,
 )
-from c4pipe.dedup.shuffle import STALE_CAPTURES, Sent
-from c4pipe.dedup.step import DedupPlan, DedupStep, Files, Made, Received, rows_of
+from c4pipe.dedup.shuffle import STALE_CAPTURES, Sent, pack_table
+from c4pipe.dedup.step import DedupPlan, DedupStep, Files, Received, StepOutput, rows_of
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.rows import Rows, groups_of, with_fields
@@ -58,7 +58,6 @@ STAYED_PAGE = pa.schema(
 """A page that stays, as it is sent to the groups that drop a page for it."""
 
 _COLUMNS = ["page_key", "url", "timestamp", "text", "minima"]
-Keys = npt.NDArray[np.uint64]
 
 
 class NearDuplicates:
@@ -69,7 +68,7 @@ class NearDuplicates:
         self._pairs = pairs[np.argsort(pairs["page"])]
         table = pa.concat_tables([STAYED_PAGE.empty_table(), *staying])
         table = table.take(pa.array(np.argsort(table["page_key"].to_numpy()))).combine_chunks()
-        self._keys: Keys = table["page_key"].to_numpy()
+        self._keys: U64 = table["page_key"].to_numpy()
         self._staying = table
 
     def rows(self, file: int) -> npt.NDArray[np.uint32]:
@@ -173,21 +172,6 @@ def language_keys(languages: pa.ChunkedArray) -> U64:
     return keys
 
 
-def encode(staying: pa.Table) -> bytes:
-    """Returns STAYED_PAGE rows as an Arrow stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, STAYED_PAGE) as stream:
-        stream.write_table(staying)
-    encoded: bytes = sink.getvalue().to_pybytes()
-    return encoded
-
-
-def decode(data: bytes) -> pa.Table:
-    """Returns the STAYED_PAGE rows of an Arrow stream."""
-    with pa.ipc.open_stream(data) as stream:
-        return stream.read_all()
-
-
 def largest_clusters(clusters: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Returns the largest clusters for the report, given `pages`, `url` and `key` of each cluster; ties by key."""
     most = sorted(clusters, key=lambda each: (-each["pages"], each["key"]))[:MOST_SHOWN]
@@ -258,7 +242,7 @@ def with_names(pairs: Iterable[Mapping[str, int]], files: Sequence[StoragePath])
     ]
 
 
-ROUNDS = 8
+CONNECT_ROUNDS = 8
 """The number of rounds in which groups tell each other the pairs that they connected. Synthetic crawls need up to five.
 """
 
@@ -282,7 +266,7 @@ def find_near_duplicates(graph: Graph, files: Output, stale: Output, plan: Dedup
     found = graph.add("Find candidates", FindCandidates(plan), read["bands"])
     sent = graph.add("Send signatures", SendSignatures(plan), files, found["candidates"])
     connected = graph.add("Compare signatures", CompareSignatures(plan), files, sent["pairs"], sent["signatures"])
-    for number in range(1, ROUNDS + 1):
+    for number in range(1, CONNECT_ROUNDS + 1):
         connected = graph.add(f"Connect pages {number}", ConnectPages(plan), connected["clusters"])
     dropped = graph.add("Choose pages", ChoosePages(plan), connected["clusters"], read["copies"])
     named = graph.add("Name pages that stay", NamePages(plan), files, dropped["staying"])
@@ -327,7 +311,7 @@ class ReadBands(_NearStep):
     sends = (BANDS, COPIES)
     tallied = ("bands",)
 
-    def run(self, received: Received) -> Iterator[Made]:
+    def run(self, received: Received) -> Iterator[StepOutput]:
         """Reads the bands of a group's pages. Of pages with equal signatures, only one sends its bands to their
         buckets.
         """
@@ -365,7 +349,7 @@ class FindCandidates(_NearStep):
 
     sends = (CANDIDATES,)
 
-    def run(self, received: Received) -> Iterator[Made]:
+    def run(self, received: Received) -> Iterator[StepOutput]:
         """Finds the pairs of a bucket that have to be compared."""
         pairs = near_pages.candidates(received.rows(BANDS))
         yield CANDIDATES.to_groups(pairs, self._groups(pairs["file"]))
@@ -376,7 +360,7 @@ class SendSignatures(_NearStep):
 
     sends = (PAIRS, SIGNATURES)
 
-    def run(self, received: Received) -> Iterator[Made]:
+    def run(self, received: Received) -> Iterator[StepOutput]:
         """Sends each pair once, and each signature once to each group that compares it."""
         pairs = near_pages.unique_pairs(received.rows(CANDIDATES))
         groups = self._groups(pairs["first_file"])
@@ -396,7 +380,7 @@ class CompareSignatures(_NearStep):
 
     sends = (CLUSTERS,)
 
-    def run(self, received: Received) -> Iterator[Made]:
+    def run(self, received: Received) -> Iterator[StepOutput]:
         """Compares the signatures of pairs, and passes on those that are similar enough."""
         pairs, later = received.rows(PAIRS), received.rows(self._signatures)
         later = later[np.argsort(later["page"])]
@@ -420,7 +404,7 @@ class ConnectPages(_NearStep):
 
     sends = (CLUSTERS,)
 
-    def run(self, received: Received) -> Iterator[Made]:
+    def run(self, received: Received) -> Iterator[StepOutput]:
         """Connects the pairs of a group."""
         yield self._to_both(near_pages.connect(received.rows(CLUSTERS)))
 
@@ -430,7 +414,7 @@ class ChoosePages(_NearStep):
 
     sends = (NEAR_DUPLICATES, STAYING)
 
-    def run(self, received: Received) -> Iterator[Made]:
+    def run(self, received: Received) -> Iterator[StepOutput]:
         """Chooses the pages of a group to drop, and asks other groups for the URLs of the pages that stay."""
         group, clusters, copies = received.key, received.rows(CLUSTERS), received.rows(COPIES)
         dropped, unsettled = near_pages.choose(clusters, copies, self._groups(clusters["file"]) == group)
@@ -446,7 +430,7 @@ class NamePages(_NearStep):
 
     sends = (STAYED,)
 
-    def run(self, received: Received) -> Iterator[Made]:
+    def run(self, received: Received) -> Iterator[StepOutput]:
         """Reads URL and signature of the pages that stay, for the groups that drop a page for them."""
         rows = received.rows(STAYING)
         clusters = []
@@ -462,7 +446,7 @@ class NamePages(_NearStep):
             named = pages.take(pa.array(of_page[order]))
             groups, starts, counts = np.unique(here["group"][order], return_index=True, return_counts=True)
             parts = zip(groups.tolist(), starts.tolist(), counts.tolist(), strict=True)
-            blocks = ((group, encode(named.slice(start, count))) for group, start, count in parts)
+            blocks = ((group, pack_table(named.slice(start, count))) for group, start, count in parts)
             yield Sent(STAYED, shuffle.totals(named["page_key"].to_numpy()), blocks)
         if clusters:
             yield {"near_clusters": clusters}
@@ -471,6 +455,6 @@ class NamePages(_NearStep):
 class CountHosts(DedupStep):
     """The pairs of hosts of a bucket -> a report of the pairs with the most pages."""
 
-    def run(self, received: Received) -> Iterator[Made]:
+    def run(self, received: Received) -> Iterator[StepOutput]:
         """Counts the pages of the pairs of hosts of a bucket."""
         yield {"near_hosts": most_copied(received.rows(COPIED_HOSTS))}

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from c4pipe.dedup.shuffle import Shuffle
+from c4pipe.dedup.shuffle import Shuffle, shuffles_of
 from c4pipe.io.rows import Indices, Rows, is_new
 from c4pipe.text.hashes import U64
 from c4pipe.text.minhash import U16
@@ -47,21 +47,7 @@ STAYING = Shuffle("staying", "pages that stay, to their group", STAY)
 STAYED = Shuffle("stayed", "pages that stay, to the groups that drop a page for them")
 COPIED_HOSTS = Shuffle("copied_hosts", "hosts with pages that are nearly the same, to be counted", HOSTS)
 
-NEAR_SHUFFLES = {
-    each.name: each.carries
-    for each in (
-        BANDS,
-        COPIES,
-        CANDIDATES,
-        PAIRS,
-        SIGNATURES,
-        CLUSTERS,
-        NEAR_DUPLICATES,
-        STAYING,
-        STAYED,
-        COPIED_HOSTS,
-    )
-}
+NEAR_SHUFFLES = shuffles_of(globals())
 """The shuffles of the rule `near_duplicate`, by name: their rows, and the receivers of the rows."""
 
 NEIGHBOURS = 4

@@ -102,7 +102,7 @@ def _cut(text: str) -> str:
 _CONTENT = ("bytes", "ends_sha256")  # of an input; None if it is not known yet
 
 
-def prepare(output: StoragePath, identity: Mapping[str, Any], missing: Sequence[Missing] = ()) -> Manifest | None:
+def find_complete(output: StoragePath, identity: Mapping[str, Any], missing: Sequence[Missing] = ()) -> Manifest | None:
     """Returns the manifest of a corpus that is already complete in the output folder, or None.
 
     A corpus is complete if it has all inputs but the missing ones, and names these. If a run was stopped while it moved
@@ -176,7 +176,7 @@ def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
         return
     if manifest_file.read_manifest(
         output / STAGING
-    ):  # interrupted in `publish`: `prepare` completes it, or says why not
+    ):  # interrupted in `publish`: `find_complete` completes it, or says why not
         return
     if publisher(output).holds_unfinished_build():
         return
@@ -218,26 +218,28 @@ def _complete(output: StoragePath, identity: Mapping[str, Any]) -> None:
 
 
 def begin(output: StoragePath, identity: Mapping[str, Any], expected: Sequence[str], **values: Any) -> str:
-    """Prepares the output folder for shards, and writes the values that `finish` needs besides the report of job 2.
+    """Prepares the output folder for shards, and writes what `finish_corpus` needs besides the report of job 2.
 
     Args:
-        output: the folder of the corpus, which `prepare` has accepted.
+        output: the folder of the corpus, which `find_complete` has accepted.
         identity: what the corpus is made from.
         expected: the paths of all shard files.
         values: the other arguments of `manifest.make_manifest`.
 
-    Returns the publication token. `finish` accepts only this token, so it notices if another run has begun there since.
+    Returns the publication token. `finish_corpus` accepts only this token, so it notices if another run has begun.
     """
     return publisher(output).begin({"identity": dict(identity), "expected": list(expected), **values})
 
 
-def prepare_to_finish() -> None:
-    """Loads the modules that `finish` needs, so that it takes less time in this process."""
+def load_modules() -> None:
+    """Loads the modules that `finish_corpus` needs, so that it takes less time in this process."""
     compile_templates()
     versions()
 
 
-def finish(output: StoragePath, report: Report, publication_token: str, moved: Sequence[bytes] | None = None) -> None:
+def finish_corpus(
+    output: StoragePath, report: Report, publication_token: str, moved: Sequence[bytes] | None = None
+) -> None:
     """Checks the report of job 2 and publishes the corpus: the last step of the job, which a runner may try again.
 
     Args:

@@ -7,12 +7,13 @@ An *occurrence* of a span is the key of its page and the index of its first unit
 then unit.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from c4pipe.clean.work_file import URL_ROW
 from c4pipe.io.rows import Rows, by_number, groups_of, ranges, with_fields
@@ -23,7 +24,7 @@ BUCKET_BYTES = 64 * 1024 * 1024
 
 FEWEST_BITS = 3  # eight buckets even for a small crawl, so that all workers have work
 
-TASKS = 4096
+MOST_GROUPS = 4096
 """The most groups of files in a job: with one group for each file, a crawl would have half a billion blocks of rows."""
 
 GROUPS = 16
@@ -123,26 +124,13 @@ CHANGES = Shuffle("changes", "copies of spans that come or go, to the group of t
 REMOVED_SPANS = Shuffle("removed_spans", "spans that were removed from pages, to be counted", REMOVED)
 PAGES = Shuffle("pages", "pages, to their shard")
 
-SHUFFLES = {
-    each.name: each.carries
-    for each in (
-        URLS,
-        STALE_CAPTURES,
-        KNOWN_URLS,
-        SPANS,
-        REPEATED_SPANS,
-        MARKS,
-        PROPOSALS,
-        OPTIONS,
-        CANDIDATE_PAGES,
-        CONFLICTS,
-        REQUESTS,
-        LEAVING,
-        CHANGES,
-        REMOVED_SPANS,
-        PAGES,
-    )
-}
+
+def shuffles_of(module: Mapping[str, object]) -> dict[str, str]:
+    """Returns the rows and receivers of each shuffle in the globals of a module, by the shuffle's name."""
+    return {each.name: each.carries for each in module.values() if isinstance(each, Shuffle)}
+
+
+SHUFFLES = shuffles_of(globals())
 """The shuffles of job 2 by name, in the order in which they are checked."""
 
 
@@ -153,7 +141,7 @@ def group_size(files: int, rows: int) -> int:
     since each step costs about a millisecond for a group; but all workers have groups.
     """
     few = min(files // GROUPS, FEW_ROWS * files // max(1, rows))
-    return max(1, min(max(few, -(-files // TASKS)), BUCKET_BYTES * files // max(1, rows * SPAN_ROW.itemsize)))
+    return max(1, min(max(few, -(-files // MOST_GROUPS)), BUCKET_BYTES * files // max(1, rows * SPAN_ROW.itemsize)))
 
 
 def bucket_bits(rows: int, row_bytes: int) -> int:
@@ -168,6 +156,20 @@ def bucketed(rows: Rows, bits: int) -> Iterator[tuple[int, bytes]]:
     starts, ends = groups_of(buckets)
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         yield int(buckets[start]), rows[start:end].tobytes()
+
+
+def pack_table(table: pa.Table) -> bytes:
+    """Returns a table as a compressed Arrow stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+        stream.write_table(table)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def unpack_table(packed: bytes) -> pa.Table:
+    """Returns the table that `pack_table` packed."""
+    return pa.ipc.open_stream(packed).read_all().combine_chunks()
 
 
 def unpack(blocks: Iterable[bytes], dtype: np.dtype[Any]) -> Rows:

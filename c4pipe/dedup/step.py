@@ -88,7 +88,7 @@ class DedupPlan:
 Files = Sequence[tuple[int, str]]
 """Numbers and paths of the work files of a group."""
 
-FILES = "files"
+WORK_FILES = "files"
 """The name of the output that carries the files of each group."""
 
 
@@ -128,12 +128,12 @@ class Received:
     @property
     def files(self) -> Files:
         """The work files of the group."""
-        return (
-            [each for files in self.given(FILES) for each in files] if isinstance(self._given, Mapping) else self._given
-        )
+        if not isinstance(self._given, Mapping):
+            return list(self._given)
+        return [each for files in self.given(WORK_FILES) for each in files]
 
 
-Made = Sent | Mapping[str, Any] | tuple[str, Any]
+StepOutput = Sent | Mapping[str, Any] | tuple[str, Any]
 """One item that a step yields: rows to send, a report, or an element of another output with that output's name."""
 
 
@@ -185,7 +185,7 @@ class RowStep(Step):
         self._spill.commit()
         yield REPORT, control_totals.add_reports([*received.totals, *reports])
 
-    def run(self, received: Received) -> Iterator[Made]:
+    def run(self, received: Received) -> Iterator[StepOutput]:
         """Yields what the step sends, reports, and other elements."""
         raise NotImplementedError
 

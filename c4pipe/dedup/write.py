@@ -18,7 +18,7 @@ from c4pipe.dedup import near_duplicates, shuffle
 from c4pipe.dedup.publishers import publisher
 from c4pipe.dedup.removals import with_texts
 from c4pipe.dedup.shuffle import PAGES, Sent
-from c4pipe.dedup.step import DedupPlan, DedupStep, Made, Received
+from c4pipe.dedup.step import DedupPlan, DedupStep, Received, StepOutput
 from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.rows import groups_of
@@ -42,7 +42,7 @@ _END_BYTES = 8  # of an Arrow stream, after its last rows
 _LAST_KEY = 2**64 - 1
 
 
-def encode(pages: pa.Table, rows: Any = None) -> bytes:
+def pack_pages(pages: pa.Table, rows: Any = None) -> bytes:
     """Returns pages, in the order of their keys, as a compressed Arrow stream.
 
     Args:
@@ -93,7 +93,7 @@ def _runs(batches: Iterable[bytes]) -> tuple[list["_Run"], int]:
         short.append(run)
         short_bytes += run.bytes
         if short_bytes >= _JOINED_BYTES:
-            runs.append(_Run(encode(_table(rows for each in short for rows in each.take(_LAST_KEY)))))
+            runs.append(_Run(pack_pages(_table(rows for each in short for rows in each.take(_LAST_KEY)))))
             short, short_bytes = [], 0
     return [*runs, *short], size
 
@@ -158,10 +158,10 @@ def send_to_shards(pages: pa.Table, layout: Layout) -> Sent:
     """Sends finished pages to their shards."""
     keys = pages["page_key"].to_numpy()
     numbers = layout.shard_numbers(_folders_of(pages, layout), keys)
-    return Sent(PAGES, shuffle.totals(keys), ((n, encode(pages, rows)) for n, rows in _by_shard(pages, numbers)))
+    return Sent(PAGES, shuffle.totals(keys), ((n, pack_pages(pages, rows)) for n, rows in _by_shard(pages, numbers)))
 
 
-def write_shard(
+def write_shard_files(
     batches: Iterable[bytes],
     shard: ShardId,
     output: StoragePath,
@@ -172,7 +172,7 @@ def write_shard(
     """Writes the files of a shard into the publisher's folder.
 
     Args:
-        batches: the pages of the shard, as `encode` packs them.
+        batches: the pages of the shard, as `pack_pages` packs them.
         shard: its identity.
         output: the folder of the corpus.
         formats: the formats to write.
@@ -213,13 +213,13 @@ class WriteShard(DedupStep):
 
     tallied = ("shards",)
 
-    def run(self, received: Received) -> Iterator[Made]:
+    def run(self, received: Received) -> Iterator[StepOutput]:
         """Writes the files of one shard."""
         (name,) = received.given(SHARD)
         shard = ShardId(*name)
         output = storage_path(self._plan.output)
         tally, columns = partial(self._tally, "shards"), self._plan.rules.columns
-        yield write_shard(received.streams(PAGES), shard, output, self._plan.formats, tally, columns)
+        yield write_shard_files(received.streams(PAGES), shard, output, self._plan.formats, tally, columns)
 
 
 class ReadExamples(Step):
@@ -243,7 +243,7 @@ class ReadExamples(Step):
         report = {**element, "clean_examples": clean_examples, "repeats": repeats}
         report["near_clusters"] = near_duplicates.largest_clusters(element.get("near_clusters", ()))
         report["near_hosts"] = near_duplicates.with_names(element.get("near_hosts", ()), files)
-        publish.prepare_to_finish()  # on this machine, while workers write the shards
+        publish.load_modules()  # on this machine, while workers write the shards
         return [(REPORT, report)]
 
 
@@ -258,5 +258,5 @@ class Publish(Step):
         from c4pipe.dedup import publish
 
         moved = element.get("moved_spans", []) if self._plan.moves_survivors else None
-        publish.finish(storage_path(self._plan.output), element, self._plan.publication_token, moved)
+        publish.finish_corpus(storage_path(self._plan.output), element, self._plan.publication_token, moved)
         return ()

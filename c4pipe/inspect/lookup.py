@@ -26,7 +26,7 @@ _COLUMNS = ["page_key", "url", "band_hashes", "minima", "characters"]
 
 
 @dataclass(frozen=True)
-class NearPage:
+class StayingPage:
     """The page of a cluster that stays.
 
     Attributes:
@@ -42,7 +42,7 @@ class NearPage:
 
 def staying_pages(
     files: Sequence[StoragePath], stale: Sequence[Any], page_keys: U64, near: NearDuplicate
-) -> dict[int, NearPage]:
+) -> dict[int, StayingPage]:
     """Returns for each page, by key, the page of its cluster that stays. Pages without n-grams are left out.
 
     Pages are compared as the build compares them. All work files are read twice, and once more for each page on the
@@ -73,10 +73,10 @@ def staying_pages(
     return {key: _near_page(sharing, own[key], first.get(key, own[key])) for key in found["page_key"].to_pylist()}
 
 
-def _near_page(pages: pa.Table, own: int, first: int) -> NearPage:
+def _near_page(pages: pa.Table, own: int, first: int) -> StayingPage:
     minima = near_pages.minima_of(pages["minima"].take(pa.array([own, first])))
     (share,) = near_pages.similarities(minima[:1], minima[1:]).tolist()
-    return NearPage(pages["page_key"][first].as_py(), pages["url"][first].as_py(), share)
+    return StayingPage(pages["page_key"][first].as_py(), pages["url"][first].as_py(), share)
 
 
 def _similar_pairs(pages: pa.Table, least: float) -> Rows:
@@ -155,7 +155,7 @@ class WorkFiles:
         values: dict[str, Any] = table.slice(row, 1).to_pylist()[0]
         return values
 
-    def staying_pages(self, page_keys: U64, near: NearDuplicate) -> dict[int, NearPage]:
+    def staying_pages(self, page_keys: U64, near: NearDuplicate) -> dict[int, StayingPage]:
         """Returns the page that stays of the cluster of each page, the newest of its URL (see `staying_pages`)."""
         return staying_pages(self._files, self._stale, page_keys, near)
 

@@ -46,7 +46,7 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None, 
     if workers is None:  # build has noted it before
         note_files(plan.options, progress)
     with only_run(plan.options.folder):
-        manifest = publish.prepare(plan.options.folder, plan.identity, plan.missing)
+        manifest = publish.find_complete(plan.options.folder, plan.identity, plan.missing)
         _note_dropped(plan, manifest is not None, progress)
         if manifest is None:
             _note_crawls(plan, progress)

@@ -116,7 +116,7 @@ def _finished(plan: BuildPlan, progress: Progress) -> Manifest | None:
     if state.open or state.missing or read_manifest(output) is None:
         return None
     corpus = plan_dedup(plan.options, {file.name for file in plan.clean.files})
-    manifest = publish.prepare(output, corpus.identity, corpus.missing)
+    manifest = publish.find_complete(output, corpus.identity, corpus.missing)
     if manifest:
         progress.note_complete(output)
     return manifest

@@ -189,7 +189,7 @@ def _write_without(
     """Writes a corpus without the listed pages into a folder, and returns its manifest."""
     identity, folder = _identity(corpus, listed), cast(StoragePath, corpus.path)
     with only_run(output):
-        if done := publish.prepare(output, identity, corpus.manifest["missing"]):
+        if done := publish.find_complete(output, identity, corpus.manifest["missing"]):
             progress.note_complete(output)
             return done
         publish.begin(output, identity, [each.path for name in corpus.formats for each in corpus.shards(None, name)])

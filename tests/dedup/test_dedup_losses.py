@@ -13,7 +13,7 @@ from c4pipe.clean.work_file import read_kept
 from c4pipe.dedup import finish, occurrences, shuffle, write
 from c4pipe.dedup.shuffle import SHUFFLES, Shuffle, unpack
 from c4pipe.dedup.step import Received
-from c4pipe.dedup.write import encode, in_order
+from c4pipe.dedup.write import in_order, pack_pages
 from c4pipe.errors import LostDataError
 from c4pipe.io.rows import Rows
 from c4pipe.jobs import dedup_plan
@@ -48,7 +48,7 @@ def alter_pages(blocks: list[bytes]) -> list[bytes]:
     pages = pa.concat_tables(in_order(blocks[:1])).combine_chunks()
     keys = pages["page_key"].to_numpy().copy()
     keys[0] ^= np.uint64(1)
-    return [encode(pages.set_column(0, "page_key", [keys])), *blocks[1:]]
+    return [pack_pages(pages.set_column(0, "page_key", [keys])), *blocks[1:]]
 
 
 def spoil(

@@ -16,8 +16,9 @@ import pytest
 import c4pipe
 from c4pipe.cli.main import main
 from c4pipe.corpus.opened import Corpus
-from c4pipe.dedup import near_duplicates
+from c4pipe.dedup import finish
 from c4pipe.dedup.near_pages import NEAR_SHUFFLES
+from c4pipe.dedup.shuffle import unpack_table
 from c4pipe.errors import LostDataError
 from c4pipe.jobs import dedup_plan
 from c4pipe.text.urls import host_of
@@ -200,7 +201,7 @@ def test_damage_is_named(
 ) -> None:
     texts = made_texts(40)
     if shuffle == "stayed":
-        whole = near_duplicates.decode
+        whole = unpack_table
         left = iter([True])
 
         def spoiled_decode(data: bytes) -> pa.Table:
@@ -213,7 +214,7 @@ def test_damage_is_named(
                 return pa.concat_tables([table, table])
             return table.set_column(0, table.schema.field(0), [table["page_key"].to_numpy() ^ np.uint64(1)])
 
-        monkeypatch.setattr(near_duplicates, "decode", spoiled_decode)
+        monkeypatch.setattr(finish, "unpack_table", spoiled_decode)
     else:
         spoil(monkeypatch, shuffle, damage)
     monkeypatch.setattr(dedup_plan, "group_size", lambda files, rows: 2)

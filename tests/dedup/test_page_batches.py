@@ -14,7 +14,7 @@ from c4pipe.clean import work_file
 from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA
 from c4pipe.corpus.layout import Layout
 from c4pipe.dedup import write
-from c4pipe.dedup.finish import PageFinisher, unclaimed
+from c4pipe.dedup.finish import PageFinisher, count_unclaimed
 from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import C4, MC4, REALNEWSLIKE, TFDS
 from c4pipe.recipes.recipe import Recipe
@@ -317,7 +317,7 @@ def test_the_domain_of_an_edited_page_is_asked_for() -> None:
     ],
 )
 def test_unclaimed(removals: dict[int, list[int]], seen: list[list[int]], number: int) -> None:
-    assert unclaimed(removals, [np.array(each, dtype=np.uint64) for each in seen]) == number
+    assert count_unclaimed(removals, [np.array(each, dtype=np.uint64) for each in seen]) == number
 
 
 # --- on the way ------------------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ def test_unclaimed(removals: dict[int, list[int]], seen: list[list[int]], number
 
 def merged(*batches: pa.Table) -> list[Row]:
     """Returns the pages of batches as a shard receives them."""
-    parts = list(write.in_order([write.encode(batch) for batch in batches]))
+    parts = list(write.in_order([write.pack_pages(batch) for batch in batches]))
     schema = pa.schema([pa.field("page_key", pa.uint64(), nullable=False), *CORPUS_SCHEMA])
     assert all(part.schema == schema for part in parts)
     return [row for part in parts for row in part.to_pylist()]
@@ -356,8 +356,8 @@ def test_columns_for_the_way_only() -> None:
 
 def test_part_of_a_table_is_encoded_alone() -> None:
     pages = [page(key, np.random.default_rng(key).bytes(5000).hex()) for key in range(100)]
-    encoded = write.encode(table(pages).slice(3, 1))
-    assert len(encoded) < 1.1 * len(write.encode(table(pages[3:4])))
+    encoded = write.pack_pages(table(pages).slice(3, 1))
+    assert len(encoded) < 1.1 * len(write.pack_pages(table(pages[3:4])))
     assert [row for part in write.in_order([encoded]) for row in part.to_pylist()] == carried(pages[3:4])
 
 
@@ -367,7 +367,7 @@ def test_a_shard_holds_its_pages_compressed() -> None:
     page_keys = [pa.array([key << 53 for key in range(n, 1600, 8)], pa.uint64()) for n in range(8)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(write, "_ROWS_AT_ONCE", 4)
-        batches = [write.encode(pages.set_column(0, "page_key", each)) for each in page_keys]
+        batches = [write.pack_pages(pages.set_column(0, "page_key", each)) for each in page_keys]
         del pages
         patch.setattr(write, "_PART_BYTES", sum(map(len, batches)) // 20)
         before, most, rows = pa.total_allocated_bytes(), 0, 0
@@ -381,7 +381,7 @@ def test_short_batches_are_held_compressed_too() -> None:
     """In a large corpus, each group sends a shard few pages: 48 MB of text in 400 batches take less than 12 MB."""
     pages = table([page(key, "The ferry crosses the river. " * 1000) for key in range(4)])
     page_keys = [pa.array([(key * 400 + n) << 53 for key in range(4)], pa.uint64()) for n in range(400)]
-    batches = [write.encode(pages.set_column(0, "page_key", each)) for each in page_keys]
+    batches = [write.pack_pages(pages.set_column(0, "page_key", each)) for each in page_keys]
     del pages
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(write, "_ROWS_AT_ONCE", 4)
@@ -405,7 +405,7 @@ def test_by_shard(numbers: list[int]) -> None:
     parts = list(write._by_shard(pages, np.array(numbers, dtype=np.int64)))
     assert [number for number, _ in parts] == sorted(set(numbers))
     for number, rows in parts:
-        (part,) = write.in_order([write.encode(pages, rows)])
+        (part,) = write.in_order([write.pack_pages(pages, rows)])
         assert part["page_key"].to_pylist() == sorted(100 - key for key, own in enumerate(numbers) if own == number)
 
 

@@ -75,7 +75,7 @@ def test_the_rules_of_sizes_have_the_constants_of_dedup() -> None:
     held, rows = finish._HELD_BYTES // 2**20, shuffle.BUCKET_BYTES // 2**20
     assert f"{KEPT // 10**6} MB of kept text, which is shuffled" in rules
     assert f"has {rows} MB of rows or less on average" in rules
-    assert f"at most {shuffle.TASKS:,} **groups** of files, each with files of no more than {rows} MB" in rules
+    assert f"at most {shuffle.MOST_GROUPS:,} **groups** of files, each with files of no more than {rows} MB" in rules
     assert f"one **shard** for each {SHARD_BYTES // 2**20} MiB of kept text" in rules
     assert f"sends its pages when it holds {held} MiB of them" in rules
     assert f"a bucket ({rows} MB), the rows of a group ({rows} MB), the pages that it holds ({held} MiB)" in rules

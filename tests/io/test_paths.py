@@ -214,11 +214,11 @@ def write_shards(output: StoragePath, *paths: str) -> dict[str, Any]:
 
 def test_a_corpus_is_one_when_it_has_a_manifest(folder: StoragePath) -> None:
     paths = [TRAIN, VALIDATION]
-    assert publish.prepare(folder, IDENTITY) is None
+    assert publish.find_complete(folder, IDENTITY) is None
     token = begin(folder, *paths)
     report = write_shards(folder, *paths)
     assert manifest.read_manifest(folder) is None
-    publish.finish(folder, report, token, [])
+    publish.finish_corpus(folder, report, token, [])
     made = manifest.read_manifest(folder)
     assert made is not None
     assert made["shards"] == report["shards"]
@@ -232,9 +232,9 @@ def test_a_corpus_is_one_when_it_has_a_manifest(folder: StoragePath) -> None:
         MOVED_SPANS,
     }
     assert list_names(folder / "en") == {TRAIN[3:], VALIDATION[3:]}
-    publish.finish(folder, report, token, [])  # the engine tries its last step again
+    publish.finish_corpus(folder, report, token, [])  # the engine tries its last step again
     assert manifest.read_manifest(folder) == made
-    assert publish.prepare(folder, IDENTITY) == made
+    assert publish.find_complete(folder, IDENTITY) == made
 
 
 @pytest.mark.parametrize("harm", ["gone", "short", "more", "taken over", "taken away"])
@@ -254,7 +254,7 @@ def test_a_corpus_that_is_not_what_was_written_is_none(folder: StoragePath, harm
     else:
         remove_tree(folder / STAGING)
     with pytest.raises(LostDataError):
-        publish.finish(folder, report, token, [])
+        publish.finish_corpus(folder, report, token, [])
     assert manifest.read_manifest(folder) is None
 
 
@@ -264,9 +264,9 @@ def test_shards_of_a_build_that_was_stopped_are_taken_away(folder: StoragePath) 
     write_shards(folder, *old[:1])
     new = [TRAIN, VALIDATION]
     for _ in range(2):  # stopped once more, before it wrote any
-        assert publish.prepare(folder, IDENTITY) is None
+        assert publish.find_complete(folder, IDENTITY) is None
         token = begin(folder, *new)
-    publish.finish(folder, write_shards(folder, *new), token)
+    publish.finish_corpus(folder, write_shards(folder, *new), token)
     assert list_names(folder / "en") == {TRAIN[3:], VALIDATION[3:]}
 
 
@@ -280,13 +280,13 @@ def test_a_corpus_that_lacked_files_is_made_anew(folder: StoragePath) -> None:
         clean_counts={"pages.read": 2},
         missing=[{"name": "b.wet", "path": "b.wet", "error": "gone"}],
     )
-    publish.finish(folder, write_shards(folder, *old), token)
+    publish.finish_corpus(folder, write_shards(folder, *old), token)
     put(folder / "en" / "notes.txt", b"the user's")
     inputs = [{"name": "a.wet", "bytes": 3, "ends_sha256": ""}, {"name": "b.wet", "bytes": 5, "ends_sha256": ""}]
     more = {**IDENTITY, "inputs": inputs, "train_shards": {"en": 2}}
-    assert publish.prepare(folder, more) is None
+    assert publish.find_complete(folder, more) is None
     token = publish.begin(folder, more, new, clean_counts={"pages.read": 3})
-    publish.finish(folder, write_shards(folder, *new), token)
+    publish.finish_corpus(folder, write_shards(folder, *new), token)
     made = manifest.read_manifest(folder)
     assert made is not None
     assert made["inputs"] == more["inputs"]
@@ -296,7 +296,7 @@ def test_a_corpus_that_lacked_files_is_made_anew(folder: StoragePath) -> None:
 def test_a_folder_of_something_else_is_left_alone(folder: StoragePath) -> None:
     put(folder / "thesis.txt", b"years of work")
     with pytest.raises(UsageError, match=r"holds thesis\.txt but no manifest\.json"):
-        publish.prepare(folder, IDENTITY)
+        publish.find_complete(folder, IDENTITY)
 
 
 # --- from the command line -------------------------------------------------------------------------------
