@@ -22,7 +22,7 @@ from c4pipe.clean.work_file import URL_ROW
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.order import find_stale_captures
 from c4pipe.dedup.shuffle import Sent
-from c4pipe.dedup.step import Received, RowStep, StepOutput
+from c4pipe.dedup.step import Received, RowStep, StepItem
 from c4pipe.filters.corpus_rules import StaleCapture
 from c4pipe.runners.control_totals import REPORT
 from c4pipe.runners.graph import Graph
@@ -106,7 +106,7 @@ class SendCaptures(RowStep):
         super().__init__("")
         self._order, self._bits = order, bits
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Sends a batch, of pages or of dropped pages."""
         pages: list[Page] = []
         dropped: list[Page] = []
@@ -131,7 +131,7 @@ class FindNewest(RowStep):
         super().__init__("")
         self.outputs = (KEPT, REPORT)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Finds the newest pages of a bucket, a block at a time."""
         newest, _ = find_stale_captures(received.rows(CAPTURES))
         taken = np.zeros(len(newest), bool)  # equal rows of several pages: one of them stays

@@ -25,7 +25,7 @@ from c4pipe.dedup import shuffle
 from c4pipe.dedup.finish import CountRepeats, GroupFinisher, PageFinisher
 from c4pipe.dedup.occurrences import FindRepeats
 from c4pipe.dedup.shuffle import CHANGES, MARKS, REMOVED_SPANS, SPANS, Sent
-from c4pipe.dedup.step import Received, RowStep, StepOutput, moves_survivors
+from c4pipe.dedup.step import Received, RowStep, StepItem, moves_survivors
 from c4pipe.dedup.survivors import choose_survivors
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.checked_page import CheckedPage
@@ -157,7 +157,7 @@ class SendSpans(RowStep):
         settings = recipe.page_settings
         self._needs_language = settings.sentence_model != "nltk english" and settings.unit == "sentence"
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Sends a batch."""
         pages = [self._hash_spans(page) for page in received.given(KEPT)]
         keys = np.array([kept.page_key for _, kept in pages], np.uint64)
@@ -210,7 +210,7 @@ class FinishSpanPages(RowStep):
         super().setup()
         self._finisher = PageFinisher(self._rules.recipe, self._rules.lists)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Finishes the pages of a bucket, a block at a time."""
         span = self._rules.recipe.find(RepeatedSpan)
         group = GroupFinisher(self._finisher, span, received.rows(MARKS), received.rows(CHANGES))

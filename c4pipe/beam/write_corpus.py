@@ -30,7 +30,7 @@ from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.writer import shard_files
 from c4pipe.dedup import publish, publishers, write
 from c4pipe.dedup.shuffle import pack_table, unpack_table
-from c4pipe.dedup.step import Received, RowStep, StepOutput
+from c4pipe.dedup.step import Received, RowStep, StepItem
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.filters.corpus_rules import StaleCapture, Validation
 from c4pipe.io.options import PathArgument
@@ -212,7 +212,7 @@ class PackPages(RowStep):
         validation = recipe.find(Validation)
         self._one_in = validation.one_in if validation else 0
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Packs a batch, and counts its pages."""
         counts, pages = Counter[str](), list[Page]()
         for page in received.given(KEPT):

@@ -22,7 +22,7 @@ from c4pipe.dedup.near_duplicates import Copies, NearDuplicates
 from c4pipe.dedup.near_pages import COPIED_HOSTS, HOSTS, NEAR_DUPLICATES, STAYED, STAYING
 from c4pipe.dedup.removals import JOINED, Removals, joined_copies, most_repeated
 from c4pipe.dedup.shuffle import CHANGES, KNOWN_URLS, MARKS, PAGES, REMOVED_SPANS, STALE_CAPTURES, Sent, unpack_table
-from c4pipe.dedup.step import DedupPlan, DedupStep, Received, RowStep, StepOutput, rows_of
+from c4pipe.dedup.step import DedupPlan, DedupStep, Received, RowStep, StepItem, rows_of
 from c4pipe.filters.corpus_rules import KNOWN_URL, NearDuplicate, RepeatedSpan, StaleCapture
 from c4pipe.filters.page_size import FewSentencesLeft
 from c4pipe.io.paths import StoragePath, storage_path
@@ -257,7 +257,7 @@ class GroupFinisher:
         removals.add_kept(pages, finished["page_key"].to_numpy(), self._whitespace)
         return finished
 
-    def end(self, bits: int) -> Iterator[StepOutput]:
+    def end(self, bits: int) -> Iterator[StepItem]:
         """Sends the removed spans to the buckets of this number of bits, and yields the counts of all pages."""
         yield REMOVED_SPANS.to_buckets(self.removals.repeats(), bits)
         yield control_totals.unclaimed_rows(MARKS.name, count_unclaimed(self.removals.spans, self._seen))
@@ -279,7 +279,7 @@ class FinishPages(DedupStep):
         super().setup()
         self._finisher = finisher_of(self._plan)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Finishes the pages of a group, and sends them to their shards."""
         stale, known, near = received.rows(STALE_CAPTURES), received.rows(KNOWN_URLS), self._near(received)
         copies = Copies(received.rows(STAYING)) if COPIES_COLUMN in self._plan.rules.columns else None
@@ -369,7 +369,7 @@ class CountRepeats(RowStep):
         super().__init__(spill)
         self._moves_survivors = moves_survivors
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Counts the removed spans of a bucket."""
         rows = received.rows(REMOVED_SPANS)
         if self._moves_survivors:

@@ -15,7 +15,7 @@ from c4pipe.dedup.near_duplicates import CountHosts, find_near_duplicates
 from c4pipe.dedup.occurrences import FindRepeats, ReadSpans
 from c4pipe.dedup.order import find_stale_captures
 from c4pipe.dedup.shuffle import KNOWN_URLS, STALE_CAPTURES, URLS
-from c4pipe.dedup.step import WORK_FILES, DedupPlan, DedupStep, Files, Received, StepOutput
+from c4pipe.dedup.step import WORK_FILES, DedupPlan, DedupStep, Files, Received, StepItem
 from c4pipe.dedup.survivors import choose_survivors
 from c4pipe.dedup.write import SHARD, Publish, ReadExamples, WriteShard
 from c4pipe.io.paths import storage_path
@@ -77,7 +77,7 @@ class ReadUrls(DedupStep):
     sends = (URLS,)
     tallied = ("urls",)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Reads the URL rows of a group, and sends them to their buckets."""
         read = []
         for file, path in received.files:
@@ -99,7 +99,7 @@ class FindStaleCaptures(DedupStep):
         super().setup()
         self._known = KnownHashes(self._plan.known)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Finds the captures of a bucket that are passed over."""
         newest, stale = find_stale_captures(received.rows(URLS))
         known = newest[self._known.mask(URL_HASHES, newest["hash"])]

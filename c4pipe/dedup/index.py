@@ -27,7 +27,7 @@ from c4pipe.dedup.known import (
     digest_of_shards,
 )
 from c4pipe.dedup.shuffle import SPAN_ROW, Shuffle, bucket_bits
-from c4pipe.dedup.step import Received, RowStep, StepOutput
+from c4pipe.dedup.step import Received, RowStep, StepItem
 from c4pipe.errors import C4pipeError, LostDataError
 from c4pipe.filters.checked_page import CheckedPage, RuleTools
 from c4pipe.filters.corpus_rules import NearDuplicate
@@ -129,7 +129,7 @@ class HashPages(RowStep):
             recipe = recipe.without(NearDuplicate.name)  # signatures take long
         self._tools, self._keeper = RuleTools(recipe.page_settings, Lists()), PageKeeper(recipe)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Reads a shard."""
         (shard,) = received.given(_SHARD)
         found: dict[str, list[Rows]] = {kind: [np.empty(0, HASH)] for kind in _SHUFFLES}
@@ -152,7 +152,7 @@ class WriteBucket(RowStep):
         super().__init__(plan.spill)
         self._plan, self._kind = plan, kind
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Writes the rows in their order, each once."""
         rows = np.unique(received.rows(_SHUFFLES[self._kind]))
         path = bucket_path(self._plan.folder, self._kind, received.key, 1 << self._plan.bits[self._kind])

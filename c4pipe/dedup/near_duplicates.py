@@ -37,7 +37,7 @@ from c4pipe.dedup.near_pages import (
     whole_hashes,
 )
 from c4pipe.dedup.shuffle import STALE_CAPTURES, Sent, pack_table
-from c4pipe.dedup.step import DedupPlan, DedupStep, Files, Received, StepOutput, rows_of
+from c4pipe.dedup.step import DedupPlan, DedupStep, Files, Received, StepItem, rows_of
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.rows import Rows, groups_of, with_fields
@@ -311,7 +311,7 @@ class ReadBands(_NearStep):
     sends = (BANDS, COPIES)
     tallied = ("bands",)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Reads the bands of a group's pages. Of pages with equal signatures, only one sends its bands to their
         buckets.
         """
@@ -349,7 +349,7 @@ class FindCandidates(_NearStep):
 
     sends = (CANDIDATES,)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Finds the pairs of a bucket that have to be compared."""
         pairs = near_pages.candidates(received.rows(BANDS))
         yield CANDIDATES.to_groups(pairs, self._groups(pairs["file"]))
@@ -360,7 +360,7 @@ class SendSignatures(_NearStep):
 
     sends = (PAIRS, SIGNATURES)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Sends each pair once, and each signature once to each group that compares it."""
         pairs = near_pages.unique_pairs(received.rows(CANDIDATES))
         groups = self._groups(pairs["first_file"])
@@ -380,7 +380,7 @@ class CompareSignatures(_NearStep):
 
     sends = (CLUSTERS,)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Compares the signatures of pairs, and passes on those that are similar enough."""
         pairs, later = received.rows(PAIRS), received.rows(self._signatures)
         later = later[np.argsort(later["page"])]
@@ -404,7 +404,7 @@ class ConnectPages(_NearStep):
 
     sends = (CLUSTERS,)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Connects the pairs of a group."""
         yield self._to_both(near_pages.connect(received.rows(CLUSTERS)))
 
@@ -414,7 +414,7 @@ class ChoosePages(_NearStep):
 
     sends = (NEAR_DUPLICATES, STAYING)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Chooses the pages of a group to drop, and asks other groups for the URLs of the pages that stay."""
         group, clusters, copies = received.key, received.rows(CLUSTERS), received.rows(COPIES)
         dropped, unsettled = near_pages.choose(clusters, copies, self._groups(clusters["file"]) == group)
@@ -430,7 +430,7 @@ class NamePages(_NearStep):
 
     sends = (STAYED,)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Reads URL and signature of the pages that stay, for the groups that drop a page for them."""
         rows = received.rows(STAYING)
         clusters = []
@@ -455,6 +455,6 @@ class NamePages(_NearStep):
 class CountHosts(DedupStep):
     """The pairs of hosts of a bucket -> a report of the pairs with the most pages."""
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Counts the pages of the pairs of hosts of a bucket."""
         yield {"near_hosts": most_copied(received.rows(COPIED_HOSTS))}

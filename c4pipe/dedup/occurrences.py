@@ -24,7 +24,7 @@ from c4pipe.dedup.shuffle import (
     STALE_CAPTURES,
     span_rows,
 )
-from c4pipe.dedup.step import DedupStep, Received, RowStep, StepOutput, rows_of
+from c4pipe.dedup.step import DedupStep, Received, RowStep, StepItem, rows_of
 from c4pipe.io.paths import storage_path
 from c4pipe.io.rows import Rows, by_number, groups_of, ranges
 
@@ -110,7 +110,7 @@ class ReadSpans(DedupStep):
     sends = (SPANS, REPEATED_SPANS, MARKS)
     tallied = ("spans",)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Reads the span rows of a group, finds the repeats inside the group, and sends the other spans to their
         buckets.
         """
@@ -147,7 +147,7 @@ class FindRepeats(RowStep):
         super().setup()
         self._known = KnownHashes(self._corpora)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Finds the repeated spans of a bucket, and the spans that known corpora have."""
         first, repeats = find_repeats(received.rows(SPANS))
         if self._corpora:
@@ -163,7 +163,7 @@ class FindRepeats(RowStep):
             for group, rows in by_number(repeats, repeats["file"] // self._files):
                 yield MARKS.to_group(marks_of(rows, survives=0), group)
 
-    def _send_known(self, known: Rows) -> Iterator[StepOutput]:
+    def _send_known(self, known: Rows) -> Iterator[StepItem]:
         """Sends the occurrences of spans that known corpora have."""
         for group, rows in by_number(known, known["file"] // np.uint32(self._files)):
             if self._moves_survivors:

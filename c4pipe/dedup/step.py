@@ -133,7 +133,7 @@ class Received:
         return [each for files in self.given(WORK_FILES) for each in files]
 
 
-StepOutput = Sent | Mapping[str, Any] | tuple[str, Any]
+StepItem = Sent | Mapping[str, Any] | tuple[str, Any]
 """One item that a step yields: rows to send, a report, or an element of another output with that output's name."""
 
 
@@ -185,7 +185,7 @@ class RowStep(Step):
         self._spill.commit()
         yield REPORT, control_totals.add_reports([*received.totals, *reports])
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Yields what the step sends, reports, and other elements."""
         raise NotImplementedError
 

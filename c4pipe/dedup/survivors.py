@@ -44,7 +44,7 @@ from c4pipe.dedup.shuffle import (
     REQUESTS,
     Sent,
 )
-from c4pipe.dedup.step import Received, RowStep, StepOutput
+from c4pipe.dedup.step import Received, RowStep, StepItem
 from c4pipe.io.rows import Indices, Mask, Rows, groups_of, is_new, with_fields
 from c4pipe.runners.graph import Graph, Output
 
@@ -365,7 +365,7 @@ class MarkFirst(_SurvivorStep):
 
     sends = (MARKS, PROPOSALS, OPTIONS, CANDIDATE_PAGES)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Makes the first occurrence of each span its survivor, and finds the duplicates left."""
         first = FirstSurvivors(received.rows(REPEATED_SPANS), received.key, self._size)
         yield MARKS.to_group(first.marks(), received.key)
@@ -381,7 +381,7 @@ class GrantProposals(_SurvivorStep):
 
     sends = (CONFLICTS, CHANGES)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Moves survivors to the smallest proposals, and sends on the marks of the pages that may change."""
         occurrences = Occurrences(received.rows(MARKS), self._size)
         pages, proposals = received.rows(CANDIDATE_PAGES), received.rows(PROPOSALS)
@@ -395,7 +395,7 @@ class RequestMoves(_SurvivorStep):
 
     sends = (REQUESTS, LEAVING)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Requests survivors near duplicates to move."""
         occurrences = self._current(received)
         requests = request_moves(occurrences, received.rows(OPTIONS), received.rows(LEAVING))
@@ -408,7 +408,7 @@ class AcceptRequests(_SurvivorStep):
 
     sends = (CHANGES,)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Accepts survivors that leave no other duplicate."""
         occurrences = self._current(received)
         yield from _send_changes(

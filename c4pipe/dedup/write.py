@@ -18,7 +18,7 @@ from c4pipe.dedup import near_duplicates, shuffle
 from c4pipe.dedup.publishers import publisher
 from c4pipe.dedup.removals import with_texts
 from c4pipe.dedup.shuffle import PAGES, Sent
-from c4pipe.dedup.step import DedupPlan, DedupStep, Received, StepOutput
+from c4pipe.dedup.step import DedupPlan, DedupStep, Received, StepItem
 from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.rows import groups_of
@@ -213,7 +213,7 @@ class WriteShard(DedupStep):
 
     tallied = ("shards",)
 
-    def run(self, received: Received) -> Iterator[StepOutput]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Writes the files of one shard."""
         (name,) = received.given(SHARD)
         shard = ShardId(*name)

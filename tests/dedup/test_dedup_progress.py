@@ -57,7 +57,7 @@ def test_tallies_of_all_workers_add_up(tmp_path: Path) -> None:
         tally.close()
     StepTally(str(folder), "spans").add(1)
     (folder / "pages-x.tally").write_bytes(b"")  # one that begins just now
-    assert read_tallies(str(folder)) == {"urls": 24, "spans": 1}
+    assert +read_tallies(str(folder)) == {"urls": 24, "spans": 1}
 
 
 def test_without_a_folder_nothing_is_written(tmp_path: Path) -> None:
