@@ -115,7 +115,7 @@ def _of_corpus(options: ExplainOptions, folder: "StoragePath") -> Iterator[Expla
 def _of_pages(options: ExplainOptions) -> Iterator[Explained]:
     from c4pipe.clean.evaluate import RecipeEvaluator
     from c4pipe.clean.trace import explain_page
-    from c4pipe.inspect.page_input import find_pages
+    from c4pipe.inspect.page_input import find_input_pages
     from c4pipe.recipes.choose import ListedRecipe, choose_recipe
     from c4pipe.wet.extraction import choose_extraction
 
@@ -127,7 +127,7 @@ def _of_pages(options: ExplainOptions) -> Iterator[Explained]:
         raise UsageError(f"--known {options.known[0]}: {options.input} is no corpus: leave the option out")
     recipe = choose_recipe(options.recipe or "c4", options.language_codes, options.language_model, options.score)
     extraction = choose_extraction(options.input_kind, options.extract)
-    pages = find_pages(options.input, options.url, recipe.page_keys[0], extraction)
+    pages = find_input_pages(options.input, options.url, recipe.page_keys[0], extraction)
     listed = ListedRecipe.gather(recipe, options.lists, options.links, options.language_model)
     evaluator = RecipeEvaluator(recipe, listed.lists)
     for page in pages:

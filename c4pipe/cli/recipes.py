@@ -160,13 +160,13 @@ def _value(rule: "Rule | None", name: str) -> str | None:
 def _show_cost(options: RecipesOptions, folder: "StoragePath") -> None:
     """Prints how many pages of an annotated folder each rule drops."""
     from c4pipe.clean.annotated_folder import open_annotated
-    from c4pipe.inspect.rule_drops import count_drops
+    from c4pipe.inspect.rule_drops import count_rule_drops
     from c4pipe.io.words import format_count
 
     if options.names:
         raise UsageError(f"--cost: the folder {folder} has its own recipe: leave out {options.names[0]}")
     annotated = open_annotated(folder)
-    drops = count_drops(annotated)
+    drops = count_rule_drops(annotated)
     console = printer(sys.stdout)
     files = format_count(len(annotated.paths), "file")
     say(console, f"recipe {annotated.recipe.name}: {format_count(annotated.pages, 'page')} in {files} of {folder}")
@@ -190,20 +190,14 @@ def cost_tables(drops: "RuleDrops") -> Iterator["Table"]:
     """Yields the pages that each page rule drops, the lines that each line rule drops or changes, and the overlap."""
     from c4pipe.corpus.funnel import percent
 
-    pages = new_table(padding=(0, 2, 0, 0))
-    pages.add_column("rule", no_wrap=True)
-    for column in ("dropped", "%", "alone", "first"):
-        pages.add_column(column, justify="right", no_wrap=True)
+    pages = _number_table("rule", "dropped", "%", "alone", "first")
     any_rule = sum(drops.first.values())
     rows = [(rule, dropped, drops.alone[rule], drops.first[rule]) for rule, dropped in drops.dropped.items()]
     for rule, dropped, alone, first in (*rows, ("any rule", any_rule, sum(drops.alone.values()), any_rule)):
         pages.add_row(rule, f"{dropped:,}", percent(dropped, drops.pages), f"{alone:,}", f"{first:,}")
     yield pages
     if drops.lines:
-        lines = new_table(padding=(0, 2, 0, 0))
-        lines.add_column("line rule", no_wrap=True)
-        for column in ("lines", "%"):
-            lines.add_column(column, justify="right", no_wrap=True)
+        lines = _number_table("line rule", "lines", "%")
         for rule, changed in drops.lines.items():
             lines.add_row(rule, f"{changed:,}", percent(changed, drops.lines_read))
         yield lines
@@ -213,6 +207,14 @@ def cost_tables(drops: "RuleDrops") -> Iterator["Table"]:
     for rule, others in drops.overlap().items():
         overlap.add_row(rule, ", ".join(f"{other} {share}" for other, share in others.items()) or "-")
     yield overlap
+
+
+def _number_table(first: str, *numbers: str) -> "Table":
+    table = new_table(padding=(0, 2, 0, 0))
+    table.add_column(first, no_wrap=True)
+    for column in numbers:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
 
 
 COMMAND = Command(RecipesOptions, run, examples=("c4pipe recipes c4", "c4pipe recipes --cost annotated"))

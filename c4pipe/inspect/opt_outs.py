@@ -1,4 +1,4 @@
-"""Counts the pages of a finished corpus that the opt-outs of today would refuse.
+"""OptOutCounts the pages of a finished corpus that the opt-outs of today would refuse.
 
 The counts are written to `opt_outs.json`. They are not part of the manifest, whose digest identifies the corpus.
 """
@@ -28,16 +28,16 @@ from c4pipe.runners.scan import Scan, ScanStep
 from c4pipe.text.hashes import U64
 from c4pipe.text.urls import host_of
 
-NAME = "opt_outs.json"
-FORMAT = "c4pipe opt-outs"
+OPT_OUTS_NAME = "opt_outs.json"
+_FORMAT = "c4pipe opt-outs"
 
 _HOSTS = 30  # hosts with the most refused pages that are in the report
 _HOSTS_OF_SHARD = 1_000  # hosts that are counted in each shard
 
-Sums = dict[str, tuple[int, int]]
+PagesAndBytes = dict[str, tuple[int, int]]
 """Pages and bytes by name."""
 
-Counts = tuple[Sums, Sums, bool]
+OptOutCounts = tuple[PagesAndBytes, PagesAndBytes, bool]
 """The refused pages by reason and by host, and whether hosts with few refused pages were left out."""
 
 
@@ -79,7 +79,7 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
             scan.run(runner, progress)
         refused, hosts, cut = _add_up(scan.parts())
     content: OptOuts = {
-        "format": FORMAT,
+        "format": _FORMAT,
         "version": OPT_OUTS_VERSION,
         "manifest": corpus.digest,
         "lists": found.digests,
@@ -90,7 +90,7 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
         ],
         "hosts_cut": cut,
     }
-    write_json(folder / NAME, content)
+    write_json(folder / OPT_OUTS_NAME, content)
 
 
 def read_opt_outs(folder: StoragePath) -> OptOuts | None:
@@ -98,14 +98,14 @@ def read_opt_outs(folder: StoragePath) -> OptOuts | None:
 
     Raises UsageError if the file can't be used.
     """
-    content = read_json(folder / NAME, OptOuts)
+    content = read_json(folder / OPT_OUTS_NAME, OptOuts)
     if content is None:
         return None
     digest = hashlib.sha256(read_file(folder / MANIFEST)).hexdigest()
     return content if content["manifest"] == digest else None
 
 
-class _CountOptOuts(ScanStep[Shard, Counts]):
+class _CountOptOuts(ScanStep[Shard, OptOutCounts]):
     """(shard, path of its counts) -> nothing; the counts of the shard are written there."""
 
     def __init__(self, opt_outs: U64, lists: str) -> None:
@@ -120,8 +120,8 @@ class _CountOptOuts(ScanStep[Shard, Counts]):
         """Returns the counts of a shard."""
         agents = self._robots.agents if self._robots else ()
         names = [*([OptedOut.name] if len(self._opt_outs) else []), *map(_reason_of_agent, agents), TOGETHER]
-        refused: Sums = dict.fromkeys(names, (0, 0))
-        hosts: Sums = {}
+        refused: PagesAndBytes = dict.fromkeys(names, (0, 0))
+        hosts: PagesAndBytes = {}
         for pages in read_tables(item, ("url", "text")):
             sizes = pc.binary_length(pages["text"]).to_pylist()
             for url, size in zip(pages["url"].to_pylist(), sizes, strict=True):
@@ -132,7 +132,7 @@ class _CountOptOuts(ScanStep[Shard, Counts]):
         most = _largest(hosts, _HOSTS_OF_SHARD)
         return encode_checked_json({"refused": refused, "hosts": most, "hosts_cut": len(hosts) > len(most)})
 
-    def read(self, part: StoragePath, item: Shard) -> Counts:
+    def read(self, part: StoragePath, item: Shard) -> OptOutCounts:
         """Returns the counts of a shard."""
         values = decode_checked_json(read_file(part), part, dict)
         return values["refused"], values["hosts"], values["hosts_cut"]
@@ -149,21 +149,21 @@ def _reason_of_agent(agent: str) -> str:
     return f"robots_refused, {agent}"
 
 
-def _add(sums: Sums, name: str, pages: int, size: int) -> None:
+def _add(sums: PagesAndBytes, name: str, pages: int, size: int) -> None:
     """Adds pages and bytes to those of a name."""
     before = sums.get(name, (0, 0))
     sums[name] = before[0] + pages, before[1] + size
 
 
-def _largest(sums: Sums, most: int) -> Sums:
+def _largest(sums: PagesAndBytes, most: int) -> PagesAndBytes:
     """Returns the names with the most pages, and their sums."""
     return dict(sorted(sums.items(), key=lambda item: (-item[1][0], item[0]))[:most])
 
 
-def _add_up(parts: Iterable[Counts]) -> Counts:
+def _add_up(parts: Iterable[OptOutCounts]) -> OptOutCounts:
     """Returns the sum of the counts of all shards."""
-    refused: Sums = {}
-    hosts: Sums = {}
+    refused: PagesAndBytes = {}
+    hosts: PagesAndBytes = {}
     cut = False
     for some, of_hosts, is_cut in parts:
         for total, new in ((refused, some), (hosts, of_hosts)):

@@ -28,7 +28,7 @@ _TRIES = 4  # few: a user is waiting
 _TYPED = 60  # characters of a text that a user types again
 
 
-def find_pages(path: str, url: str | None, scheme: str, extraction: str = "") -> list[Page]:
+def find_input_pages(path: str, url: str | None, scheme: str, extraction: str = "") -> list[Page]:
     """Returns the pages of a WET or WARC file that are captures of a URL, or the one page of a text file.
 
     Args:

@@ -44,7 +44,7 @@ ROW = np.dtype([("key", "<u8"), ("captured", "<i8"), ("text", "<u8"), ("target",
 """One answer: the key of the URL, its time in microseconds, the hash of the rules (0: none), the key of a redirect's
 target (0: no redirect)."""
 
-Rows = npt.NDArray[Any]
+Answers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def _rules(record: RobotsRecord, agents: Sequence[str]) -> str:
     return encode_rules(parse_robots(record.body, agents)) if record.status < 300 else ""  # 4xx: unavailable, allowed
 
 
-def newest(rows: Rows) -> Rows:
+def newest(rows: Answers) -> Answers:
     """Returns the newest row of each key, sorted by key; of equally new rows, the row with the smallest numbers."""
     ordered = rows[np.lexsort((rows["target"], rows["text"], -rows["captured"], rows["key"]))]
     return ordered[np.r_[True, ordered["key"][1:] != ordered["key"][:-1]]] if len(ordered) else ordered
@@ -249,7 +249,7 @@ def _write(path: Path, agents: Sequence[str], parts: Sequence[Path]) -> Counter[
     return counts
 
 
-def _newest_rows(parts: Sequence[Path], counts: Counter[str]) -> Rows:
+def _newest_rows(parts: Sequence[Path], counts: Counter[str]) -> Answers:
     """Returns the newest row of each URL in all parts, and adds their counts."""
     collected, size = [np.empty(0, ROW)], 0
     for part in parts:
@@ -262,9 +262,9 @@ def _newest_rows(parts: Sequence[Path], counts: Counter[str]) -> Rows:
     return newest(np.concatenate(collected))
 
 
-def _after_redirects(rows: Rows) -> Rows:
+def _after_redirects(rows: Answers) -> Answers:
     """Returns the hash of the rules of each row, behind its redirects; 0 if these are too many or lead nowhere."""
-    texts: Rows = rows["text"].copy()
+    texts: Answers = rows["text"].copy()
     waiting = np.flatnonzero(rows["target"])
     targets = rows["target"][waiting]
     for _ in range(_MOST_REDIRECTS):
@@ -277,7 +277,7 @@ def _after_redirects(rows: Rows) -> Rows:
     return texts
 
 
-def _texts(parts: Sequence[Path], numbers: Rows) -> Iterator[tuple[int, bytes]]:
+def _texts(parts: Sequence[Path], numbers: Answers) -> Iterator[tuple[int, bytes]]:
     """Yields each text whose hash is in sorted numbers, once, with the position of its hash."""
     written = np.zeros(len(numbers), np.bool_)
     for part in parts:
@@ -291,7 +291,7 @@ def _texts(parts: Sequence[Path], numbers: Rows) -> Iterator[tuple[int, bytes]]:
             yield place, data[ends[index] - int(sizes[index]) : ends[index]]
 
 
-def _find_sorted(some: Rows, numbers: Rows) -> tuple[Rows, Rows]:
+def _find_sorted(some: Answers, numbers: Answers) -> tuple[Answers, Answers]:
     """Returns the positions of the hashes that are in sorted numbers, and their positions in these."""
     if not len(numbers):
         return np.empty(0, np.int64), np.empty(0, np.int64)

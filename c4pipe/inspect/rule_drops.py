@@ -58,7 +58,7 @@ class RuleDrops:
         return shares
 
 
-def count_drops(annotated: AnnotatedPages) -> RuleDrops:
+def count_rule_drops(annotated: AnnotatedPages) -> RuleDrops:
     """Counts the pages of an annotated folder by the rules that drop them, batch by batch.
 
     Raises UsageError and DamagedFileError if a file can't be read.

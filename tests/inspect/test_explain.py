@@ -25,7 +25,7 @@ from c4pipe.cli.explain import capture_view, page_json, page_view
 from c4pipe.corpus import manifest
 from c4pipe.errors import C4pipeError
 from c4pipe.inspect.explain import JOB_1, CorpusExplainer
-from c4pipe.inspect.page_input import find_pages
+from c4pipe.inspect.page_input import find_input_pages
 from c4pipe.lists import lists
 from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import C4
@@ -78,7 +78,7 @@ def test_colours_and_a_long_line(sample_lists: Lists) -> None:
 def test_the_documentation_shows_what_is_printed(sample_lists: Lists) -> None:
     section = (ROOT / "docs" / "explain.md").read_text().partition("\n## Why is this page not in my corpus?\n")[2]
     (shown,) = re.findall(r"```text\n(.*?)\n```", section.partition("\n## ")[0], re.DOTALL)
-    (page,) = find_pages(str(WET), CUP, "start")
+    (page,) = find_input_pages(str(WET), CUP, "start")
     assert shown == printed(page_view(explain_page(RecipeEvaluator(C4, sample_lists), page)))
 
 

@@ -12,7 +12,7 @@ from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
 from c4pipe.cli import main
 from c4pipe.errors import DamagedFileError, UsageError
-from c4pipe.inspect.rule_drops import count_drops
+from c4pipe.inspect.rule_drops import count_rule_drops
 from c4pipe.recipes.choose import ListedRecipe
 from tests.cli.test_progress_terminal import on_terminal
 from tests.helpers.crawls import LISTS, SAMPLES
@@ -38,7 +38,7 @@ def annotated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_counts_are_those_of_a_plain_loop_and_of_clean(name: str, annotated: Path) -> None:
-    drops = count_drops(open_annotated(annotated / name))
+    drops = count_rule_drops(open_annotated(annotated / name))
     rows = [row for path in SAMPLES for row in pq.read_table(annotated / name / f"{path.name}.parquet").to_pylist()]
     dropped, alone, together = Counter[str](), Counter[str](), Counter[tuple[str, str]]()
     for row in rows:
@@ -74,7 +74,7 @@ def test_a_terminal_of_80_columns_shows_it(name: str, annotated: Path) -> None:
     shown = on_terminal(["recipes", "--cost", str(annotated / name)], 80, with_results=True)
     lines = re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()
     assert max(map(len, lines[1:])) <= 80  # the first has the path of the folder
-    drops = count_drops(open_annotated(annotated / name))
+    drops = count_rule_drops(open_annotated(annotated / name))
     _, pages, *others = "\n".join(lines).split("\n\n")
     overlap = others[len(drops.lines) > 0]
     numbers = {name: cells for name, *cells in map(str.split, pages.splitlines())}

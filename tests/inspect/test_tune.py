@@ -13,7 +13,7 @@ from c4pipe.clean.annotated_folder import open_annotated
 from c4pipe.errors import UsageError
 from c4pipe.inspect.limits import Tuner
 from c4pipe.inspect.options import TuneOptions
-from c4pipe.inspect.rule_drops import count_drops
+from c4pipe.inspect.rule_drops import count_rule_drops
 from c4pipe.inspect.tune_server import serve
 from tests.helpers.crawls import LISTS, SAMPLES
 from tests.helpers.documents import code_blocks, page
@@ -30,7 +30,9 @@ def annotated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_view_of_a_rule_has_the_numbers_of_a_plain_loop(annotated: Path, key: str) -> None:
     tuner = Tuner(open_annotated(annotated))
     (limit,) = (each for each in tuner.limits if each.key == key)
-    fired = [f"{rule}_fired" for rule in count_drops(open_annotated(annotated)).rules if rule != "few_sentences_left"]
+    fired = [
+        f"{rule}_fired" for rule in count_rule_drops(open_annotated(annotated)).rules if rule != "few_sentences_left"
+    ]
     rows = pq.read_table(annotated / f"{SAMPLES[0].name}.parquet").to_pylist()
     dropped = [row for row in rows if row[f"{limit.rule}_fired"]]
     alone = [row for row in dropped if sum(bool(row[name]) for name in fired) == 1]
