@@ -12,7 +12,7 @@ from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import short_repr
 from c4pipe.objectives.denoise import Ids
-from c4pipe.objectives.rows import TokenMask, TokenRows, starts_of
+from c4pipe.objectives.rows import TokenMask, TokenRows
 from c4pipe.text.scripts.facts import SCRIPTS
 from c4pipe.vocab.model import MODEL, load_model, sentinels_of
 
@@ -64,8 +64,7 @@ class Tokenizer:
 
     def encode(self, texts: Sequence[str]) -> TokenRows:
         """Returns the ids of texts, one row for each, without an end of sequence. It uses one core."""
-        ids = self._model.encode_arrays(texts)
-        return TokenRows(np.concatenate([np.zeros(0, np.int32), *ids]), starts_of([len(row) for row in ids]))
+        return TokenRows.of(self._model.encode_arrays(texts))
 
     @cached_property
     def word_starts(self) -> TokenMask:

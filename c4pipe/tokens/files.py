@@ -75,11 +75,6 @@ class _Job:
             for name, some in shards.items()
         ]
 
-    @property
-    def file_names(self) -> set[str]:
-        """The names of all files that the finished folder can have, except the manifest."""
-        return {name for task in self.tasks for name in task.name.files(task.layout)}
-
 
 def write(options: TokenFileOptions, progress: Progress) -> TokenManifest:
     """Writes the token files of a corpus, and returns the content of their manifest. Files that are complete stay.
@@ -174,11 +169,11 @@ def _finished(job: _Job) -> TokenManifest | None:
             f"{job.output} has the parts of other token files, whose run did not end: "
             f"give another folder, or delete {job.parts}"
         )
-    ours = {*job.file_names, _PARTS} if begun is not None else {_PARTS}
+    files = {name for task in job.tasks for name in task.name.files(task.layout)} if begun is not None else set()
     other_names = {
         name
         for name in list_names(job.output)
-        if not name.startswith(".") and _NUMBER.sub("_000001.", name) not in ours
+        if not name.startswith(".") and _NUMBER.sub("_000001.", name) not in {*files, _PARTS}
     }
     if other_names:
         raise UsageError(

@@ -242,18 +242,10 @@ def _count(plan: VocabPlan, folder: StoragePath, progress: Progress) -> tuple[li
     """Returns the text of each source by bin, and the files that were counted: enough for the sample, or all."""
     wanted = plan.wanted_bytes
     files = [first_files(reading, size) for reading, size in zip(plan.readings, wanted, strict=True)]
-    while True:
-        counts = _count_files(plan, files, folder, progress)
-        enough = [
-            sum(each.tolist()) >= size or counted == reading.files
-            for each, size, counted, reading in zip(counts, wanted, files, plan.readings, strict=True)
-        ]
-        if all(enough):
-            return counts, files
-        files = [
-            counted if done else reading.files
-            for done, counted, reading in zip(enough, files, plan.readings, strict=True)
-        ]
+    counts = _count_files(plan, files, folder, progress)
+    short = [int(each.sum()) < size for each, size in zip(counts, wanted, strict=True)]
+    more = [reading.files if short[n] else files[n] for n, reading in enumerate(plan.readings)]
+    return (counts, files) if more == files else (_count_files(plan, more, folder, progress), more)
 
 
 def _count_files(plan: VocabPlan, files: _SourceFiles, folder: StoragePath, progress: Progress) -> list[BytesByBin]:
