@@ -34,15 +34,15 @@ from c4pipe.tokens.tokenizer import TokenizerFile
 DOCUMENT_ROWS = 1 << 16
 """The documents in a row group of the documents' file. To find a document, one group is read: about 3 MB."""
 
-DOCUMENTS = pa.schema(
-    [
-        pa.field("document", pa.int64(), nullable=False),
-        pa.field("start", pa.int64(), nullable=False),
-        pa.field("tokens", pa.int32(), nullable=False),
-        pa.field("shard", pa.string(), nullable=False),
-        pa.field("row", pa.int64(), nullable=False),
-        pa.field("url", pa.string(), nullable=False),
-    ]
+
+def _make_schema(**columns: pa.DataType) -> pa.Schema:
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns.items()])
+
+
+_SCHEMA = _make_schema(tokens=pa.int32(), row=pa.int64(), url=pa.string())  # of the documents' file of a part
+
+DOCUMENTS = _make_schema(
+    document=pa.int64(), start=pa.int64(), tokens=pa.int32(), shard=pa.string(), row=pa.int64(), url=pa.string()
 )
 """The columns of the documents' file; docs/formats.md describes them."""
 
@@ -50,13 +50,6 @@ Lengths = npt.NDArray[np.int32]
 """The number of tokens of each document with its end of sequence, of shape [documents]."""
 
 _AT_ONCE = 256  # documents that are tokenized together; more take more memory and no less time
-_SCHEMA = pa.schema(
-    [
-        pa.field("tokens", pa.int32(), nullable=False),
-        pa.field("row", pa.int64(), nullable=False),
-        pa.field("url", pa.string(), nullable=False),
-    ]
-)
 
 
 class SetFigures(TokenTotals):
