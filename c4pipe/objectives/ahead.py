@@ -21,7 +21,7 @@ Arrays = dict[str, Any]
 class Prefetched:
     """An iterator over the batches of another one, which a thread makes ahead and puts on a device.
 
-    Its state is that behind the last batch that it returned: a training that saves it with the model after a step goes
+    Its state is that after the last batch that it returned: a training that saves it with the model after a step goes
     on with the next batch, whatever was made ahead. While it is used, nothing else takes batches of the other iterator.
 
     Attributes:
@@ -61,13 +61,13 @@ class Prefetched:
         return None if batch is None else (self._move(batch), self._batches.state())
 
     def state(self) -> dict[str, Any]:
-        """Returns the state of the other iterator behind the last batch that was returned, as JSON values."""
+        """Returns the state of the other iterator after the last batch that was returned, as JSON values."""
         return self._state
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continues where the batches were when they, or another `Prefetched` of them, returned this state.
 
-        Raises UsageError where these were other batches.
+        Raises UsageError if these were other batches.
         """
         self._go(lambda: self._batches.restore(dict(state)))
 
@@ -98,7 +98,7 @@ class Prefetched:
         self._ahead.clear()
 
     def close(self) -> None:
-        """Ends the thread, and puts the other iterator behind the last batch that was returned."""
+        """Ends the thread, and puts the other iterator after the last batch that was returned."""
         self._wait()
         self._thread.shutdown()
         self._batches.restore(self._state)

@@ -108,7 +108,7 @@ class TextExamples(Stateful):
         return examples
 
     def _check_pass(self, begun: list[int] | None) -> list[int] | None:
-        """Raises UsageError where a whole pass over endless documents had no token.
+        """Raises UsageError if a whole pass over endless documents had no token.
 
         Takes and returns the number of documents that were returned before the first document without a token; None for
         other documents.
@@ -215,7 +215,7 @@ class ExampleBatches(Stateful):
         return short_repr(self, self._source, *shapes)
 
     def __next__(self) -> Batch:
-        """Returns the next batch. Raises C4pipeError where examples can't be read."""
+        """Returns the next batch. Raises C4pipeError if examples can't be read."""
         while not self._assembler.complete:
             examples = next(self._source, None)
             if examples is None:
@@ -235,7 +235,7 @@ class ExampleBatches(Stateful):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continues where other batches were when they returned this state; the source continues, too.
 
-        Raises UsageError where those batches had another source or other arguments.
+        Raises UsageError if those batches had another source or other arguments.
         """
         checked(state, self._arguments)
         with unchanged_after_errors(self):

@@ -57,7 +57,7 @@ class Ids:
         cls: begins a sequence for an encoder (BERT's `[CLS]`); None for the second sentinel.
         first: the first id of an ordinary piece. The ids from there up to the sentinels are ordinary pieces.
 
-    Raises UsageError where there is no ordinary piece, or fewer than two sentinels.
+    Raises UsageError if there is no ordinary piece, or fewer than two sentinels.
     """
 
     size: int = 32_100
@@ -113,7 +113,7 @@ def replace_spans(rows: TokenRows, mask: TokenMask, ids: Ids) -> Features:
     Returns:
         `inputs` and `targets`.
 
-    Raises UsageError where a row needs more sentinels than the vocabulary has.
+    Raises UsageError if a row needs more sentinels than the vocabulary has.
     """
     frame, inside = framed_singles(rows, ids)  # the first token is deleted again; it keeps a place for a sentinel
     hidden = np.zeros(len(inside), bool)
@@ -236,7 +236,7 @@ def sentence_starts(rows: TokenRows, words: TokenMask, sentence_ends: TokenMask)
 
 
 def check_shares(rate: float, other: float = 0.0) -> None:
-    """Raises UsageError where a rate of masked tokens is not between 0 and 1, or another share not from 0 to 1."""
+    """Raises UsageError if a rate of masked tokens is not between 0 and 1, or another share not from 0 to 1."""
     if not 0 < rate < 1 or not 0 <= other <= 1:
         raise UsageError(f"rate {rate} and share {other}: give a rate between 0 and 1, and a share from 0 to 1")
 

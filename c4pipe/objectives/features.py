@@ -28,7 +28,7 @@ def encoder_decoder(batch: Batch) -> Batch:
         arrays of shape [rows, length of the inputs]: `encoder_input_tokens`, `encoder_segment_ids`,
         `encoder_positions`; and arrays of shape [rows, length of the targets]: those of `language_model`.
 
-    Raises UsageError where the batch has no inputs or no targets.
+    Raises UsageError if the batch has no inputs or no targets.
     """
     _need(batch, "inputs", "inputs_segment_ids")
     return {
@@ -50,7 +50,7 @@ def language_model(batch: Batch) -> Batch:
         the right, with 0 at the start of each example; `decoder_loss_weights`, 0 for padding and else 1;
         `decoder_segment_ids` and `decoder_positions`.
 
-    Raises UsageError where the batch has no targets.
+    Raises UsageError if the batch has no targets.
     """
     _need(batch, "targets", "targets_segment_ids")
     targets, positions = batch["targets"], batch["targets_positions"]
@@ -76,7 +76,7 @@ def prefix_lm(batch: Batch, loss_on_targets_only: bool = True) -> Batch:
         the features of `language_model`, and `decoder_causal_attention`: 1 for the tokens of the decoder's inputs that
         see each other. They are one more than those of the prefix, because inputs start with 0.
 
-    Raises UsageError where the batch has no prefix.
+    Raises UsageError if the batch has no prefix.
     """
     _need(batch, "targets", "prefix")
     made = language_model(batch)
@@ -90,7 +90,7 @@ def prefix_lm(batch: Batch, loss_on_targets_only: bool = True) -> Batch:
 
 
 def joined(batch: Batch) -> Batch:
-    """Puts the targets of each example behind its inputs, in one sequence (T5, section 3.2.1).
+    """Puts the targets of each example after its inputs, in one sequence (T5, section 3.2.1).
 
     An objective of `for_decoder` fills rows better, because it joins examples before they are packed.
 
@@ -101,7 +101,7 @@ def joined(batch: Batch) -> Batch:
         arrays of shape [rows, n + m]: `targets`; `prefix`, which is 1 for tokens of the inputs;
         `targets_segment_ids` and `targets_positions`.
 
-    Raises UsageError where the batch has no inputs or no targets.
+    Raises UsageError if the batch has no inputs or no targets.
     """
     _need(batch, "inputs", "inputs_segment_ids", "targets", "targets_segment_ids")
     segments = np.concatenate([batch["inputs_segment_ids"], batch["targets_segment_ids"]], 1)
@@ -158,7 +158,7 @@ def flattened(batch: Batch) -> dict[str, Any]:
         (flash-attention's `cu_seqlens`). `max_length_q` and `max_length_k`: the number of tokens of the longest
         example.
 
-    Raises UsageError where the batch has no targets.
+    Raises UsageError if the batch has no targets.
     """
     _need(batch, "targets", "targets_segment_ids")
     real = batch["targets_segment_ids"] > 0

@@ -86,7 +86,7 @@ class Objective:
         adds_eos: whether each document gets an end of sequence before it is divided into pieces.
         piece_lengths: the numbers of tokens of pieces; None for `raw` tokens each.
 
-    Raises UsageError where the lengths leave no room for text.
+    Raises UsageError if the lengths leave no room for text.
     """
 
     name: str
@@ -149,7 +149,7 @@ def span_corruption(
         rate: the share of tokens that are corrupted.
         mean_span: the mean number of tokens of a corrupted span.
 
-    Raises UsageError where the inputs need more sentinels than the vocabulary has.
+    Raises UsageError if the inputs need more sentinels than the vocabulary has.
     """
     raw, targets = masks.span_lengths(length, rate, mean_span)
     ids.check_sentinels(round(round(raw * rate) / mean_span), f"span_corruption with {length} inputs")
@@ -168,7 +168,7 @@ def iid_corruption(ids: Ids, length: int = 512, rate: float = masks.RATE) -> Obj
 
     Arguments are those of `span_corruption`. The paper's rates are 10, 15, 25 and 50 % (table 6).
 
-    Raises UsageError for an impossible rate, or where the inputs need more sentinels than the vocabulary has.
+    Raises UsageError for an impossible rate, or if the inputs need more sentinels than the vocabulary has.
     """
     targets, sentinels = masks.token_lengths(length - 1, rate)
     ids.check_sentinels(sentinels, f"iid_corruption with {length} inputs at rate {rate}")
@@ -296,7 +296,7 @@ def albert(
 
 @picklable
 def for_decoder(objective: Objective, length: int | None = None) -> Objective:
-    """Puts the targets of an objective behind its inputs, for a language model or a prefix language model.
+    """Puts the targets of an objective after its inputs, for a language model or a prefix language model.
 
     So the T5 paper gives its denoising objective to decoders (Raffel et al. 2020, sections 3.2.1 and 3.2.3, table 2).
 
@@ -331,7 +331,7 @@ def for_decoder(objective: Objective, length: int | None = None) -> Objective:
 
 
 def in_one_sequence(inputs: TokenRows, targets: TokenRows) -> Features:
-    """Returns `targets`, each row of inputs with the row of targets behind it, and `prefix`, 1 for the inputs."""
+    """Returns `targets`, each row of inputs with the row of targets after it, and `prefix`, 1 for the inputs."""
     starts = starts_of(inputs.sizes + targets.sizes)
     prefix = np.zeros(starts[-1], bool)
     prefix[starts[inputs.row] + inputs.place] = True

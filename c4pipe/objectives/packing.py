@@ -68,7 +68,7 @@ def examples_to_json(examples: Iterable[ExampleTokens]) -> list[dict[str, str]]:
 def examples_from_json(values: Sequence[Any], lengths: Mapping[str, int]) -> list[ExampleTokens]:
     """Returns examples, given their JSON values.
 
-    Raises UsageError for other values, and where all together have more tokens of a feature than `lengths` says; it has
+    Raises UsageError for other values, and if all together have more tokens of a feature than `lengths` says; it has
     the features that decide.
     """
     try:
@@ -283,7 +283,7 @@ class Assembler(Stateful):
         self.ended = True
 
     def take(self) -> Batch | None:
-        """Returns the next batch, as `packing.batch_of` does; None where no example is left."""
+        """Returns the next batch, as `packing.batch_of` does; None if no example is left."""
         if not self._ready:
             return None
         bins, self._ready = self._ready[: self._size], self._ready[self._size :]

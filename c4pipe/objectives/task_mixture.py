@@ -113,7 +113,7 @@ class PartExamples(Stateful):
             lengths: the largest number of tokens of each feature.
             order: the order of epoch 0, with a seed.
 
-        Raises UsageError where the part and the lengths do not fit or there is nothing to read; C4pipeError where a
+        Raises UsageError if the part and the lengths do not fit or there is nothing to read; C4pipeError if a
         corpus can't be read.
         """
         self.name, self.examples = part.name, 0
@@ -173,7 +173,7 @@ class PartExamples(Stateful):
         return {"examples": self.examples, "epoch": epoch, **own}
 
     def example(self) -> ExampleTokens:
-        """Returns the next example. Raises C4pipeError where the part can't be read, or an epoch has no example."""
+        """Returns the next example. Raises C4pipeError if the part can't be read, or an epoch has no example."""
         if not self._ahead:
             self._ahead = examples_of(next(self._source))[::-1]
         self.examples += 1
@@ -221,7 +221,7 @@ class ExampleMixture(Stateful):
             num_shards: the number of processes. Each reads its own documents and records of each part; a part with
                 fewer than processes is read as a whole by each of them, in different orders.
 
-        Raises UsageError for impossible arguments or files, C4pipeError where a corpus can't be read.
+        Raises UsageError for impossible arguments or files, C4pipeError if a corpus can't be read.
         """
         parts = list(parts)
         names = [part.name for part in parts]
@@ -265,7 +265,7 @@ class ExampleMixture(Stateful):
         return self
 
     def __next__(self) -> Features:
-        """Returns the next examples. Raises C4pipeError where a part can't be read."""
+        """Returns the next examples. Raises C4pipeError if a part can't be read."""
         shares = shares_of(self._rng.numbered(self.step, _STEPS, _SOURCE))
         drawn = np.minimum(np.searchsorted(self._ends, shares, "right"), len(self._parts) - 1)
         examples: list[Mapping[str, TokenIds]] = []

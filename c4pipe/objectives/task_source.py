@@ -119,7 +119,7 @@ def record_file(path: str | Path) -> RecordFile:
 def read_task_records(source: RecordFile, first: int, end: int) -> Generator[TaskRecord, None, None]:
     """Yields the records of a file from row `first` up to row `end`, which is not yielded.
 
-    Raises C4pipeError where the file is damaged, or has fewer records than when it was opened.
+    Raises C4pipeError if the file is damaged, or has fewer records than when it was opened.
     """
     read = _parquet_records if source.format == "parquet" else _line_records
     count = 0
@@ -214,7 +214,7 @@ def _of_tsv(line: bytes, names: Sequence[str]) -> TaskRecord:
 
 
 def given(record: TaskRecord) -> list[TextPair]:
-    """Returns the inputs and targets that a record has. Raises UsageError where it has none."""
+    """Returns the inputs and targets that a record has. Raises UsageError if it has none."""
     return [{name: text_field(record, name, "given inputs and targets") for name in ("inputs", "targets")}]
 
 
@@ -271,9 +271,9 @@ class TaskReader(Stateful):
         return self
 
     def __next__(self) -> TextPair:
-        """Returns the next example. Raises C4pipeError where a file can't be read; a later call tries again.
+        """Returns the next example. Raises C4pipeError if a file can't be read; a later call tries again.
 
-        Raises UsageError for a record that is none of the task, or where no record of an epoch gives an example.
+        Raises UsageError for a record that is none of the task, or if no record of an epoch gives an example.
         """
         empty = 0
         while not self._left:
@@ -344,7 +344,7 @@ class TaskExamples(Stateful):
             tokenizer: the vocabulary.
             lengths: the largest number of tokens of `inputs` and `targets`, with the end of sequence.
 
-        Raises UsageError where `lengths` has other names, or a length below 1.
+        Raises UsageError if `lengths` has other names, or a length below 1.
         """
         if set(lengths) != set(FEATURES) or min(lengths.values()) < 1:
             raise UsageError(f"the lengths are {dict(lengths)}: give 1 token or more for inputs and for targets")
@@ -368,7 +368,7 @@ class TaskExamples(Stateful):
         return self
 
     def __next__(self) -> Features:
-        """Returns the next examples, at least one. Raises C4pipeError where records can't be read or are others."""
+        """Returns the next examples, at least one. Raises C4pipeError if records can't be read or are others."""
         pairs: list[TextPair] = []
         try:
             pairs.extend(islice(self._reader, _PAIRS))

@@ -2,7 +2,7 @@
 
 A preprocessor is a function or a `Classification`. A raw record comes in: a mapping with the fields of TensorFlow
 Datasets or of Hugging Face's `datasets`. A list of examples goes out: most records give one example, some give none or
-several. All raise UsageError where a field is missing or has another type. `T5_TASKS` has them with the sizes of their
+several. All raise UsageError if a field is missing or has another type. `T5_TASKS` has them with the sizes of their
 training sets.
 """
 
@@ -60,7 +60,7 @@ def example(inputs: str, targets: str) -> list[TextPair]:
 
 
 def field(record: TaskRecord, name: str, task: str) -> Any:
-    """Returns a field of a record. Raises UsageError where the record has none; `task` is for that message."""
+    """Returns a field of a record. Raises UsageError if the record has none; `task` is for that message."""
     try:
         return record[name]
     except (KeyError, TypeError) as error:
@@ -72,7 +72,7 @@ def field(record: TaskRecord, name: str, task: str) -> Any:
 
 
 def plain(value: Any, name: str, task: str) -> str:
-    """Returns a text as str. Raises UsageError where it is none; `name` and `task` are for that message."""
+    """Returns a text as str. Raises UsageError if it is none; `name` and `task` are for that message."""
     if isinstance(value, bytes):
         return value.decode()
     if not isinstance(value, str):
@@ -84,12 +84,12 @@ def plain(value: Any, name: str, task: str) -> str:
 
 
 def text_field(record: TaskRecord, name: str, task: str) -> str:
-    """Returns a field that is a text. Raises UsageError where there is none."""
+    """Returns a field that is a text. Raises UsageError if there is none."""
     return plain(field(record, name, task), name, task)
 
 
 def texts(record: TaskRecord, name: str, task: str) -> list[str]:
-    """Returns a field that is a list of texts. Raises UsageError where there is none."""
+    """Returns a field that is a list of texts. Raises UsageError if there is none."""
     values = field(record, name, task)
     if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
         raise UsageError(f"the field {name!r} of a record of {task} is {values!r}: give a list of texts")
@@ -97,7 +97,7 @@ def texts(record: TaskRecord, name: str, task: str) -> list[str]:
 
 
 def whole_field(record: TaskRecord, name: str, task: str) -> int:
-    """Returns a field that is a whole number; TSV files have it as text. Raises UsageError where there is none."""
+    """Returns a field that is a whole number; TSV files have it as text. Raises UsageError if there is none."""
     value = field(record, name, task)
     try:
         number = int(value)
@@ -153,7 +153,7 @@ class Classification:
     optional: tuple[str, ...] = ()
 
     def __call__(self, record: TaskRecord) -> list[TextPair]:
-        """Returns the example of a record. Raises UsageError where it lacks a field or has another label."""
+        """Returns the example of a record. Raises UsageError if it lacks a field or has another label."""
         names = [*(name for name in self.optional if name in record), *self.fields]
         parts = [f"{name}: {text_field(record, name, self.name)}" for name in names]
         return example(" ".join([self.name, *parts]), label(record, self.labels, self.name))
@@ -272,7 +272,7 @@ def wsc(record: TaskRecord, correct_referent_only: bool = True) -> list[TextPair
             or Hugging Face.
         correct_referent_only: whether records whose label is not 1 give no example; False for evaluation.
 
-    Raises UsageError where the pronoun is neither at its place nor one word after it. T5's code has two records with
+    Raises UsageError if the pronoun is neither at its place nor one word after it. T5's code has two records with
     such faults by their text: a wrong number, and a pronoun with a comma and a quotation mark.
     """
     if correct_referent_only and label(record, ("False", "True"), "wsc") != "True":
@@ -322,7 +322,7 @@ def wnli_as_wsc(record: TaskRecord) -> list[TextPair]:
     Args:
         record: the fields `sentence1` and `sentence2` of `glue/wnli`.
 
-    Raises UsageError where no pronoun has neighbours in the second sentence.
+    Raises UsageError if no pronoun has neighbours in the second sentence.
     """
     premise, hypothesis = text_field(record, "sentence1", "wnli"), text_field(record, "sentence2", "wnli")
     raw, words = premise.split(" "), _bare(premise)
@@ -393,7 +393,7 @@ def squad(record: TaskRecord) -> list[TextPair]:
     """SQuAD, the answer to a question about a text. Fields of `squad`: `question`, `context`, `answers` with `text`.
 
     The targets are the first of the answers. Punctuation has a space on both sides, and space is one space, as in T5's
-    code; appendix D of the paper shows the text before that. Raises UsageError where there is no answer.
+    code; appendix D of the paper shows the text before that. Raises UsageError if there is no answer.
     """
     answers = texts(field(record, "answers", "squad"), "text", "squad")
     if not answers:

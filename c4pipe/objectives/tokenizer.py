@@ -24,7 +24,7 @@ _SENTENCE_ENDS = (".", "?", "!", *(mark for script in SCRIPTS.values() for mark 
 
 
 class Tokenizer:
-    """A SentencePiece model with T5's sentinels, which are in the model's file or behind its pieces.
+    """A SentencePiece model with T5's sentinels, which are in the model's file or after its pieces.
 
     Attributes:
         ids: the ids with a meaning of their own.
@@ -37,11 +37,11 @@ class Tokenizer:
 
         Args:
             model: the folder of a vocabulary, or the model's file, such as `spm.model` in it, or that of T5 or mT5.
-            sentinels: the number of sentinels behind the pieces of a file that has none; None for the number in the
+            sentinels: the number of sentinels after the pieces of a file that has none; None for the number in the
                 `vocab.json` beside the file (`c4pipe vocab --sentinels`), or T5's 100. A file that ends with sentinels
                 has its own number.
 
-        Raises UsageError where it is no SentencePiece model, has no piece for the end of a sequence, or has another
+        Raises UsageError if it is no SentencePiece model, has no piece for the end of a sequence, or has another
         number of sentinels.
         """
         model = storage_path(model) if isinstance(model, str) else model

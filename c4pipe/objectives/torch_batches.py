@@ -102,7 +102,7 @@ class PackedBatches(EpochDataset):
 
         It has JSON values. A StatefulDataLoader asks each worker for its state.
 
-        Raises UsageError in the main process where the workers of another DataLoader have the iterators.
+        Raises UsageError in the main process if the workers of another DataLoader have the iterators.
         """
         if self._running is not None:
             return {_STATES: [self._running.state()]}
@@ -119,7 +119,7 @@ class PackedBatches(EpochDataset):
         Args:
             state: what `state_dict` returned, or `merged`, where there were more or fewer hosts or workers.
 
-        Raises UsageError where it is another kind of state.
+        Raises UsageError if it is another kind of state.
         """
         states = state.get(_STATES) if isinstance(state, Mapping) else None
         if not isinstance(states, list) or not all(isinstance(each, Mapping) for each in states):
@@ -142,7 +142,7 @@ def merged(states: Sequence[Any]) -> dict[str, Any]:
         states: of each host, the `state_dict` of its `PackedBatches` or of its StatefulDataLoader, in any order, all of
             the same step. A StatefulDataLoader must have made it at a multiple of its `snapshot_every_n_steps`.
 
-    Raises UsageError where there is no state of batches, or a loader has returned batches since its workers gave them.
+    Raises UsageError if there is no state of batches, or a loader has returned batches since its workers gave them.
     """
     found = [each for state in states for each in _batch_states(state)]
     if not found:

@@ -77,7 +77,7 @@ def ul2(
             `[NLU]`, `[S2S]` and `[NLG]` (section 3.1.3). None for inputs without a prefix.
         denoisers: the denoisers of the mixture.
 
-    Raises UsageError where the denoisers need more sentinels than the vocabulary has (512 inputs: 128), a mode has no
+    Raises UsageError if the denoisers need more sentinels than the vocabulary has (512 inputs: 128), a mode has no
     prefix, or the inputs have no room for text.
     """
     starts = {mode: list(prefixes.get(mode, [])) if prefixes else [] for mode in MODES}

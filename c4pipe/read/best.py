@@ -51,7 +51,7 @@ class BestFirst(Source):
     def first(self, count: int) -> Source:
         """Returns the first `count` documents, as one process reads them: at least one.
 
-        Raises UsageError where one of them has no number.
+        Raises UsageError if one of them has no number.
         """
         places = _places(self, tuple(Order().spans(self.rows)))[:count]
         ends = np.cumsum(self.rows)

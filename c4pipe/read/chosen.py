@@ -18,7 +18,7 @@ from c4pipe.wet.columns import parse_columns
 
 
 def check_column(column: str, path: str, columns: Sequence[str]) -> None:
-    """Raises UsageError where a corpus has no further column of numbers with this name, given its further columns."""
+    """Raises UsageError if a corpus has no further column of numbers with this name, given its further columns."""
     numbers = [each.name for each in parse_columns(columns) if each.type in ("int", "float")]
     if column not in numbers:
         has = f"it has {', '.join(numbers)}" if numbers else f"build it with --score {column}=MODEL, or import one"
@@ -28,7 +28,7 @@ def check_column(column: str, path: str, columns: Sequence[str]) -> None:
 def column_of(shard: Shard, column: str) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
     """Returns which documents of a shard have a number in a column, and the numbers; 0 for those without one.
 
-    Raises C4pipeError where the shard can't be read.
+    Raises C4pipeError if the shard can't be read.
     """
     known, values = [np.zeros(0, bool)], [np.zeros(0)]
     for table in read_tables(shard, [column]):
@@ -47,7 +47,7 @@ def read_turns(shard: Shard, times: npt.NDArray[np.int16], first: int, end: int,
     Args:
         shard, verify: as in `read_shard`.
         times: how often each document of the shard is read.
-        first, end: the place among these rows of the first document, and the place behind the last one.
+        first, end: the place among these rows of the first document, and the place after the last one.
     """
     for turn in range(int(times.max(initial=0))):
         is_read = times > turn

@@ -29,7 +29,7 @@ class RandomAccess:
     """
 
     def __init__(self, source: Source) -> None:
-        """Takes a source. Raises UsageError where it has no Parquet."""
+        """Takes a source. Raises UsageError if it has no Parquet."""
         if other := [shard for shard in source.shards if shard.format != "parquet"]:
             raise UsageError(
                 f"{other[0].file}: random access needs shards of Parquet; build the corpus with --format parquet"
@@ -53,7 +53,7 @@ class RandomAccess:
     def __getitem__(self, index: int) -> Document:
         """Returns a document, given its index from 0.
 
-        Raises IndexError where there is no such document, C4pipeError where its shard can't be read.
+        Raises IndexError if there is no such document, C4pipeError if its shard can't be read.
         """
         if not 0 <= index < len(self):
             raise IndexError(f"document {index}: there are {len(self):,}")
@@ -111,6 +111,6 @@ def random_access(
     Returns:
         a `RandomAccess`: a sequence of documents in the order of the corpus.
 
-    Raises the errors of `documents`, and UsageError where the corpus has no Parquet.
+    Raises the errors of `documents`, and UsageError if the corpus has no Parquet.
     """
     return RandomAccess(find(path, split, languages, verify))

@@ -162,7 +162,7 @@ class Mixture(Stateful):
             limit: K of `rates`.
             temperature: T of `rates`.
 
-        Raises UsageError where a source has no document.
+        Raises UsageError if a source has no document.
         """
         self._sources = tuple(sources)
         self._order = order
@@ -278,7 +278,7 @@ class Mixture(Stateful):
             index: the number of the process, from 0.
             count: the number of processes.
 
-        Raises UsageError where this mixture has returned documents.
+        Raises UsageError if this mixture has returned documents.
         """
         if self.step:
             raise UsageError(f"{self.step:,} documents were read: divide a new mixture")

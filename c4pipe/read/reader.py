@@ -128,7 +128,7 @@ class PartReader(Stateful):
         raise NotImplementedError
 
     def __next__(self) -> Document:
-        """Returns the next document. Raises C4pipeError where its file can't be read; a later call tries again."""
+        """Returns the next document. Raises C4pipeError if its file can't be read; a later call tries again."""
         while True:
             if self._stream is None:
                 part = self._at(self.position)
@@ -225,7 +225,7 @@ class Reader(PartReader):
     def skip(self, count: int) -> None:
         """Skips the next `count` documents; at most one window is read for it.
 
-        Raises UsageError where fewer are left.
+        Raises UsageError if fewer are left.
         """
         if not 0 <= count <= self._size - self.position:
             raise UsageError(f"{count:,} documents can't be skipped: {self._size - self.position:,} are left")
@@ -245,7 +245,7 @@ class Reader(PartReader):
             index: the number of the process, from 0.
             count: the number of processes.
 
-        Raises UsageError where this reader has returned documents.
+        Raises UsageError if this reader has returned documents.
         """
         if self.position:
             raise UsageError(f"{self.position:,} documents were read: divide a new reader")
@@ -264,7 +264,7 @@ class Reader(PartReader):
         Where the documents can't be divided equally, `drop` leaves out the last document of the processes that have one
         more than the others; with `repeat`, the others read their first one again.
 
-        Raises UsageError for another word, for fewer documents than processes, and where documents were returned or are
+        Raises UsageError for another word, for fewer documents than processes, and if documents were returned or are
         what other processes have left.
         """
         total, count = sum(self.source.rows), self.order.num_shards
@@ -362,7 +362,7 @@ def documents(options: DocumentOptions) -> Reader:
     Returns:
         a `Reader`: an iterator with a length, a position, and a state from which another reader goes on.
 
-    Raises UsageError for impossible arguments or a path that is no corpus; C4pipeError, here or while reading, where a
+    Raises UsageError for impossible arguments or a path that is no corpus; C4pipeError, here or while reading, if a
     file is missing, damaged or different from the manifest.
     """
     source = find(options.path, options.split, options.languages, options.verify)

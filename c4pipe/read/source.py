@@ -92,7 +92,7 @@ class Source:
     def read(self, file: int, first: int, end: int, verify: bool) -> DocumentStream:
         """Yields the documents of a file, by its number, from row `first` up to row `end`, which is not yielded.
 
-        Raises C4pipeError where the file is missing or damaged, or differs from the manifest.
+        Raises C4pipeError if the file is missing or damaged, or differs from the manifest.
         """
         if self.best:
             return read_turns(self.shards[file], self.best.times(file, self.shards[file]), first, end, verify)
@@ -184,7 +184,7 @@ def _subset(file: InputPath, verify: bool) -> Source:
 
 
 def _check_subset(subset: _Subset) -> None:
-    """Raises ValueError where a subset has another number of documents than its shards together."""
+    """Raises ValueError if a subset has another number of documents than its shards together."""
     total = sum(each["documents"] for each in subset["shards"])
     check_sum("documents", subset["documents"], total, "the sum of its shards")
 

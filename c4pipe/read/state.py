@@ -96,7 +96,7 @@ class Stateful:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continues where another object was when it returned this state.
 
-        Raises UsageError where that object had other documents or other arguments, C4pipeError where they can't be
+        Raises UsageError if that object had other documents or other arguments, C4pipeError if they can't be
         read; nothing is changed then.
         """
         values = checked(state, self.state(), *(field.name for field in self._fields))
@@ -112,7 +112,7 @@ class Stateful:
             states: the state of each of those processes, all of the same moment, by the number of the process. States
                 that have this number can come in any order.
 
-        Raises UsageError where a state is missing, or belongs to other documents or other arguments.
+        Raises UsageError if a state is missing, or belongs to other documents or other arguments.
         """
         index, count = self._place
         if "shard_index" in self._identity:

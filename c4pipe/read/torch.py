@@ -114,7 +114,7 @@ class Documents(EpochDataset):
             workers: the `num_workers` of the loader.
             drop_last: the `drop_last` of the loader.
 
-        Raises UsageError where an epoch has fewer batches, or the reader had returned documents.
+        Raises UsageError if an epoch has fewer batches, or the reader had returned documents.
         """
         documents = self._documents.at_epoch(int(self._epochs[0]))
         parts = [self._part(documents, n, max(1, workers)) for n in range(max(1, workers))]
@@ -159,7 +159,7 @@ def given_after(sizes: Sequence[int | None], batches: int, batch_size: int, drop
         batch_size: the number of documents of a batch.
         drop_last: whether a last batch with fewer documents is dropped.
 
-    Raises UsageError for a batch without documents, and where an epoch has fewer batches.
+    Raises UsageError for a batch without documents, and if an epoch has fewer batches.
     """
     if batch_size < 1:
         raise UsageError(f"batch_size={batch_size}: give that of the loader")

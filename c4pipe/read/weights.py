@@ -58,7 +58,7 @@ def weighted(source: Source, weights: Mapping[int, float]) -> WeightedSource:
             of fewer copies than the smallest number is read once. Of documents with weight 2.5, half are read twice,
             half three times: random numbers decide, which depend on the number of the shard and of the row.
 
-    Raises UsageError for numbers that can't be used, and for documents without the column; C4pipeError where a file
+    Raises UsageError for numbers that can't be used, and for documents without the column; C4pipeError if a file
     can't be read.
     """
     if source.documents is not None:

@@ -163,7 +163,7 @@ def read_token_manifest(folder: StoragePath) -> TokenManifest | None:
 
 
 def _check(manifest: TokenManifest) -> None:
-    """Raises ValueError where the totals of a manifest are not those of its files of ids."""
+    """Raises ValueError if the totals of a manifest are not those of its files of ids."""
     if manifest["layout"] == NPY:
         from_json(_NpyManifest, manifest)
     sizes = {each["name"]: each["bytes"] for each in manifest["files"]}
@@ -220,7 +220,7 @@ def _unreadable(path: Path, error: Exception) -> DamagedFileError:
 
 
 _END = re.compile(r"(_text_document|_documents|_\d{6})?(\.\w+)?$")
-"""What the names of files have behind that of their set."""
+"""What the names of files have after that of their set."""
 
 
 @dataclass(frozen=True)

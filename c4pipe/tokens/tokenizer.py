@@ -82,7 +82,7 @@ class TokenizerFile:
     Attributes:
         file: its path.
         library: the package that reads it.
-        sha256: the SHA-256 of the file in hex; for tiktoken that of the file and the pattern behind it.
+        sha256: the SHA-256 of the file in hex; for tiktoken that of the file and the pattern after it.
         size: the number of its ids.
         end: the id after each document.
         begin: the id before each document; None for nothing.
@@ -103,7 +103,7 @@ class TokenizerFile:
     def copied(self, folder: StoragePath) -> "TokenizerFile":
         """Returns the same tokenizer, whose file is a copy in a folder of parts, which all workers have.
 
-        Raises C4pipeError where it can't be written.
+        Raises C4pipeError if it can't be written.
         """
         copy = folder / "_tokenizer"
         try:
@@ -129,7 +129,7 @@ def open_tokenizer(vocabulary: str, end: str | None = None, begin: str | None = 
         end: the name of the token after each document; None for the one that the files of the tokenizer name.
         begin: the name of the token before each document; None for nothing.
 
-    Raises UsageError where there is no such file, its library is missing or can't read it, or it has no such token.
+    Raises UsageError if there is no such file, its library is missing or can't read it, or it has no such token.
     """
     file = _find(vocabulary)
     try:
@@ -205,7 +205,7 @@ def _downloaded(repository: str) -> Path:
 
 
 def _load(file: str, library: str, data: bytes, pattern: str, special: Mapping[str, int]) -> _Loaded:
-    """Loads a tokenizer from the bytes of its file. Raises UsageError where it can't be read."""
+    """Loads a tokenizer from the bytes of its file. Raises UsageError if it can't be read."""
     try:
         if library == SENTENCEPIECE:
             model = SentencePieceModel(data)

@@ -53,7 +53,7 @@ class VocabDescription(TypedDict):
 
 
 def read_description(folder: StoragePath) -> VocabDescription | None:
-    """Returns a folder's `vocab.json`, or None where there is none of this version: other tools have such files, too.
+    """Returns a folder's `vocab.json`, or None if there is none of this version: other tools have such files, too.
 
     Raises UsageError for a malformed file.
     """
@@ -76,7 +76,7 @@ def check_file(file: StoragePath, data: bytes | None = None) -> None:
         file: the path.
         data: its bytes; read if they are not given.
 
-    Raises DamagedFileError where they differ, or there is no such file.
+    Raises DamagedFileError if they differ, or there is no such file.
     """
     description = read_description(file.parent)
     digest = description["files"].get(file.name) if description else None
@@ -170,7 +170,7 @@ def model_file(path: StoragePath) -> StoragePath:
 def load_model(file: StoragePath) -> SentencePieceModel:
     """Returns the model of a file.
 
-    Raises UsageError where the file does not exist, or is no SentencePiece model; DamagedFileError where the
+    Raises UsageError if the file does not exist, or is no SentencePiece model; DamagedFileError if the
     `vocab.json` beside it has another digest of the file.
     """
     try:

@@ -54,7 +54,7 @@ class Figures:
 
     @property
     def tokens_per_word(self) -> float | None:
-        """The mean number of tokens of a word; None where the source has the name of a language without blanks."""
+        """The mean number of tokens of a word; None if the source has the name of a language without blanks."""
         return None if unspaced(self.source.rpartition("/")[2]) else self.tokens / max(1, self.words)
 
     @property
@@ -87,7 +87,7 @@ class Figures:
 def held_out(reading: Reading) -> list[str]:
     """Returns the texts of a source's held-out pages, in the order of their keys, up to `HELD_OUT_BYTES`.
 
-    Raises UsageError or C4pipeError where a file can't be read.
+    Raises UsageError or C4pipeError if a file can't be read.
     """
     pages: list[tuple[int, str]] = []
     size = 0
@@ -114,7 +114,7 @@ class Vocabulary:
     """A SentencePiece model to be measured."""
 
     def __init__(self, name: str, file: StoragePath) -> None:
-        """Takes a name, and the model's file. Raises UsageError where the file is no SentencePiece model."""
+        """Takes a name, and the model's file. Raises UsageError if the file is no SentencePiece model."""
         self.name = name
         self._model = load_model(file)
 

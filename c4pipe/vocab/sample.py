@@ -61,7 +61,7 @@ def encode_counts(counts: BytesByBin, no_text: int) -> bytes:
 
 
 def decode_counts(data: bytes, name: object = "the counts") -> tuple[BytesByBin, int]:
-    """Returns what `encode_counts` took. Raises DamagedFileError, with the file's name, where it was changed."""
+    """Returns what `encode_counts` took. Raises DamagedFileError, with the file's name, if it was changed."""
     values = decode_checked_json(data, name, dict)
     counts = np.zeros(BINS, np.int64)
     counts[values["bins"]] = values["bytes"]

@@ -123,7 +123,7 @@ def by_temperature(sources: Sequence[TrainingText], temperature: float) -> tuple
 def languages_of(source: TrainingText) -> tuple[TrainingText, ...]:
     """Returns each language of a source that is a whole corpus; any other source as it is.
 
-    Raises C4pipeError where a shard of the corpus is missing.
+    Raises C4pipeError if a shard of the corpus is missing.
     """
     try:
         corpus = open_language(source.path)
@@ -160,7 +160,7 @@ def find_reading(source: TrainingText, held_out: bool = False, on_note: Callable
 
     The validation split of a corpus is held out. Without such a split, the pages with the largest keys are held out.
 
-    Raises UsageError where there is nothing that can be read, C4pipeError where a shard of a corpus is missing.
+    Raises UsageError if there is nothing that can be read, C4pipeError if a shard of a corpus is missing.
     """
     path = source.path
     if isinstance(path, RemotePath) and "*" in path.url:
@@ -227,7 +227,7 @@ def read(file: InputPath, reading: Reading, lost: Counter[str] | None = None) ->
 
     Rows whose text is null are left out, too; they are counted in `lost`, by their kind of damage, `no_text`.
 
-    Raises C4pipeError where a shard of a corpus can't be read; UsageError, with the place, where another file can't be
+    Raises C4pipeError if a shard of a corpus can't be read; UsageError, with the place, if another file can't be
     read, or its content is not what its name says.
     """
     first, end = reading.keys
@@ -259,7 +259,7 @@ def first_files(reading: Reading, size: int) -> tuple[InputPath, ...]:
 
     The first shards have the pages with the smallest keys. So a sample of a large corpus reads only a part of it.
 
-    Raises C4pipeError where a shard can't be read, or has another number of pages than the manifest says.
+    Raises C4pipeError if a shard can't be read, or has another number of pages than the manifest says.
     """
     if reading.page_keys is None or not all(file.name.endswith(".parquet") for file in reading.files):
         return reading.files

@@ -43,7 +43,7 @@ class _Model:
 def tokenizer_files(model: bytes, sentinels: int) -> dict[str, bytes]:
     """Returns the contents of `tokenizer.json` and `tokenizer_config.json`, by name.
 
-    The ids of a text are those of SentencePiece, with an end of sequence behind them. A special piece that is written
+    The ids of a text are those of SentencePiece, with an end of sequence after them. A special piece that is written
     in a text, such as `</s>` or `<extra_id_0>`, becomes that piece.
 
     Args:

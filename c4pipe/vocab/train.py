@@ -63,7 +63,7 @@ def sentences(
         portion: its portion.
         digests: the SHA-256 of each part, by name; None to compare nothing.
 
-    Raises DamagedFileError where a part was changed.
+    Raises DamagedFileError if a part was changed.
     """
     left = portion.take
     while left > 0:
@@ -120,7 +120,7 @@ def train(
         the bytes of the model, and an answer: `sentences`, a list with the number of sentences of each source, and
         `sha256` of all sentences.
 
-    Raises RuntimeError in SentencePiece's words, DamagedFileError where a part of the sample was changed.
+    Raises RuntimeError in SentencePiece's words, DamagedFileError if a part of the sample was changed.
     """
     import sentencepiece
 
@@ -180,7 +180,7 @@ def run_trainer(task: Mapping[str, Any], log: Path) -> dict[str, Any]:
     Returns:
         the answer of `train`.
 
-    Raises C4pipeError where the process ends without an answer, UsageError where there is too little text for the size.
+    Raises C4pipeError if the process ends without an answer, UsageError if there is too little text for the size.
     """
     command = [sys.executable, "-m", __name__, str(os.getpid())]
     with log.open("wb") as errors:

@@ -1,7 +1,7 @@
 """Columns that pages carry besides text, address and time: a user's own columns, and the provenance of a page.
 
 A recipe names them, such as `score:float`. A page has their values by name; work files and the shuffle of pages have
-them in one Arrow struct, `EXTRA`; shards have them behind the columns that each corpus has.
+them in one Arrow struct, `EXTRA`; shards have them after the columns that each corpus has.
 """
 
 import datetime
@@ -105,7 +105,7 @@ def with_extra(schema: "pa.Schema", columns: Sequence[str]) -> "pa.Schema":
 
 
 def flat(pages: "pa.Table", names: Sequence[str]) -> "pa.Table":
-    """Returns some columns of pages, and behind them the columns of the struct EXTRA if the pages have it."""
+    """Returns some columns of pages, and after them the columns of the struct EXTRA if the pages have it."""
     if EXTRA not in pages.schema.names:
         return pages.select(list(names))
     import pyarrow as pa

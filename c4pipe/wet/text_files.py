@@ -45,7 +45,7 @@ def read_text_pages(stream: ByteStream, name: str, layout: TextLayout, columns: 
 
     A document without an address gets the address of its place: `file:` with the name, `#` and the row or line where it
     begins, from 1; without these for a whole file. A document without a timestamp gets NO_TIMESTAMP.
-    Raises OSError where the stream can't be read.
+    Raises OSError if the stream can't be read.
     """
     number = 0
     for number, item in enumerate(_items(stream, _PageMaker(name, layout, columns)), 1):  # noqa: B007
@@ -74,7 +74,7 @@ def read_part_pages(
 
 
 class _LinesOfPart:
-    """A stream of the lines that begin in a part; the last one is read to its end, behind the part."""
+    """A stream of the lines that begin in a part; the last one is read to its end, after the part."""
 
     def __init__(self, stream: ByteStream, part: FileSlice) -> None:
         self._stream, self._part = stream, part
@@ -180,7 +180,7 @@ def read_parquet_pages(
 
     Each document comes with the share of the rows that were read before it, from 0 to 1.
 
-    Raises OSError where the file can't be opened or read; ValueError, ArrowException or LookupError where it is no
+    Raises OSError if the file can't be opened or read; ValueError, ArrowException or LookupError if it is no
     Parquet, or lacks the column of the text.
     """
     maker = _PageMaker(name, layout, columns)
@@ -319,7 +319,7 @@ def _address(value: Any) -> str:
 
 
 def warc_date(value: Any) -> str | None:
-    """Returns a timestamp as a WARC date; None where it is no date.
+    """Returns a timestamp as a WARC date; None if it is no date.
 
     Args:
         value: a WARC date, another text in ISO 8601, or a date of Python. Without a time zone it is in UTC.
@@ -370,11 +370,11 @@ def _pieces(stream: ByteStream, name: str) -> Iterator[bytes | Damage]:
 def read_lines(stream: ByteStream, name: str, first: int = 1) -> Iterator[Line | Damage]:
     r"""Yields the lines of a text file, which end at `\n`, and the damage in it.
 
-    The arguments are those of `read_pieces`, and the number of the first line: a stream that begins behind the first
+    The arguments are those of `read_pieces`, and the number of the first line: a stream that begins after the first
     line of a file is not compressed. A line that damage cuts is left out, and so is a line of more than
     LINE_BYTES bytes. The offset of damage is the number of the line before which, or in which, it is.
 
-    Raises OSError where the stream can't be read.
+    Raises OSError if the stream can't be read.
     """
     number, held, size, is_cut = first, list[bytes](), 0, False
     for piece in _pieces(stream, name) if first == 1 else iter(lambda: stream.read(_READ), b""):
