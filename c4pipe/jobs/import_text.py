@@ -237,9 +237,10 @@ def _check_json(opener: InputOpener, columns: Sequence[str], address: str, file:
             for item in read_lines(stream, file.name):
                 if isinstance(item, Damage) or lines == _FIRST_LINES:
                     break
-                if item.data.strip():
+                _, line = item
+                if line.strip():
                     lines += 1
-                    row = parse_row(item.data.decode("utf-8", "replace").encode())
+                    row = parse_row(line.decode("utf-8", "replace").encode())
                     rows += row is not None
                     keys = (row or {}) | {key: value for key, value in keys.items() if value is not None}
                     for key, value in (row or {}).items():

@@ -3,7 +3,7 @@
 import datetime
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -349,26 +349,14 @@ def warc_date(value: Any) -> str | None:
     return f"{moment.replace(tzinfo=None).isoformat()}Z"
 
 
-class Line(NamedTuple):
-    r"""A line of a file.
-
-    Attributes:
-        number: its number, from 1.
-        data: its bytes, without the `\n` at its end.
-    """
-
-    number: int
-    data: bytes
-
-
 def _pieces(stream: ByteStream, name: str) -> Iterator[bytes | Damage]:
     """Yields the pieces of `read_pieces`, and damage between them."""
     for piece in read_pieces(stream, name):
         yield Damage(piece.kind, 0, piece.length, piece.first[:FIRST_BYTES]) if isinstance(piece, Gap) else piece
 
 
-def read_lines(stream: ByteStream, name: str, first: int = 1) -> Iterator[Line | Damage]:
-    r"""Yields the lines of a text file, which end at `\n`, and the damage in it.
+def read_lines(stream: ByteStream, name: str, first: int = 1) -> Iterator[tuple[int, bytes] | Damage]:
+    r"""Yields the lines of a text file, without the `\n` at their end, with their numbers from 1; and the damage in it.
 
     The arguments are those of `read_pieces`, and the number of the first line: a stream that begins after the first
     line of a file is not compressed. A line that damage cuts is left out, and so is a line of more than
@@ -392,10 +380,10 @@ def read_lines(stream: ByteStream, name: str, first: int = 1) -> Iterator[Line |
         if not newline:
             continue
         if not is_cut:
-            yield Line(number, b"".join(held))
+            yield number, b"".join(held)
         *lines, last = rest.split(b"\n")
         for number, line in enumerate(lines, number + 1):  # noqa: B020  # it goes on from there
-            yield Line(number, line)
+            yield number, line
         number, held, size, is_cut = number + 1, [last], len(last), False
     if size and not is_cut:
-        yield Line(number, b"".join(held))
+        yield number, b"".join(held)
