@@ -64,7 +64,7 @@ class Tokenizer:
 
     def encode(self, texts: Sequence[str]) -> TokenRows:
         """Returns the ids of texts, one row for each, without an end of sequence. It uses one core."""
-        return TokenRows.of(self._model.encode_arrays(texts))
+        return TokenRows.of(self._model.encode(texts))
 
     @cached_property
     def word_starts(self) -> TokenMask:

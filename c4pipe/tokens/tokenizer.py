@@ -210,7 +210,7 @@ def _load(file: str, library: str, data: bytes, pattern: str, special: Mapping[s
         if library == SENTENCEPIECE:
             model = SentencePieceModel(data)
             end = model.pieces[model.eos_id] if model.eos_id >= 0 else None
-            return _Loaded(model.encode_arrays, model.size, model.control, end)
+            return _Loaded(model.encode, model.size, model.control, end)
         return _load_json(data) if library == TOKENIZERS else _load_ranks(data, pattern, special)
     except ImportError:
         raise UsageError(f"{file} needs the package {library}: run pip install 'c4pipe[tokenizers]'") from None

@@ -116,14 +116,9 @@ class SentencePieceModel:
         self.eos_id: int = self._processor.eos_id()
         self.unknown_id: int = self._processor.unk_id()
 
-    def encode(self, texts: Sequence[str], threads: int = 1) -> list[list[int]]:
-        """Returns the ids of each text, without an end of sequence. With `threads=-1` it uses all cores."""
-        ids: list[list[int]] = self._processor.encode(list(texts), num_threads=threads)
-        return ids
-
-    def encode_arrays(self, texts: Sequence[str]) -> list[npt.NDArray[np.int32]]:
-        """Returns the ids of each text, of shape [tokens], without an end of sequence. It uses one core."""
-        ids: list[npt.NDArray[np.int32]] = self._processor.encode(list(texts), num_threads=1, return_type="numpy")
+    def encode(self, texts: Sequence[str], threads: int = 1) -> list[npt.NDArray[np.int32]]:
+        """Returns the ids of each text, of shape [tokens], without an end of sequence. -1 threads use all cores."""
+        ids: list[npt.NDArray[np.int32]] = self._processor.encode(list(texts), num_threads=threads, return_type="numpy")
         return ids
 
     @cached_property

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -126,8 +125,8 @@ class Vocabulary:
         lines = [line for text in texts for each in text.split("\n") if (line := each.strip())]
         counts = np.zeros(self._model.size, np.int64)
         for first in range(0, len(lines), _LINES_AT_ONCE):
-            ids = chain.from_iterable(self._model.encode(lines[first : first + _LINES_AT_ONCE], threads=-1))
-            counts += np.bincount(np.fromiter(ids, np.int64), minlength=len(counts))
+            ids = self._model.encode(lines[first : first + _LINES_AT_ONCE], threads=-1)
+            counts += np.bincount(np.concatenate(ids), minlength=len(counts))
         unknown = int(counts[self._model.unknown_id])
         return Figures(
             vocabulary=self.name,
