@@ -89,9 +89,11 @@ class Stateful:
 
     def state(self) -> dict[str, Any]:
         """Returns the state for `restore`, as JSON values."""
-        values = {field.name: (field.dump, getattr(self, field.attribute)) for field in self._fields}
-        progress = {n: each.state() if hasattr(each, "state") else dump(each) for n, (dump, each) in values.items()}
-        return {**self._identity, **progress}
+        values = dict(self._identity)
+        for name, attribute, _, _, dump in self._fields:
+            value = getattr(self, attribute)
+            values[name] = value.state() if hasattr(value, "state") else dump(value)
+        return values
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continues where another object was when it returned this state.
