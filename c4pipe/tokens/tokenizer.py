@@ -20,7 +20,7 @@ from c4pipe.io.atomic import write_bytes
 from c4pipe.io.json_files import read_json
 from c4pipe.io.paths import StoragePath, list_names, read_file, storage_path
 from c4pipe.io.words import error_reason, short_repr, suggestion
-from c4pipe.objectives.rows import TokenRows, framed
+from c4pipe.objectives.rows import TokenRows, starts_of
 from c4pipe.vocab.model import MODEL, TOKENIZER, TOKENIZER_CONFIG, SentencePieceModel, load_model, read_description
 
 SENTENCEPIECE, TOKENIZERS, TIKTOKEN = "sentencepiece", "tokenizers", "tiktoken"
@@ -68,11 +68,16 @@ class DocumentTokenizer:
     """A loaded tokenizer, with the ids before and after each document."""
 
     def __init__(self, loaded: _Loaded, begin: int | None, end: int) -> None:
-        self._loaded, self._begin, self._end = loaded, [] if begin is None else [begin], [end]
+        self._loaded = loaded
+        self._begin = [np.array([each], np.int32) for each in ([] if begin is None else [begin])]
+        self._end = np.array([end], np.int32)
 
     def encode(self, texts: Sequence[str]) -> TokenRows:
         """Returns the ids of documents, a row for each, with the ids around it. It uses one core."""
-        return framed(TokenRows.of(list(self._loaded.encode(texts))), self._begin, self._end)
+        rows = list(self._loaded.encode(texts))
+        joined = [each for row in rows for each in (*self._begin, row, self._end)]  # faster than `framed`
+        more = len(self._begin) + 1
+        return TokenRows(np.concatenate([np.zeros(0, np.int32), *joined]), starts_of([len(row) + more for row in rows]))
 
 
 @dataclass(frozen=True, repr=False)
