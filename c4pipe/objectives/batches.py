@@ -29,7 +29,7 @@ from c4pipe.read.state import (
 _DOCUMENTS = 32  # documents that are tokenized together; only examples of next_sentence depend on it
 
 
-DocumentStream = Resumable[Mapping[str, Any]]
+ResumableDocuments = Resumable[Mapping[str, Any]]
 """Documents with a state, such as a `Reader` of `c4pipe.read`. The text of a document is the value of `text`.
 
 If the state has `epoch`, `shard_index` and `num_shards`, each epoch and each process has random numbers of its own.
@@ -66,7 +66,12 @@ class TextExamples(Stateful):
     )
 
     def __init__(
-        self, documents: DocumentStream, tokenizer: Tokenizer, objective: Objective, seed: int = 0, merge: bool = False
+        self,
+        documents: ResumableDocuments,
+        tokenizer: Tokenizer,
+        objective: Objective,
+        seed: int = 0,
+        merge: bool = False,
     ) -> None:
         """Starts at the current position of the documents. Arguments are those of `Batches`."""
         self._documents, self._tokenizer, self._objective, self._merge = documents, tokenizer, objective, merge
@@ -281,7 +286,7 @@ class Batches(ExampleBatches):
     @checks_arguments
     def __init__(
         self,
-        documents: DocumentStream,
+        documents: ResumableDocuments,
         tokenizer: Tokenizer,
         objective: Objective,
         size: int,
