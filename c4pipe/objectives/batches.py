@@ -29,7 +29,7 @@ from c4pipe.read.state import (
 _DOCUMENTS = 32  # documents that are tokenized together; only examples of next_sentence depend on it
 
 
-ResumableDocuments = Resumable[Mapping[str, Any]]
+TextStream = Resumable[Mapping[str, Any]]
 """Documents with a state, such as a `Reader` of `c4pipe.read`. The text of a document is the value of `text`.
 
 If the state has `epoch`, `shard_index` and `num_shards`, each epoch and each process has random numbers of its own.
@@ -67,7 +67,7 @@ class TextExamples(Stateful):
 
     def __init__(
         self,
-        documents: ResumableDocuments,
+        documents: TextStream,
         tokenizer: Tokenizer,
         objective: Objective,
         seed: int = 0,
@@ -286,7 +286,7 @@ class Batches(ExampleBatches):
     @checks_arguments
     def __init__(
         self,
-        documents: ResumableDocuments,
+        documents: TextStream,
         tokenizer: Tokenizer,
         objective: Objective,
         size: int,
