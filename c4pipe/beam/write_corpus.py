@@ -44,7 +44,6 @@ from c4pipe.runners import control_totals
 from c4pipe.runners.control_totals import REPORT, Report, add_reports
 from c4pipe.text.hashes import is_validation, normalise_url, page_key
 from c4pipe.text.languages import UNKNOWN
-from c4pipe.wet.inputs import Missing
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -262,7 +261,7 @@ def _begin_once(
     identity: Mapping[str, Any],
     files: Sequence[str],
     counts: Mapping[str, int],
-    missing: Sequence[Missing] = (),
+    missing: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """Makes the output folder ready, and returns the publication token.
 

@@ -3,7 +3,6 @@
 The shuffle is in memory: a reference takes 21 bytes there, and its end 8 more (see `PackedValues`).
 """
 
-import contextlib
 import os
 import struct
 import tempfile
@@ -54,17 +53,14 @@ class Spill:
 
     def _create(self, folder: StoragePath) -> BinaryIO:
         """Creates a file with a new number. Only references lead to it: files of failed attempts are not read."""
-        if not isinstance(folder, Path):
-            self._number = int.from_bytes(os.urandom(8), "little")
-            descriptor, name = tempfile.mkstemp(prefix="c4pipe-")
-            self._path = Path(name)
-            return os.fdopen(descriptor, "wb")
-        folder.mkdir(parents=True, exist_ok=True)
-        while True:
-            self._number = int.from_bytes(os.urandom(8), "little")
+        self._number = int.from_bytes(os.urandom(8), "little")
+        if isinstance(folder, Path):
+            folder.mkdir(parents=True, exist_ok=True)
             self._path = folder / _name(self._number)
-            with contextlib.suppress(FileExistsError):
-                return self._path.open("xb")
+            return self._path.open("xb")
+        descriptor, name = tempfile.mkstemp(prefix="c4pipe-")
+        self._path = Path(name)
+        return os.fdopen(descriptor, "wb")
 
     def commit(self) -> None:
         """Lets other machines read what was sent: they see a file when it is closed, or in a store, uploaded."""
@@ -94,14 +90,12 @@ class Spill:
         if isinstance(path, RemotePath):
             with path.open() as remote:
                 return remote.range(offset, length)
-        if number in self._readers:
-            return _read(self._readers[number], path, offset, length)
-        file = path.open("rb", buffering=0)
-        if not self._shared:  # there are as many files as workers; elsewhere as many as elements
-            self._readers[number] = file
-            return _read(file, path, offset, length)
-        with file:
-            return _read(file, path, offset, length)
+        if self._shared:  # there are as many files as elements; on one machine as many as workers
+            with path.open("rb", buffering=0) as file:
+                return _read(file, path, offset, length)
+        if number not in self._readers:
+            self._readers[number] = path.open("rb", buffering=0)
+        return _read(self._readers[number], path, offset, length)
 
     def close(self) -> None:
         """Closes the files."""
