@@ -30,7 +30,7 @@ TEXT_FORMAT = "text"
 _DAMAGED: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # a class, not an instance as its stub has it
 
 SHARD_ERRORS = (pa.ArrowException, OSError, EOFError, ValueError, LookupError, TypeError, struct.error, _DAMAGED)
-"""The exceptions that reading raises where a file is missing or damaged."""
+"""The exceptions that reading raises if a file is missing or damaged."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Shard:
 
 
 def check_size(shard: Shard, size: int | None) -> None:
-    """Raises C4pipeError where the size of a shard's file differs from the manifest; None: the file does not exist."""
+    """Raises C4pipeError if the size of a shard's file differs from the manifest; None: the file does not exist."""
     if size != shard.bytes:
         actual = "does not exist" if size is None else f"has {size:,} bytes"
         raise C4pipeError(f"{shard.file} {actual}, and by the manifest {shard.bytes:,} bytes: copy the corpus again")
@@ -82,7 +82,7 @@ def read_shard(shard: Shard, first: int, end: int, verify: bool = False) -> Docu
         end: the row after the last.
         verify: whether the file's SHA-256 is checked first.
 
-    Raises C4pipeError where the file is missing or damaged, or differs from the manifest.
+    Raises C4pipeError if the file is missing or damaged, or differs from the manifest.
     """
     count, more = 0, False
     try:
@@ -110,7 +110,7 @@ def read_tables(shard: Shard, columns: Sequence[str]) -> Iterator[pa.Table]:
         shard: a file of a corpus, in any of its formats.
         columns: the columns to read, some of CORPUS_SCHEMA or of the further columns of the corpus.
 
-    Raises C4pipeError where the file is missing or damaged, or differs from the manifest.
+    Raises C4pipeError if the file is missing or damaged, or differs from the manifest.
     """
     rows = 0
     try:
@@ -157,9 +157,9 @@ def other_rows(shard: Shard, count: str) -> C4pipeError:
 
 
 def check_shard(shard: Shard, verify: bool) -> None:
-    """Compares a file with the manifest: the size if it is behind https://, and the SHA-256 if `verify` is true.
+    """Compares a file with the manifest: the size if it is at https://, and the SHA-256 if `verify` is true.
 
-    Raises C4pipeError where they differ.
+    Raises C4pipeError if they differ.
     """
     if isinstance(shard.file, WebPath):
         check_size(shard, shard.file.open().size)

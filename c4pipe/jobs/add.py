@@ -79,7 +79,7 @@ def add(options: AddOptions, progress: Progress) -> tuple[Manifest, Manifest]:
 
 
 def _manifest_of(folder: StoragePath) -> Manifest:
-    """Returns the manifest of a corpus. Raises UsageError where the folder is no corpus."""
+    """Returns the manifest of a corpus. Raises UsageError if the folder is no corpus."""
     manifest = manifest_file.read_manifest(folder)
     if manifest is None:
         raise no_manifest(folder, FileNotFoundError())

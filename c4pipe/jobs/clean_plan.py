@@ -72,7 +72,7 @@ class CleanPlan:
 
     @property
     def loads(self) -> dict[str, int]:
-        """The bytes of each file, or 1 for each where they are not known, by the name of its work file."""
+        """The bytes of each file, or 1 for each if they are not known, by the name of its work file."""
         known = all(file.size is not None for file in self.files)
         return {self.target(file).name: file.load if known and file.load else 1 for file in self.files}
 
@@ -133,7 +133,7 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
 
 
 def _check_columns(recipe: Recipe) -> None:
-    """Raises UsageError where a rule needs a column that the pages do not carry, or a column needs a rule."""
+    """Raises UsageError if a rule needs a column that the pages do not carry, or a column needs a rule."""
     columns = dict(parse_columns(recipe.columns))
     if COPIES_COLUMN in recipe.columns and not recipe.has(NearDuplicate.name):
         raise UsageError(
@@ -148,7 +148,7 @@ def _check_columns(recipe: Recipe) -> None:
 def check_annotate_folder(
     options: CleanOptions | BuildOptions | ImportOptions, output: StoragePath | None = None
 ) -> None:
-    """Raises UsageError where annotated files are to be written into a folder that has other files.
+    """Raises UsageError if annotated files are to be written into a folder that has other files.
 
     Args:
         options: the options of job 1.

@@ -82,7 +82,7 @@ _MOST_FILES = 64  # of a task: a killed run loses them
 
 
 def _tasks(files: Sequence[InputFile]) -> list[Sequence[InputFile]]:
-    """Returns the files of each task: one, or several small ones where there are many of them."""
+    """Returns the files of each task: one, or several small ones if there are many."""
     small = [file for file in files if file.size is not None and file.load <= _SMALL_BYTES]
     number = min(_MOST_FILES, max(1, len(small) // _SMALL_TASKS))
     ones = [[file] for file in files if file.size is None or file.load > _SMALL_BYTES]

@@ -207,7 +207,7 @@ def check_corpus_options(output: StoragePath, shards: int | None) -> None:
 
 
 def note_files(options: DedupOptions | BuildOptions | ImportOptions, progress: Progress) -> None:
-    """Notes where --shards makes more files in the folder of a language than Hugging Face's Hub takes."""
+    """Notes if --shards makes more files in the folder of a language than Hugging Face's Hub takes."""
     files = sum(Layout(("en",), (options.shards or 0,)).counts) * len(options.formats)
     if files > FOLDER_FILES:
         progress.note(

@@ -89,7 +89,7 @@ def _not_text(file: InputFile) -> UsageError:
 
 
 Kinds = Mapping[str, str]
-"""The type of each column of a file: a key of TYPES, "" where the file shows no value, or another type in words."""
+"""The type of each column of a file: a key of TYPES, "" if the file shows no value, or another type in words."""
 
 
 def _all_columns(found: Mapping[str, Kinds], layout: TextLayout) -> list[Column]:
@@ -108,7 +108,7 @@ def _all_columns(found: Mapping[str, Kinds], layout: TextLayout) -> list[Column]
 def _typed(column: Column, found: Mapping[str, Kinds]) -> tuple[Column | None, str]:
     """Returns a column with its type, as it was asked for, or else as all files have it; and why it is refused, or "".
 
-    A refused column comes with the type that a user can ask for; None where there is no such type.
+    A refused column comes with the type that a user can ask for; None if no type fits.
     """
     name, kind = column
     if name in RESERVED:

@@ -24,7 +24,7 @@ def write_index(
     An intact index of the same shards is left as it is; all of its buckets are read for that. `workers` are processes
     that work for other jobs, too (see `runners.run_job`).
 
-    Raises UsageError for a folder that is no corpus, C4pipeError where a shard can't be read or a file can't be
+    Raises UsageError for a folder that is no corpus, C4pipeError if a shard can't be read or a file can't be
     written, LostDataError if the runner lost data.
     """
     check_runner(runner)

@@ -38,7 +38,7 @@ def divide(
     begins. Compressed files, and files at servers that send no parts of files, stay whole. `on_note` gets a sentence
     about large files that stay whole.
 
-    Raises C4pipeError where a file can't be read.
+    Raises C4pipeError if a file can't be read.
     """
     whole = list_names(work)
     asked = [file for file in files if f"{file.name}.parquet" not in whole]
@@ -106,7 +106,7 @@ def number_lines(
 
     For that, a file is read once; the work folder keeps the numbers.
 
-    Raises C4pipeError where a file can't be read.
+    Raises C4pipeError if a file can't be read.
     """
     counted, opener = list[InputFile](), InputOpener(network)
     numbers: dict[str, list[int]] = {}

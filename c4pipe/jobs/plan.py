@@ -3,15 +3,15 @@
 import io
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
 from c4pipe.clean.work_folder import find_work_files, read_headers_of, work_path
-from c4pipe.corpus.formats.table import find_format
+from c4pipe.corpus.opened import open_corpus
 from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import StoragePath, file_sizes
 from c4pipe.io.streams import InputOpener
@@ -55,7 +55,7 @@ class Sizes:
 
     @property
     def error(self) -> float:
-        """The standard error of the total, as a share of it; 0 where all sizes are known."""
+        """The standard error of the total, as a share of it; 0 if all sizes are known."""
         count, mean = len(self.known), sum(self.known) / len(self.known)
         if count == self.files or count < 2 or not mean:
             return 0.0
@@ -136,6 +136,7 @@ def measure_cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: I
         corpus = plan_dedup(options)
         manifest = dedup(corpus, Progress(), spill=str(Path(folder) / "spill"))
         dedup_seconds = time.process_time() - before
+        made = open_corpus(options.folder)
         return Cost(
             parts=len(slices),
             stored=sum(each.stored for each in slices),
@@ -147,7 +148,7 @@ def measure_cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: I
             clean_seconds=sum(each.clean_seconds for each in slices),
             dedup_seconds=dedup_seconds,
             work_bytes=sum(file_sizes(work, "*.parquet").values()),
-            corpus_bytes={name: _bytes_of(name, manifest["shards"]) for name in formats},
+            corpus_bytes={name: sum(shard.bytes for shard in made.shards(None, name)) for name in formats},
         )
 
 
@@ -211,10 +212,6 @@ def _clean_slice(
             if not first:
                 raise
         first = 0
-
-
-def _bytes_of(name: str, shards: Sequence[Mapping[str, Any]]) -> int:
-    return sum(shard["bytes"] for shard in shards if shard["path"].endswith(find_format(name).extension))
 
 
 _TRIES = 4  # few, because a person waits for the answer

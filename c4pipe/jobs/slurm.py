@@ -63,7 +63,7 @@ class Submission(TypedDict):
     Attributes:
         files: the names of the work files of the whole job, without their endings.
         tasks: for each task, the numbers of its files.
-        output: the folder of the corpus; "" where `clean` runs alone.
+        output: the folder of the corpus; "" if `clean` runs alone.
         accepts_missing: whether files may be missing.
     """
 

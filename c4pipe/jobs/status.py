@@ -32,7 +32,7 @@ class RunStatus:
         sentences: what else is known: reasons, and the next step.
         complete: whether nothing is left to do.
         stopped: whether something is left that is neither queued nor runs.
-        planned: how many files it is to have; 0 where the folder does not say it.
+        planned: how many files it is to have; 0 if the folder does not say it.
     """
 
     files: Mapping[str, int]

@@ -63,7 +63,7 @@ def check_state(plan: CleanPlan, progress: Progress) -> WorkState:
     A damaged work file is set aside, with a note, and counts as not done. In an object store only the headers are read,
     because the store checks its objects itself.
 
-    Raises UsageError where another recipe, other lists or another input were used; C4pipeError where an input can't be
+    Raises UsageError if another recipe, other lists or another input were used; C4pipeError if an input can't be
     read.
     """
     state = work_state(plan)

@@ -72,7 +72,7 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
         manifest: of the corpus (see `manifest.make_manifest`).
         table_bytes: the bytes of the pages as a table of Arrow, by language/split, as the profile in `report.json` has
             them; without them, the card has no `dataset_info`.
-        opt_outs: the content of its `opt_outs.json`; None where its opt-outs are not counted.
+        opt_outs: the content of its `opt_outs.json`; None if its opt-outs are not counted.
     """
     recipe, counts, inputs = Recipe.from_json(manifest["recipe"]), manifest["counts"], sum_inputs(manifest)
     fields = _FIELDS | (_TEXT_FIELDS if recipe.input_format == "text" else _ORIGIN)

@@ -108,12 +108,12 @@ def write_records(
 
 
 def open_binary(file: InputPath) -> BinaryIO:
-    """Opens a file to be read from its beginning. Raises OSError where that fails."""
+    """Opens a file to be read from its beginning. Raises OSError if that fails."""
     return open_file(file) if isinstance(file, Path) else io.BufferedReader(file.open(), _REQUEST_BYTES)
 
 
 @contextlib.contextmanager
 def open_gzip(file: InputPath) -> Iterator[BinaryIO]:
-    """Opens a gzip file, and yields its content as a stream. Raises OSError where that fails."""
+    """Opens a gzip file, and yields its content as a stream. Raises OSError if that fails."""
     with open_binary(file) as raw, igzip.IGzipFile(fileobj=raw) as content:
         yield cast(BinaryIO, content)
