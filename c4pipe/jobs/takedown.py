@@ -1,12 +1,10 @@
 """`takedown`: a corpus is written again, without the pages of a list: to a new folder, or in place."""
 
 import contextlib
-import hashlib
 import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,82 +21,24 @@ from c4pipe.dedup import publish
 from c4pipe.dedup.publishers import publisher
 from c4pipe.dedup.removals import MOVED_SPANS
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.url_rules import find_opt_out
 from c4pipe.io.atomic import AtomicFile, make_folder, move, sync
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, check_inner, list_names, read_file, remove_tree, storage_path
 from c4pipe.io.streams import InputPath
-from c4pipe.io.text import lines_of
 from c4pipe.io.versions import versions
 from c4pipe.io.words import error_reason
-from c4pipe.lists.lists import has_key, sorted_keys
-from c4pipe.lists.robots import opt_out_entry
-from c4pipe.report.data import make_dedup_data, make_report_data, read_dedup_data, read_report_data
+from c4pipe.jobs.listed_pages import PageList, read_page_list, unlisted_examples, unlisted_findings
+from c4pipe.report.data import make_report_data, read_report_data
 from c4pipe.report.descriptions import write_descriptions
 from c4pipe.report.profile import Profiler
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
-from c4pipe.text.hashes import U64, normalise_url, url_key
 from c4pipe.text.languages import language_counter
-
-LIST_KINDS = ("urls", "domains")
-"""What a list has: whole URLs; or hosts, with their subdomains, and hosts with a path."""
 
 TAKEDOWN_COUNTER = f"pages.dropped.{TAKEDOWN}"
 """The counter of the pages that takedowns left out."""
-
-_CUT = 99  # characters of the shortest URL that is shortened in a report
-
-
-@dataclass(frozen=True)
-class Listed:
-    """The pages of a list.
-
-    Attributes:
-        kind: one of LIST_KINDS.
-        first: the first entry, or its beginning.
-        sha256: of the files, with a line end between two.
-        keys: the keys of its entries, sorted.
-        scheme: how the corpus removes the scheme of URLs (`Recipe.page_keys`).
-    """
-
-    kind: str
-    first: str
-    sha256: str
-    keys: U64
-    scheme: str
-
-    def has(self, url: str) -> bool:
-        """Tells whether the list has a URL."""
-        if self.kind == "domains":
-            return find_opt_out(url, self.keys) is not None
-        return has_key(self.keys, url_key(normalise_url(url, self.scheme)))
-
-
-def read_listed(kind: str, paths: Sequence[Path], scheme: str) -> Listed:
-    """Returns the pages of lists, files with one URL or one host on each line.
-
-    Raises UsageError if a file can't be read, has no entry, or an entry that is no host.
-    """
-    first, keys = "", list[int]()
-    try:
-        for path in paths:
-            before = len(keys)
-            for line in filter(None, map(str.strip, lines_of(path))):
-                first = first or line
-                try:
-                    entry = opt_out_entry(line) if kind == "domains" else normalise_url(line, scheme)
-                except ValueError as error:
-                    raise UsageError(f"--{kind} {path}: {line[:200]!a} can't be used: {error}") from None
-                keys.append(url_key(entry))
-            if len(keys) == before:
-                raise UsageError(f"--{kind} {path} has no entry: give one on each line")
-        digest = hashlib.sha256(b"\n".join(path.read_bytes() for path in paths)).hexdigest()
-    except (OSError, ValueError) as error:
-        raise UsageError(f"--{kind} {path} can't be read: {error_reason(error)}; give a text file") from error
-    return Listed(kind, first[:200], digest, sorted_keys(keys), scheme)
 
 
 def takedown(
@@ -114,7 +54,7 @@ def takedown(
     Args:
         folder: the folder of the corpus, which is only read if there is an output.
         output: a new folder; None for a takedown in place, which replaces files of the corpus.
-        kind: one of LIST_KINDS.
+        kind: `urls` for whole URLs; `domains` for hosts, with their subdomains, and hosts with a path.
         lists: the lists: files of one kind.
         runner: what reads and writes the shards, on this machine.
         progress: shows how many shards are done.
@@ -132,7 +72,7 @@ def takedown(
     if str(output) == str(folder) or str(output).startswith(f"{folder}/"):
         raise UsageError(f"--output {output} is in the folder of the corpus: give a new folder")
     corpus = open_corpus(folder)
-    return _write_without(corpus, read_listed(kind, lists, corpus.recipe.page_keys[0]), output, runner, progress)
+    return _write_without(corpus, read_page_list(kind, lists, corpus.recipe.page_keys[0]), output, runner, progress)
 
 
 def _take_down_in_place(
@@ -153,7 +93,7 @@ def _take_down_in_place(
         last = len(parts) or 1
         if any(GROWN in list_names(part_folder(folder, number)) for number in (last, last + 1)):
             raise UsageError(f"an addition to {folder} was stopped at its end: repeat the command c4pipe add first")
-        listed = read_listed(kind, lists, corpus.recipe.page_keys[0])
+        listed = read_page_list(kind, lists, corpus.recipe.page_keys[0])
         remove_tree(new)
         since = done[parts[-1]["takedowns"] :] if parts else done  # the last part can have pages of earlier lists
         if since and (since[-1]["kind"], since[-1]["list"]) == (kind, listed.sha256):
@@ -184,7 +124,7 @@ def _replace(folder: Path, new: Path) -> None:
 
 
 def _write_without(
-    corpus: Corpus, listed: Listed, output: StoragePath, runner: RunnerOptions, progress: Progress
+    corpus: Corpus, listed: PageList, output: StoragePath, runner: RunnerOptions, progress: Progress
 ) -> Manifest:
     """Writes a corpus without the listed pages into a folder, and returns its manifest."""
     identity, folder = _identity(corpus, listed), cast(StoragePath, corpus.path)
@@ -206,7 +146,7 @@ def _write_without(
     return manifest
 
 
-def _identity(corpus: Corpus, listed: Listed) -> dict[str, Any]:
+def _identity(corpus: Corpus, listed: PageList) -> dict[str, Any]:
     """Returns what the new corpus is made from."""
     before: Mapping[str, Any] = corpus.manifest
     names = ("recipe", "fingerprint", "language_model", "known", "parts", "inputs", "formats", "train_shards")
@@ -244,10 +184,10 @@ def _write(
         "versions": versions(),
     }
     manifest = cast(Manifest, values)
-    found: Any = _unlisted_findings(cast(StoragePath, corpus.path), listed)
+    found: Any = unlisted_findings(cast(StoragePath, corpus.path), listed)
     report: Any = read_report_data(cast(StoragePath, corpus.path)) or {"examples": {}}
     data: Any = make_report_data([part["profile"] for part in parts], found)
-    data["examples"] = _unlisted(listed, report["examples"])
+    data["examples"] = unlisted_examples(listed, report["examples"])
     write_descriptions(step.folder, manifest, found, data)
     return manifest
 
@@ -273,7 +213,7 @@ class _WriteShard(ScanStep[tuple[Shard, ...], dict[str, Any]]):
         listed: the pages to leave out.
     """
 
-    def __init__(self, listed: Listed, folder: str) -> None:
+    def __init__(self, listed: PageList, folder: str) -> None:
         """Takes the pages, and the folder to write to; shards without such a page are linked there."""
         self.listed, self._folder = listed, folder
 
@@ -340,30 +280,3 @@ def _link(source: InputPath, target: StoragePath) -> None:
         file.publish()
     except OSError as error:
         raise C4pipeError(f"{source} can't be copied to {target}: {error_reason(error)}") from error
-
-
-def _unlisted_findings(folder: StoragePath, listed: Listed) -> dict[str, Any]:
-    """Returns the content of `dedup.json` without examples that show a listed page."""
-    found: Any = read_dedup_data(folder) or make_dedup_data({})
-    hosts = [(each, f"https://{each['host']}/ https://{each['of']}/") for each in found.get("copied_hosts", ())]
-    clusters = [each for each in found.get("near_duplicates", ()) if not _shows(listed, each["url"])]
-    more = {"near_duplicates": clusters, "copied_hosts": [each for each, urls in hosts if not _shows(listed, urls)]}
-    return {
-        **{name: value for name, value in found.items() if name not in ("sha256", *more)},
-        **{name: value for name, value in more.items() if value},
-        "examples": _unlisted(listed, found["examples"]),
-    }
-
-
-def _unlisted(listed: Listed, examples: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """Returns the examples of a report, by rule, that show no listed page."""
-    left = {
-        rule: [each for each in pages if not _shows(listed, f"{each['url']} {each['fact']}")]
-        for rule, pages in examples.items()
-    }
-    return {rule: pages for rule, pages in left.items() if pages}
-
-
-def _shows(listed: Listed, words: str) -> bool:
-    """Tells whether one of some words is a listed URL. A URL that was shortened may be listed."""
-    return any((each.endswith("…") and len(each) > _CUT) or listed.has(each) for each in words.split())
