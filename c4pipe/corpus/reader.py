@@ -16,7 +16,7 @@ import pyarrow as pa
 from isal import isal_zlib
 
 from c4pipe.corpus.formats.parquet import TABLE_ROWS
-from c4pipe.corpus.formats.shard_format import Document, DocumentStream, open_binary, shard_schema
+from c4pipe.corpus.formats.shard_format import Document, DocumentGenerator, open_binary, shard_schema
 from c4pipe.corpus.formats.table import find_format
 from c4pipe.corpus.layout import ShardId
 from c4pipe.errors import C4pipeError
@@ -73,7 +73,7 @@ def check_size(shard: Shard, size: int | None) -> None:
         raise C4pipeError(f"{shard.file} {actual}, and by the manifest {shard.bytes:,} bytes: copy the corpus again")
 
 
-def read_shard(shard: Shard, first: int, end: int, verify: bool = False) -> DocumentStream:
+def read_shard(shard: Shard, first: int, end: int, verify: bool = False) -> DocumentGenerator:
     """Yields the documents of a shard, from row `first` up to row `end`, which is not yielded.
 
     Args:
@@ -140,7 +140,7 @@ def tables_of(
             yield pa.table(arrays, names=list(columns))
 
 
-def _documents(file: InputPath, file_format: str, first: int, further: Sequence[str]) -> DocumentStream:
+def _documents(file: InputPath, file_format: str, first: int, further: Sequence[str]) -> DocumentGenerator:
     return (
         _read_text(file, first) if file_format == TEXT_FORMAT else find_format(file_format).read(file, first, further)
     )
@@ -188,7 +188,7 @@ def check_rows(shard: Shard) -> None:
         raise other_rows(shard, f"{rows:,}")
 
 
-def _read_text(file: InputPath, first: int) -> DocumentStream:
+def _read_text(file: InputPath, first: int) -> DocumentGenerator:
     with open_content(open_binary(file), file.name) as stream:
         for line in islice(filter(None, map(bytes.strip, lines_in(stream))), first, None):
             yield Document(url="", text=line.decode(), timestamp="", language="", language_probability=0.0)

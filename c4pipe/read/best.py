@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.corpus.formats.shard_format import DocumentStream
+from c4pipe.corpus.formats.shard_format import DocumentGenerator
 from c4pipe.errors import UsageError
 from c4pipe.read.chosen import Best, check_column, column_of
 from c4pipe.read.indexed import RandomAccess
@@ -35,7 +35,7 @@ class BestFirst(Source):
 
     column: str = ""
 
-    def rows_of(self, spans: Sequence[Span], position: int, window: int, verified: set[int]) -> DocumentStream:
+    def rows_of(self, spans: Sequence[Span], position: int, window: int, verified: set[int]) -> DocumentGenerator:
         """Yields the documents of spans as `Source.rows_of`, best first; those of `window` places are read together."""
         places, access = _places(self, tuple(sorted(spans))), _access(self)
         for first in range(position, len(places), window):

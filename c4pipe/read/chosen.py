@@ -9,7 +9,7 @@ from itertools import compress
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.corpus.formats.shard_format import DocumentStream
+from c4pipe.corpus.formats.shard_format import DocumentGenerator
 from c4pipe.corpus.reader import Shard, read_shard, read_tables
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import FiniteNumber
@@ -38,7 +38,7 @@ def column_of(shard: Shard, column: str) -> tuple[npt.NDArray[np.bool_], npt.NDA
     return np.concatenate(known), np.concatenate(values)
 
 
-def read_turns(shard: Shard, times: npt.NDArray[np.int16], first: int, end: int, verify: bool) -> DocumentStream:
+def read_turns(shard: Shard, times: npt.NDArray[np.int16], first: int, end: int, verify: bool) -> DocumentGenerator:
     """Yields documents of a shard as often as `times` says, an array of shape [rows].
 
     First come all documents that are read at least once, then those that are read at least twice, and so on. So the

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from c4pipe.corpus.formats.shard_format import Document, DocumentStream
+from c4pipe.corpus.formats.shard_format import Document, DocumentGenerator
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.json_files import check_of
 from c4pipe.io.options import Option, shared_fields, takes_options
@@ -112,7 +112,7 @@ class PartReader(Stateful):
         self.order = order
         self.position = 0
         self._place = order.place
-        self._stream: DocumentStream | None = None
+        self._stream: DocumentGenerator | None = None
         self._verified: set[int] = set()  # files that need not be verified again
 
     def __repr__(self) -> str:
@@ -150,13 +150,13 @@ class PartReader(Stateful):
         self.position = position
         self._stream = None
 
-    def _documents(self, part: EpochPart) -> DocumentStream:
+    def _documents(self, part: EpochPart) -> DocumentGenerator:
         """Yields the documents of a part."""
         order = replace(self.order, epoch=part.epoch, shard_index=part.shard_index, num_shards=part.num_shards)
         with closing(self._ordered(order, part.first)) as documents:
             yield from islice(documents, part.size)
 
-    def _ordered(self, order: Order, position: int) -> DocumentStream:
+    def _ordered(self, order: Order, position: int) -> DocumentGenerator:
         """Yields the documents of an order from a position on."""
         if order.seed is None:
             yield from self._rows(order, position)
@@ -168,7 +168,7 @@ class PartReader(Stateful):
                 yield from (window[place] for place in places[skipped:])
                 number, skipped = number + 1, 0
 
-    def _rows(self, order: Order, position: int) -> DocumentStream:
+    def _rows(self, order: Order, position: int) -> DocumentGenerator:
         """Returns the documents in the order before windows are shuffled, from a position on."""
         return self.source.rows_of(order.spans(self.source.rows), position, order.window, self._verified)
 

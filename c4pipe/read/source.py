@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypedDict, TypeVar, cast
 
 from c4pipe.corpus import manifest
-from c4pipe.corpus.formats.shard_format import DocumentStream, open_binary
+from c4pipe.corpus.formats.shard_format import DocumentGenerator, open_binary
 from c4pipe.corpus.layout import SPLITS, ShardId
 from c4pipe.corpus.manifest import LanguageCode
 from c4pipe.corpus.opened import open_corpus, open_language
@@ -89,7 +89,7 @@ class Source:
         """Returns these documents as a source of a kind, with more or other attributes."""
         return kind(**{**{field.name: getattr(self, field.name) for field in fields(Source)}, **more})
 
-    def read(self, file: int, first: int, end: int, verify: bool) -> DocumentStream:
+    def read(self, file: int, first: int, end: int, verify: bool) -> DocumentGenerator:
         """Yields the documents of a file, by its number, from row `first` up to row `end`, which is not yielded.
 
         Raises C4pipeError if the file is missing or damaged, or differs from the manifest.
@@ -102,7 +102,7 @@ class Source:
         """Returns the row of a file, by its number, that has the file's document `number`, from 0."""
         return int(self.best.rows(file, self.shards[file])[number]) if self.best else number
 
-    def rows_of(self, spans: Sequence[Span], position: int, window: int, verified: set[int]) -> DocumentStream:
+    def rows_of(self, spans: Sequence[Span], position: int, window: int, verified: set[int]) -> DocumentGenerator:
         """Yields the documents of spans, one span after the other.
 
         Args:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.corpus.formats.shard_format import DocumentStream
+from c4pipe.corpus.formats.shard_format import DocumentGenerator
 from c4pipe.corpus.reader import Shard
 from c4pipe.errors import UsageError
 from c4pipe.io.words import short
@@ -39,7 +39,7 @@ class WeightedSource(Source):
 
     weights: Weights = ()
 
-    def read(self, file: int, first: int, end: int, verify: bool) -> DocumentStream:
+    def read(self, file: int, first: int, end: int, verify: bool) -> DocumentGenerator:
         """Returns the documents of a file as `Source.read`, given rows of its turns."""
         return read_turns(self.shards[file], times_read(self.shards[file], self.weights), first, end, verify)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from c4pipe.corpus.formats.shard_format import (
     CORPUS_SCHEMA,
     PROBABILITY,
-    DocumentStream,
+    DocumentGenerator,
     ShardFormat,
     document,
     open_binary,
@@ -47,7 +47,7 @@ def _open_zstandard(file: InputPath) -> BinaryIO:
 
 def _read_lines(
     opened: Callable[[InputPath], AbstractContextManager[BinaryIO]], file: InputPath, first: int, columns: Sequence[str]
-) -> DocumentStream:
+) -> DocumentGenerator:
     names = shard_schema(columns).names
     with opened(file) as content:
         for line in islice(lines_in(content), first, None):

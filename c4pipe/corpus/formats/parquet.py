@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from c4pipe.corpus.formats.shard_format import (
     ROWS_AT_ONCE,
-    DocumentStream,
+    DocumentGenerator,
     ShardFormat,
     WriteRows,
     open_binary,
@@ -69,7 +69,7 @@ def parquet_tables(file: InputPath, columns: Sequence[str], rows: int = TABLE_RO
             raise ValueError(f"{abs(left):,} rows too {'few' if left > 0 else 'many'}")
 
 
-def _read_documents(file: InputPath, first: int, columns: Sequence[str]) -> DocumentStream:
+def _read_documents(file: InputPath, first: int, columns: Sequence[str]) -> DocumentGenerator:
     with parquet_file(file) as shard:
         yield from parquet_rows(shard, first, shard_schema(columns).names)
 

@@ -40,7 +40,7 @@ class Document(TypedDict):
     language_probability: float
 
 
-DocumentStream = Generator[Document, None, None]
+DocumentGenerator = Generator[Document, None, None]
 """A generator of documents; it holds a file open until it is closed."""
 
 WriteRows = Callable[[pa.Table], None]
@@ -67,7 +67,7 @@ class ShardFormat:
     name: str
     extension: str
     write: Callable[[Path, pa.Schema], AbstractContextManager[WriteRows]]
-    read: Callable[[InputPath, int, Sequence[str]], DocumentStream]
+    read: Callable[[InputPath, int, Sequence[str]], DocumentGenerator]
     read_tables: Callable[[InputPath, Sequence[str]], Iterator[pa.Table]] | None = None
     count_rows: Callable[[InputPath], int] | None = None
     is_exact: bool = True

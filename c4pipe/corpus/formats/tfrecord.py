@@ -18,7 +18,7 @@ from c4pipe.corpus.formats.shard_format import (
     CORPUS_SCHEMA,
     PROBABILITY,
     STRINGS,
-    DocumentStream,
+    DocumentGenerator,
     ShardFormat,
     document,
     open_gzip,
@@ -146,7 +146,7 @@ def _encode_rows(rows: pa.Table) -> Iterator[bytes]:
         yield encode_example({**dict(zip(STRINGS, values, strict=True)), PROBABILITY: probability, **others})
 
 
-def _read_tfrecord(file: InputPath, first: int, columns: Sequence[str]) -> DocumentStream:
+def _read_tfrecord(file: InputPath, first: int, columns: Sequence[str]) -> DocumentGenerator:
     further, names = parse_columns(columns), shard_schema(columns).names
     lists = {each.name for each in further if each.type == "strings"}
     nothing = dict.fromkeys((each.name for each in further), None)
