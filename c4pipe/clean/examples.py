@@ -137,12 +137,12 @@ def _hash(name: str) -> str:
 
 
 def gather_examples(work_files: Sequence[StoragePath]) -> list[Example]:
-    """Returns the examples beside work files. Raises as `load_examples`."""
+    """Returns the examples beside work files. Raises as `stored_examples`."""
     with ThreadPoolExecutor(_PARALLEL_READS) as pool:
-        return [each for examples in pool.map(load_examples, work_files) for each in examples]
+        return [each for examples in pool.map(stored_examples, work_files) for each in examples]
 
 
-def load_examples(work_file: StoragePath) -> list[Example]:
+def stored_examples(work_file: StoragePath) -> list[Example]:
     """Returns the examples beside a work file; no examples if their file was deleted. Raises DamagedFileError."""
     examples: list[Example] = (read_checked_json(examples_file(work_file), dict) or {}).get("examples", [])
     return examples

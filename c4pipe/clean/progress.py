@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from c4pipe.clean.work_folder import read_headers_of
 from c4pipe.errors import UsageError
@@ -97,14 +97,6 @@ FILE_SECONDS, FILE_SPEED = 300.0, 20_000.0  # seconds of any file; stored bytes 
 LOOK_SECONDS = 1.0  # between two looks
 
 
-class SizedStream(Protocol):
-    """A file that is being read."""
-
-    @property
-    def size(self) -> int:
-        """How many of its bytes were read so far."""
-
-
 class SlowWatch:
     """Looks, in a thread, at the page and file that are being cleaned, and tells of each at most once if it takes long.
 
@@ -121,9 +113,15 @@ class SlowWatch:
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
-    def over(self, source: str, stream: SizedStream, tell: Callable[[str], None]) -> Iterator[None]:
-        """Watches a WET file (its name) while the `with` block cleans it; `tell` gets sentences for users."""
-        looks = self._look_at(source, stream, tell)
+    def over(self, source: str, size: Callable[[], int], tell: Callable[[str], None]) -> Iterator[None]:
+        """Watches a WET file while the `with` block cleans it.
+
+        Args:
+            source: the name of the file.
+            size: returns how many of its bytes were read so far.
+            tell: gets sentences for users.
+        """
+        looks = self._look_at(source, size, tell)
         next(looks)
         with self._lock:
             self._looks = looks
@@ -145,7 +143,7 @@ class SlowWatch:
                     return
                 next(self._looks)
 
-    def _look_at(self, source: str, stream: SizedStream, tell: Callable[[str], None]) -> Iterator[None]:
+    def _look_at(self, source: str, size: Callable[[], int], tell: Callable[[str], None]) -> Iterator[None]:
         started, is_told = time.monotonic(), False
         seen, seen_at = self.page, 0.0
         while True:
@@ -154,11 +152,13 @@ class SlowWatch:
             if page is not seen:
                 seen, seen_at = page, cpu
             elif page is not None and cpu - seen_at > PAGE_SECONDS + page.size / PAGE_SPEED:
-                took, size = format_duration(cpu - seen_at), format_size(page.size)
+                took = format_duration(cpu - seen_at)
                 url = visible(short(page.url, URL_SIZE))
-                tell(f"a page of {source} takes long: {url}, {took} of CPU for {size}, and it goes on")
+                tell(
+                    f"a page of {source} takes long: {url}, {took} of CPU for {format_size(page.size)}, and it goes on"
+                )
                 seen_at = float("inf")
-            read = stream.size
+            read = size()
             if not is_told and seconds > FILE_SECONDS + read / FILE_SPEED:
                 took = format_duration(seconds)
                 tell(f"{source} takes long: {took} for its first {format_size(read)}, and it goes on")
@@ -201,7 +201,7 @@ def watch_clean(progress: Progress, folder: StoragePath, sizes: Mapping[str, int
             "files_total": len(sizes),
             "pages": pages,
             "pages_per_second": round(speed, 1),
-            "drops": count_drops(counts),
+            "drops": drops_by_rule(counts),
             "waits": notes.waits,
         }
         files = f"{len(seen):,} of {len(sizes):,} files{notes.words()}"
@@ -214,7 +214,7 @@ def watch_clean(progress: Progress, folder: StoragePath, sizes: Mapping[str, int
         path.unlink(missing_ok=True)
 
 
-def count_drops(counts: Mapping[str, int]) -> dict[str, int]:
+def drops_by_rule(counts: Mapping[str, int]) -> dict[str, int]:
     """Returns how many pages each rule dropped, by rule, the largest number first."""
     dropped = {name.removeprefix(_DROPPED): n for name, n in counts.items() if name.startswith(_DROPPED) and n}
     return dict(sorted(dropped.items(), key=lambda item: (-item[1], item[0])))
@@ -222,6 +222,6 @@ def count_drops(counts: Mapping[str, int]) -> dict[str, int]:
 
 def describe_drops(counts: Mapping[str, int]) -> str:
     """Returns the rules that dropped most pages, with their share of the pages read: `, dropped: language 61%`."""
-    largest = list(count_drops(counts).items())[:_MOST_RULES]
+    largest = list(drops_by_rule(counts).items())[:_MOST_RULES]
     words = ", ".join(f"{rule} {number / counts['pages.read']:.0%}" for rule, number in largest)
     return f", dropped: {words}" if words else ""

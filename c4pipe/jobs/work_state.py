@@ -92,7 +92,7 @@ def _damage(plan: CleanPlan, inputs: InputOpener, file: InputFile) -> tuple[Stor
         if isinstance(target, Path):
             check_pages(target)
             suspect = examples.examples_file(target)
-            examples.load_examples(target)
+            examples.stored_examples(target)
         if annotate := plan.options.annotation:
             suspect = annotate.path(file.work_name)
             check_annotated_file(annotate, file.work_name, plan.recipe, plan.fingerprint, header.ends_sha256)

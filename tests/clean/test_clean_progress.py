@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe.clean.progress import count_drops, describe_drops, watch_clean
+from c4pipe.clean.progress import describe_drops, drops_by_rule, watch_clean
 from c4pipe.cli import main
 from c4pipe.runners.events import Progress, ProgressEvent
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_drops_by_rule_the_most_first() -> None:
     counts = {"pages.read": 200, "pages.dropped.b": 10, "pages.dropped.a": 10, "pages.dropped.z": 30, "lines.left": 9}
-    assert list(count_drops(counts).items()) == [("z", 30), ("a", 10), ("b", 10)]
+    assert list(drops_by_rule(counts).items()) == [("z", 30), ("a", 10), ("b", 10)]
     assert describe_drops({**counts, "pages.dropped.few": 1}) == ", dropped: z 15%, a 5%, b 5%"
     assert describe_drops({"pages.read": 9, "pages.dropped.a": 0}) == ""
     assert describe_drops({}) == ""
