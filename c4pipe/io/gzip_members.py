@@ -317,7 +317,10 @@ class _Member:
             if piece:
                 size += len(piece)
                 self.cost += len(piece) if old else 0
-                yield from _slices(piece)
+                if len(piece) > INFLATE:
+                    yield from _slices(piece)
+                else:
+                    yield piece
             data = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
             if not data and not inflater.eof and len(piece) < INFLATE:
                 data, old = self.raw.read(), False
