@@ -36,7 +36,7 @@ class DiffOptions(LogOptions):
 
 
 def run(options: DiffOptions) -> None:
-    """Compares two corpora and prints the difference. Raises UsageError where one is not finished or can't be read."""
+    """Compares two corpora and prints the difference. Raises UsageError if one is not finished or can't be read."""
     if options.examples < 0:
         raise UsageError(f"--examples {options.examples}: give the number of pages to show of each kind, 0 or more")
 
@@ -82,7 +82,7 @@ def heads(diff: "Diff") -> Iterator["Text"]:
 
 
 def counts_table(diff: "Diff") -> "Table":
-    """Returns the counters side by side; `-` where a recipe does not have the rule."""
+    """Returns the counters side by side; `-` if a recipe does not have the rule."""
     from c4pipe.inspect.diff import split_name
 
     table = _table("", "first", "second", "difference")
@@ -95,7 +95,7 @@ def counts_table(diff: "Diff") -> "Table":
 
 
 def _label(diff: "Diff", what: str, rest: str) -> str:
-    """Returns the name of a counter's row, or "" where the table has none."""
+    """Returns the name of a counter's row, or "" if the table has none."""
     if what == "pages.kept" and rest:
         many = any(len(corpus.recipe.languages) > 1 for corpus in diff.corpora)
         return f"  of these in {rest}" if many else ""

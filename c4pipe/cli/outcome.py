@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def print_corpus(folder: "StoragePath", manifest: "Manifest", seconds: float, progress: "Progress") -> None:
-    """Prints the funnel of a corpus and where the corpus is; as `print_funnel` where nothing was done."""
+    """Prints the funnel of a corpus and where the corpus is; as `print_funnel` if nothing was done."""
     shards = manifest["shards"]
     size = format_count(sum(shard["bytes"] for shard in shards), "byte")
     outcome = f"corpus: {folder} ({format_count(len(shards), 'file')}, {size}, {seconds:,.1f} s)"
@@ -27,7 +27,7 @@ def print_corpus(folder: "StoragePath", manifest: "Manifest", seconds: float, pr
 
 
 def print_funnel(folder: "StoragePath", manifest: "Manifest", outcome: str, progress: "Progress") -> None:
-    """Prints the funnel of a corpus, or of its new part, and the outcome. Where nothing was done, prints where the
+    """Prints the funnel of a corpus, or of its new part, and the outcome. If nothing was done, prints where the
     report is.
     """
     from c4pipe.recipes.recipe import Recipe
@@ -57,8 +57,8 @@ def corpus_status(options: TerminalOptions, manifest: "Manifest", allowed: int |
 
 
 def report_nothing_kept(options: TerminalOptions, recipe: "Recipe", counts: Mapping[str, int]) -> int:
-    """Prints a warning where no page, or none of a wanted language, was kept, and returns the exit status: 4 where
-    there are no pages, 0 where there are some.
+    """Prints a warning if no page, or none of a wanted language, was kept, and returns the exit status: 4
+    without pages, else 0.
     """
     from c4pipe.corpus.funnel import empty_warning
 

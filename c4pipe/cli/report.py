@@ -38,7 +38,7 @@ def run(options: ReportOptions) -> None:
 
     With `--opt-outs`, also `opt_outs.json` and the dataset card.
 
-    Raises UsageError where the folder is no corpus, or its shards are needed and can't be read.
+    Raises UsageError if the folder is no corpus, or its shards are needed and can't be read.
     """
     from c4pipe.cli.progress import make_progress
     from c4pipe.corpus import manifest

@@ -95,7 +95,7 @@ def drops_pages(rule: Rule) -> bool:
 
 
 def percent(part: int, whole: int) -> str:
-    """Returns a share in percent with one digit after the point, or `-` where the whole is 0."""
+    """Returns a share in percent with one digit after the point, or `-` if the whole is 0."""
     return f"{100 * part / whole:.1f}" if whole else "-"
 
 
@@ -228,7 +228,7 @@ class LanguageFunnel:
 
     @property
     def most(self) -> tuple[str, int] | None:
-        """The rule that dropped the most pages, and their number; None where no page was dropped."""
+        """The rule that dropped the most pages, and their number; None if no page was dropped."""
         return max(self.dropped.items(), key=lambda item: item[1], default=None)
 
     @property

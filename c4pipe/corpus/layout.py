@@ -84,7 +84,7 @@ class Layout:
             languages: the codes of the languages.
             text_bytes: the UTF-8 bytes of text of each language, before deduplication.
             shards: the number of train shards of each language; None plans it from `text_bytes`: for SHARD_BYTES each,
-                or for up to MAX_SHARD_BYTES where a folder would have more files than the Hub takes.
+                or for up to MAX_SHARD_BYTES if a folder would have more files than the Hub takes.
             formats: in how many formats each shard is written.
         """
         sizes = [text_bytes.get(each, 0) for each in languages]

@@ -132,9 +132,9 @@ class Manifest(_Digests):
 
 
 def read_manifest(folder: "InputPath") -> Manifest | None:
-    """Returns the manifest of a corpus, or None where the folder has none.
+    """Returns the manifest of a corpus, or None if the folder has none.
 
-    Raises UsageError where it can't be read, or is not of this version.
+    Raises UsageError if it can't be read, or is not of this version.
     """
     try:
         data = read_file(folder / MANIFEST)
@@ -148,7 +148,7 @@ def read_manifest(folder: "InputPath") -> Manifest | None:
 def parse(data: bytes, folder: "InputPath") -> Manifest:
     """Returns a manifest, given the bytes of its file and the folder that it is in.
 
-    Raises UsageError where it is no manifest, or not of this version.
+    Raises UsageError if it is no manifest, or not of this version.
     """
     try:
         values = parse_json(data)
@@ -183,7 +183,7 @@ def make_manifest(
         expected: the paths of all shard files, relative to the corpus.
         missing: the WET files that could not be read (`name`, `path`, `error`).
 
-    Raises LostDataError where the counts of pages do not add up, or shards differ from those expected.
+    Raises LostDataError if the counts of pages do not add up, or shards differ from those expected.
     """
     counts = add_reports({name: n for name, n in each.items() if _is_count(name)} for each in (clean_counts, report))
     shards = sorted(report.get("shards", []), key=lambda file: file["path"])
@@ -230,7 +230,7 @@ def _check(manifest: Manifest) -> None:
 
 
 def _compare_with_report(folder: "InputPath", manifest: Manifest) -> None:
-    """Raises ValueError where the report beside a manifest has another number of bytes.
+    """Raises ValueError if the report beside a manifest has another number of bytes.
 
     At the end of `add`, the report that belongs to the new manifest is still in the folder of the new part.
     """

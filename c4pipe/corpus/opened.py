@@ -116,7 +116,7 @@ class Corpus:
     def parts(self) -> "tuple[Corpus, ...]":
         """The parts of a corpus to which pages were added, each as a corpus; a corpus without parts is its own part.
 
-        Raises UsageError where the manifest of a part can't be read or was changed.
+        Raises UsageError if the manifest of a part can't be read or was changed.
         """
         if "parts" not in self.manifest:
             return (self,)
@@ -169,8 +169,8 @@ def open_corpus(path: str | Path | InputPath, languages: Sequence[str] | None = 
     The sizes of the shards that will be read are compared with the manifest, by one listing of each language's folder.
     Behind `https://` each shard is compared when it is read.
 
-    Raises UsageError where the folder is no finished corpus, or one of another version, or lacks a language;
-    C4pipeError where a shard is missing or has another size.
+    Raises UsageError if the folder is no finished corpus, or one of another version, or lacks a language;
+    C4pipeError if a shard is missing or has another size.
     """
     folder = input_path(path)
     return _opened(folder, _read_manifest(folder), languages)
@@ -248,9 +248,9 @@ _FOOTERS_AT_ONCE = 16  # a store answers slowly
 
 
 def check_all_shards(folder: StoragePath, manifest: Manifest) -> None:
-    """Checks that all shards of a corpus are there: their sizes, and the rows of their footers. No text is read.
+    """Checks that a corpus has all its shards: their sizes, and the rows of their footers. No text is read.
 
-    Raises C4pipeError where a shard is missing, or differs from the manifest.
+    Raises C4pipeError if a shard is missing, or differs from the manifest.
     """
     shards = list(_listed(folder, manifest))
     _check_sizes(folder, shards)

@@ -72,7 +72,7 @@ class PageDifference:
     """A page that differs.
 
     Attributes:
-        url: the URL as it was crawled; where both corpora have the page, the URL in the first.
+        url: the URL as it was crawled; if both corpora have the page, the URL in the first.
         line: the number of the first line that differs, from 1; 1 for a page of one corpus only.
         first: this line in the first corpus; None if the page is shorter, or if the second corpus has the line
             elsewhere.

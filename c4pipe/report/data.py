@@ -78,7 +78,7 @@ class _Found(_Near):
 
 
 class _Moved(TypedDict, total=False):
-    moved_spans: Digest  # of `moved_spans.parquet`, where the corpus has that file
+    moved_spans: Digest  # of `moved_spans.parquet`, if the corpus has that file
 
 
 class DedupData(_Found, _Moved):
@@ -251,7 +251,7 @@ def read_dedup_data(folder: StoragePath, report: Mapping[str, Any] = MappingProx
 
     Args:
         folder: the folder of the corpus.
-        report: the values of `report.json`, to say what was changed in `dedup.json`; empty where there is none.
+        report: the values of `report.json`, to say what was changed in `dedup.json`; empty without that file.
 
     Raises UsageError if it can't be used.
     """
@@ -267,6 +267,6 @@ def read_dedup_data(folder: StoragePath, report: Mapping[str, Any] = MappingProx
 
 
 def _compare(first: Mapping[str, Any], second: Mapping[str, Any], source: str) -> None:
-    """Raises ValueError where the findings in a file differ from those in another file, the source, if it has them."""
+    """Raises ValueError if the findings in a file differ from those in another file, the source, if it has them."""
     for name in _OF_BOTH if second else ():
         check_equal(first.get(name, []), second.get(name, []), source, name)

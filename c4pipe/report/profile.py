@@ -153,7 +153,7 @@ def add_profiles(profiles: Iterable[Profile]) -> Profile:
 
 
 def check_profile(profile: Profile, counts: Mapping[str, int]) -> None:
-    """Raises ValueError where the sums of a profile are not the counters of its corpus, if these are given."""
+    """Raises ValueError if the sums of a profile are not the counters of its corpus, if these are given."""
     if profile["domain_pages"].keys() != profile["domain_bytes"].keys():
         raise ValueError("profile.domain_bytes has other hosts than profile.domain_pages")
     if not counts:

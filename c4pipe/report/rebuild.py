@@ -30,8 +30,8 @@ from c4pipe.runners.runner_options import RunnerOptions
 def rebuild_data(corpus: Corpus, folder: StoragePath, runner: RunnerOptions, progress: Progress) -> None:
     """Writes the `report.json` of a corpus.
 
-    The findings of job 2 come from `dedup.json`; the examples of the rules of job 1 come from the work files, if these
-    are there.
+    The findings of job 2 come from `dedup.json`; the examples of the rules of job 1 come from the work files, if
+    the folder has any.
 
     Args:
         corpus: the corpus; its shards are read.
@@ -39,7 +39,7 @@ def rebuild_data(corpus: Corpus, folder: StoragePath, runner: RunnerOptions, pro
         runner: the runner that reads the shards.
         progress: shows that the job runs, and its end.
 
-    Raises C4pipeError where a shard can't be read, UsageError where `dedup.json` can't be used.
+    Raises C4pipeError if a shard can't be read, UsageError if `dedup.json` can't be used.
     """
     found = read_dedup_data(folder) or make_dedup_data({}, _clean_counts(folder))
     work = folder / WORK_FOLDER

@@ -50,7 +50,7 @@ class TableRow:
     Attributes:
         name: of the row.
         cells: numbers, ready to be shown.
-        bar: the bar behind them.
+        bar: the bar after the numbers.
         note: a line of small text below the name.
         link: the `id` of the element that the name links to.
         total: whether the row is a total, in bold letters.
@@ -117,7 +117,7 @@ class LanguageTable:
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines of text under a heading that opens and closes; `note` is small text behind the heading."""
+    """Lines of text under a heading that opens and closes; `note` is small text after the heading."""
 
     macro: ClassVar = "lines"
     title: str
@@ -132,7 +132,7 @@ class Examples:
     Attributes:
         name: the `id` of the element.
         title: the heading.
-        note: small text behind the heading.
+        note: small text after the heading.
         pages: mappings with `url`, `timestamp`, `fact` (a sentence, or ""), `text` (pieces; every second is marked) and
             perhaps `command` (that explains the page).
     """
@@ -168,12 +168,14 @@ def funnel_chart(caption: str, what: str, rows: Iterable[FunnelRow], notes: Mapp
     """
     table_rows, left = [], 0
     for row in rows:
-        is_dropped = row.kind in ("dropped", "skipped")
-        left = left - row.number if is_dropped else left if row.is_rule else row.number
-        bar = share_bar(0 if row.kind == "changed" else row.number, row.whole)
-        if is_dropped:
+        number, bar = row.signed, share_bar(row.number, row.whole)
+        if row.kind == "changed":
+            number, bar = f"{row.signed} changed", ShareBar(0.0)
+        elif row.kind in ("dropped", "skipped"):
+            left -= row.number
             bar = share_bar(row.number, row.whole, "dropped", left)
-        number = f"{row.signed} changed" if row.kind == "changed" else row.signed
+        else:
+            left = row.number
         note, link = notes.get(row.name, ("", ""))
         is_total = row.kind in ("read", "kept")
         table_rows.append(TableRow(row.name, (number, row.percent), bar, note, link, is_total))
@@ -219,7 +221,7 @@ def _environment() -> "Environment":
     from markupsafe import Markup, escape
 
     def breakable(text: str) -> Markup:
-        """Returns a name that a narrow column may break behind its underscores and dots."""
+        """Returns a name that a narrow column may break after its underscores and dots."""
         shown = escape(visible(text, keep=f"\n{JOINERS}"))
         return Markup(re.sub(r"(?<=[_./])(?=\w)", "<wbr>", str(shown)))
 
