@@ -29,7 +29,7 @@ _UPPER = character_class(f"{CAPITAL} {UNCASED}")
 _ALPHA = character_class(f"{SMALL} {CAPITAL} {TITLE} {UNCASED}")
 _SYMBOL = f"[{character_class(SYMBOLS)}]"
 
-MARKS = _list("… …… , : ; ! ? ¿ ؟ ¡ ( ) [ ] { } < > _ # * & 。 ？ ！ ， 、 ； ： ～ · । ، ۔ ؛ ٪")
+PUNCTUATION_MARKS = _list("… …… , : ; ! ? ¿ ؟ ¡ ( ) [ ] { } < > _ # * & 。 ？ ！ ， 、 ； ： ～ · । ، ۔ ؛ ٪")
 QUOTES = _list("' \" ” “ ` ‘ ´ ’ ‚ , „ » « 「 」 『 』 （ ） 〔 〕 【 】 《 》 〈 〉 〈 〉 ⟦ ⟧")
 CURRENCY = _list("$ £ € ¥ ฿ US$ C$ A$ ₽ ﷼ ₴ ₠ ₡ ₢ ₣ ₤ ₥ ₦ ₧ ₨ ₩ ₪ ₫ € ₭ ₮ ₯ ₰ ₱ ₲ ₳ ₴ ₵ ₶ ₷ ₸ ₹ ₺ ₻ ₼ ₽ ₾ ₿")
 # "тбكم" is one unit there: two lists meet without a space.
@@ -42,7 +42,7 @@ UNITS = _list(
 _HYPHENS = _list("- – — -- --- —— ~")
 # A class of single characters: the parts of the list, and the signs that once grouped them.
 _QUOTE_CLASS = re.escape("".join(QUOTES))
-BEFORE_DOT = "%²-+(?:)|" + "".join(MARKS) + "".join(QUOTES)
+BEFORE_DOT = "%²-+(?:)|" + "".join(PUNCTUATION_MARKS) + "".join(QUOTES)
 
 
 def _any_of(texts: list[str]) -> str:
@@ -64,12 +64,14 @@ class _Patterns:
 
     @cached_property
     def prefix(self) -> re.Pattern[str]:
-        return re.compile(rf"[§%=—–]|\+(?![0-9])|{_any_of(MARKS)}|{_any_of(QUOTES)}|{_any_of(CURRENCY)}|{_SYMBOL}")
+        return re.compile(
+            rf"[§%=—–]|\+(?![0-9])|{_any_of(PUNCTUATION_MARKS)}|{_any_of(QUOTES)}|{_any_of(CURRENCY)}|{_SYMBOL}"
+        )
 
     @cached_property
     def suffix(self) -> re.Pattern[str]:
         return re.compile(
-            rf"(?:{_any_of(MARKS)}|{_any_of(QUOTES)}|{_SYMBOL}|['’][sS]|[—–]|(?<=[0-9])\+|(?<=°[FfCcKk])\."
+            rf"(?:{_any_of(PUNCTUATION_MARKS)}|{_any_of(QUOTES)}|{_SYMBOL}|['’][sS]|[—–]|(?<=[0-9])\+|(?<=°[FfCcKk])\."
             rf"|(?<=[0-9])(?:{_any_of(CURRENCY)})|(?<=[0-9])(?:{_any_of(UNITS)})"
             rf"|(?<=[0-9{_LOWER}{re.escape(BEFORE_DOT)}])\.|(?<=[{_UPPER}][{_UPPER}])\.)\Z"
         )

@@ -16,7 +16,7 @@ from c4pipe.text.character_sets import CAPITAL, SMALL, SYMBOLS, TITLE, UNCASED, 
 _LOWER, _UPPER, _TITLE, _SYMBOL, _MARK, _PREFIX, _QUOTE, _BEFORE_DOT = (1 << bit for bit in range(8))
 _TABLES = ((_LOWER, f"{SMALL} {UNCASED}"), (_UPPER, f"{CAPITAL} {UNCASED}"), (_TITLE, TITLE), (_SYMBOL, SYMBOLS))
 _CHARACTERS = (
-    (_MARK, [*patterns.MARKS, *patterns.QUOTES]),
+    (_MARK, [*patterns.PUNCTUATION_MARKS, *patterns.QUOTES]),
     (_PREFIX, ["§", "%", "=", "—", "–", *patterns.CURRENCY]),
     (_QUOTE, patterns.QUOTES),
     (_BEFORE_DOT, list(patterns.BEFORE_DOT)),

@@ -34,7 +34,7 @@ class WordCounts(NamedTuple):
     characters: int
 
 
-class LineCounts(NamedTuple):
+class LineStatistics(NamedTuple):
     """Counts about the lines of a text.
 
     Attributes:
@@ -131,7 +131,7 @@ def count_ngrams(joined: str, ends: memoryview, tops: int, last: int) -> tuple[i
 
 
 def count_lines(text: str, with_blank: bool, marks: str, most: int) -> tuple[int, int, int, int, int]:
-    r"""Returns the `LineCounts` of the lines between `\n` that are not empty, as a plain tuple.
+    r"""Returns the `LineStatistics` of the lines between `\n` that are not empty, as a plain tuple.
 
     Args:
         text: the text.
@@ -176,7 +176,7 @@ class PageText:
         """Takes the text, and the name of its word tokenizer."""
         self.text = text
         self._tokenizer = tokenizer
-        self._filled_lines: dict[int, LineCounts] = {}  # by the characters of a short line
+        self._filled_lines: dict[int, LineStatistics] = {}  # by the characters of a short line
 
     @cached_property
     def joined_words(self) -> JoinedWords:
@@ -211,20 +211,20 @@ class PageText:
         return self.text.splitlines()
 
     @cached_property
-    def lines(self) -> LineCounts:
+    def lines(self) -> LineStatistics:
         r"""Counts about the lines between runs of `\n`. An empty line stands at an end of the text that is `\n`."""
-        counts, text = LineCounts(*_count_lines(self.text, True, "", 0)), self.text
+        counts, text = LineStatistics(*_count_lines(self.text, True, "", 0)), self.text
         empty = text.startswith("\n") + text.endswith("\n") if text else 1
         return counts._replace(lines=counts.lines + empty, repeats=counts.repeats + empty // 2)
 
-    def filled_lines(self, most: int = 30) -> LineCounts:
+    def filled_lines(self, most: int = 30) -> LineStatistics:
         r"""Returns counts about the lines between `\n` that are not blank; terminal punctuation marks them.
 
         Args:
             most: the characters of a short line.
         """
         if most not in self._filled_lines:
-            self._filled_lines[most] = LineCounts(*_count_lines(self.text, False, SENTENCE_MARKS, most))
+            self._filled_lines[most] = LineStatistics(*_count_lines(self.text, False, SENTENCE_MARKS, most))
         return self._filled_lines[most]
 
     @cached_property

@@ -152,7 +152,7 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
 
 
-def main() -> None:
+def _main() -> None:
     """Answers the requests on standard input. The arguments are an extraction, two limits and a file."""
     wanted, cpu_seconds = sys.argv[1], float(sys.argv[2])
     answers = os.fdopen(os.dup(1), "wb")
@@ -276,4 +276,4 @@ def _decoded(data: bytes, encoding: str) -> tuple[str, bool]:
 
 
 if __name__ == "__main__":
-    main()
+    _main()

@@ -19,7 +19,7 @@ from c4pipe.text.page_text import PUNCTUATION
 pytestmark = pytest.mark.needs("extensions")
 
 ODD = "\u3000\u2028\x85\x1c\x00ÄéßΣ中\uff11😀𐐀\ud800"
-LISTS = [*patterns.MARKS, *patterns.QUOTES, *patterns.CURRENCY, *patterns.UNITS]
+LISTS = [*patterns.PUNCTUATION_MARKS, *patterns.QUOTES, *patterns.CURRENCY, *patterns.UNITS]
 MORE = [
     "10km.",
     "a1b2c3d.",
