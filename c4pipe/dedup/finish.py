@@ -69,7 +69,7 @@ class PageFinisher:
             pages: the newest pages of a work file, with its `page_columns`.
             removals: by page key, the first unit of each span that the page loses.
             counts: counters, to which removed units and dropped and kept pages are added.
-            dropped: the writer to which dropped pages are added; None where none are kept.
+            dropped: the writer to which dropped pages are added; None if none are kept.
             shown: the examples, to which dropped pages and pages that lose spans are added; None for no examples. Each
                 example is added as a function that makes it, because most examples give way to smaller keys.
             kept: by page key, the first unit of each repeated span that the page keeps.

@@ -86,9 +86,9 @@ def _advice(corpus: StoragePath) -> str:
 
 
 def read_index(corpus: StoragePath) -> tuple[Index, str] | None:
-    """Returns the index of a corpus and the digest of its `index.json`; None where the corpus has no index.
+    """Returns the index of a corpus and the digest of its `index.json`; None if the corpus has no index.
 
-    Raises UsageError where it can't be read or has another version, DamagedFileError where it was changed.
+    Raises UsageError if it can't be read or has another version, DamagedFileError if it was changed.
     """
     path = corpus / INDEX / CONTENT
     try:
@@ -116,7 +116,7 @@ def digests_of(index: Index, kind: str) -> bytes:
 def read_bucket(corpus: StoragePath, digests: bytes, kind: str, number: int) -> Rows:
     """Returns the rows of a bucket, given the digests of all buckets of its kind.
 
-    Raises DamagedFileError where the file is missing or was changed.
+    Raises DamagedFileError if the file is missing or was changed.
     """
     path = bucket_path(corpus, kind, number, len(digests) // _DIGEST)
     try:
@@ -196,7 +196,7 @@ class KnownHashes:
     """The hashes that known corpora have."""
 
     def __init__(self, known: Iterable[Known]) -> None:
-        """Opens the indexes. Raises UsageError where one of them has changed since `find_known`."""
+        """Opens the indexes. Raises UsageError if one of them has changed since `find_known`."""
         self._digests: list[tuple[StoragePath, dict[str, bytes]]] = []
         for each in known:
             corpus = storage_path(each.corpus)

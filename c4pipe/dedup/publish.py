@@ -246,7 +246,7 @@ def finish_corpus(
         output: the folder of the corpus.
         report: the sum of the reports of all steps.
         publication_token: what `begin` returned.
-        moved: packed MOVED rows for the corpus; None where copies of spans do not move.
+        moved: packed MOVED rows for the corpus; None if copies of spans do not move.
 
     Raises LostDataError if control totals or counts differ, if shards are not there, or if another run has begun.
     """

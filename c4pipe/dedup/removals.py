@@ -50,7 +50,7 @@ def write_moved(folder: StoragePath, blocks: Iterable[bytes]) -> str:
 def read_moved(folder: StoragePath, hashes: U64) -> Rows:
     """Returns the MOVED rows of a corpus for the spans with the given hashes.
 
-    Raises as `reading`, also where the file has another digest than `dedup.json` says.
+    Raises as `reading`, also if the file has another digest than `dedup.json` says.
     """
     path = folder / MOVED_SPANS
     found = read_dedup_data(folder)

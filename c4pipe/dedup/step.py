@@ -71,12 +71,12 @@ class DedupPlan:
 
     @property
     def span(self) -> RepeatedSpan | None:
-        """The rule on repeated spans; None where the recipe has none."""
+        """The rule on repeated spans; None if the recipe has none."""
         return self.rules.find(RepeatedSpan)
 
     @property
     def near(self) -> NearDuplicate | None:
-        """The rule on pages that are nearly the same; None where the recipe has none."""
+        """The rule on pages that are nearly the same; None if the recipe has none."""
         return self.rules.find(NearDuplicate)
 
     @property

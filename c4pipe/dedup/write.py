@@ -179,7 +179,7 @@ def write_shard_files(
         on_pages: gets the number of newly written pages after each write.
         columns: the further columns of the pages, as `Recipe.columns`.
 
-    Returns a report: control totals, the files, and the profile of the pages. Raises C4pipeError where the files can't
+    Returns a report: control totals, the files, and the profile of the pages. Raises C4pipeError if the files can't
     be written.
     """
     folder = publisher(output).shards_folder
