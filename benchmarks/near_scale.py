@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from measuring import Scale, folder_bytes, watch
 
-from c4pipe.clean.work_file import KeptPage, WorkWriter, work_schema
+from c4pipe.clean.side_files import CleanedFile, KeptPage, WorkFile
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
@@ -45,7 +45,7 @@ def make_file(target: Path, number: int, pages: int, similar: float, recipe: Rec
     signatures[copies] = np.where(changed, signatures[copies], source)
     signatures[kind > 1 - EVERYWHERE] = originals[0]
     keys = draw.integers(0, 2**64 - 1, pages, dtype=np.uint64)
-    writer = WorkWriter(target, work_schema(recipe))
+    writer = WorkFile(target, recipe, {})
     for row, key in enumerate(keys.tolist()):
         text = "A short text. " * (1 + key % 7)
         page = KeptPage(
@@ -63,9 +63,9 @@ def make_file(target: Path, number: int, pages: int, similar: float, recipe: Rec
             band_hashes=minhash.band_hashes(signatures[row], BANDS),
             minima=minhash.short_minima(signatures[row]),
         )
-        writer.add(key, 4070908800000000, row, page)
+        writer.add_page(key, 4070908800000000, row, page)
     counts = {"pages.read": pages, "pages.cleaned": pages, "bytes.read": pages, "bytes.cleaned": pages}
-    writer.finish(target.name.removesuffix(".parquet"), 1, recipe, {}, counts)
+    writer.finish(CleanedFile(target.name.removesuffix(".parquet"), 1, "", "", counts))
 
 
 def measure(folder: Path, recipe: Recipe, options: argparse.Namespace) -> Scale:

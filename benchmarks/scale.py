@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from measuring import folder_bytes, machine, watch
 
-from c4pipe.clean.work_file import KeptPage, WorkWriter
+from c4pipe.clean.side_files import CleanedFile, KeptPage, WorkFile
 from c4pipe.recipes.presets import C4
 from c4pipe.text.hashes import U64
 
@@ -62,7 +62,7 @@ def _make_file(
     hashes[0, 0] = common[0]  # in every file
     words = draw.integers(0, len(sentences), (pages, UNITS))
     starts = range(0, UNITS * unit, unit)
-    writer = WorkWriter(target)
+    writer = WorkFile(target, RECIPE, {})
     for row, key in enumerate(keys.tolist()):
         text = " ".join(sentences[word] for word in words[row].tolist())
         page = KeptPage(
@@ -78,9 +78,9 @@ def _make_file(
             unit_starts=starts,
             span_hashes=hashes[row],
         )
-        writer.add(key, 4070908800000000, row, page)
+        writer.add_page(key, 4070908800000000, row, page)
     for row, key in enumerate(draw.integers(0, 2**64 - 1, dropped, dtype=np.uint64).tolist()):
-        writer.add(key, 4070908800000000, pages + row, None)
+        writer.add_page(key, 4070908800000000, pages + row, None)
     counts = {
         "pages.read": pages + dropped,
         "pages.dropped.language": dropped,
@@ -88,7 +88,7 @@ def _make_file(
         "bytes.read": pages * UNITS * unit,
     }
     counts |= {"units.cleaned": pages * UNITS, "bytes.cleaned": pages * (UNITS * unit - 1)}
-    writer.finish(target.name.removesuffix(".parquet"), 1, RECIPE, {}, counts)
+    writer.finish(CleanedFile(target.name.removesuffix(".parquet"), 1, "", "", counts))
 
 
 def main() -> None:

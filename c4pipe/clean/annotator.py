@@ -15,9 +15,8 @@ from c4pipe.clean.annotated_folder import (
     number_column,
 )
 from c4pipe.clean.evaluate import LineChanges, Operation, RecipeEvaluator, Verdict, evaluate
-from c4pipe.clean.side_files import CleanedFile, SideFile
+from c4pipe.clean.side_files import CleanedFile, PageRows
 from c4pipe.clean.trace import MOST_CHARACTERS
-from c4pipe.clean.work_file import PageRows
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.language import Language
 from c4pipe.filters.rule import PageRule
@@ -104,7 +103,7 @@ class Annotator:
             self._row["language_labels"] = [each._asdict() for each in labels]
 
 
-class AnnotatedFile(PageRows, SideFile):
+class AnnotatedFile(PageRows):
     """The annotated file of one WET file: all of its pages, with the decisions of all rules."""
 
     def __init__(self, annotate: Annotate, source: str, annotator: Annotator, lists: Mapping[str, str]) -> None:

@@ -13,9 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from c4pipe.clean.evaluate import RecipeEvaluator, Verdict
-from c4pipe.clean.side_files import CleanedFile, SideFile
+from c4pipe.clean.side_files import CleanedFile, PageRows
 from c4pipe.clean.trace import explain_drop, explain_final
-from c4pipe.clean.work_file import PageRows
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.io.atomic import clear_abandoned
@@ -112,7 +111,7 @@ def _check_footer(path: StoragePath) -> None:
         read_footer(file)
 
 
-class DroppedFile(PageRows, SideFile):
+class DroppedFile(PageRows):
     """The dropped pages of one WET file in one job. If no page was dropped, the file has no rows."""
 
     def __init__(self, keep: KeepDropped, source: str, job: str, evaluator: RecipeEvaluator) -> None:

@@ -10,7 +10,8 @@ from c4pipe.clean.annotator import AnnotatedFile, Annotator
 from c4pipe.clean.dropped_pages import DroppedFile, KeepDropped
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.progress import NoteWriter, SlowWatch
-from c4pipe.clean.side_files import CleanedFile, ExamplesFile, QuarantineFile, SideFile, WorkFile, count_page
+from c4pipe.clean.quarantine import QuarantineFile
+from c4pipe.clean.side_files import CleanedFile, ExamplesFile, SideFile, WorkFile, count_page
 from c4pipe.errors import C4pipeError
 from c4pipe.io.atomic import FileBatch
 from c4pipe.io.downloads import ByteStream
@@ -160,7 +161,7 @@ class WetFileCleaner:
     ) -> None:
         """Writes the work file `target` of a WET file; the file appears when it is complete.
 
-        The quarantine file, the examples, and the files of dropped and annotated pages appear before it. Where the file
+        The quarantine file, the examples, and the files of dropped and annotated pages appear before it. If the file
         or a page takes far longer than its size explains, a note appears in the folder of the target (see
         `NoteWriter`).
 
@@ -170,7 +171,7 @@ class WetFileCleaner:
             target: the path of the work file.
             batch: work file and examples appear with these files; None for at once.
 
-        Raises OSError where the WET file can't be read or the work file can't be written, and NoRecordError where it
+        Raises OSError if the WET file can't be read or the work file can't be written, and NoRecordError if it
         has no record; `target` and the files beside it do not exist then.
         """
         self._clean(CrawlSource(stream, source, self._reader(source)), target, batch)
@@ -197,7 +198,7 @@ class WetFileCleaner:
             part: the part; None for a whole Parquet file.
             batch: as for `clean`.
 
-        Raises C4pipeError where the file is no Parquet or lacks the column of the text, and the errors of `clean`.
+        Raises C4pipeError if the file is no Parquet or lacks the column of the text, and the errors of `clean`.
         """
         assert self._layout
         name, columns = part_of(target.name)[0].removesuffix(".parquet"), self._recipe.input_columns

@@ -3,27 +3,39 @@
 Each is a class with the methods of `SideFile`, and `WetFileCleaner` has the list of them.
 """
 
+import json
 import time
+from array import array
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from c4pipe.clean.evaluate import RecipeEvaluator, Verdict
 from c4pipe.clean.examples import SmallestKeys, write_examples
-from c4pipe.clean.work_file import KeptPage, WorkWriter, work_schema
+from c4pipe.clean.work_file import GROUP_ROWS, HEADER_KEY, WORK_FILE_VERSION, WORK_SCHEMA, WorkHeader, work_schema
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, Validation
-from c4pipe.io.atomic import FileBatch
+from c4pipe.io.atomic import AtomicFile, FileBatch, make_folder, name_os_errors
+from c4pipe.io.json_files import to_json
+from c4pipe.io.parquet_footer import parquet_writer, sign_footer
 from c4pipe.io.paths import StoragePath
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.text import minhash
 from c4pipe.text.hashes import U64, capture_hash, is_validation, page_hashes, page_key, span_hashes
 from c4pipe.text.languages import language_counter
 from c4pipe.text.minhash import U16
-from c4pipe.wet.damage import Damage, QuarantineWriter
+from c4pipe.wet.columns import EXTRA
+from c4pipe.wet.damage import Damage
 
+_GROUP_BYTES = 32 * 1024 * 1024  # text of a row group, which limits the memory of writer and reader
+_PAGE_VALUES = [name for name in WORK_SCHEMA.names[3:] if name != "text"]
+_page_values = attrgetter(*_PAGE_VALUES)
+_TOMBSTONE = (*[None] * (len(_PAGE_VALUES) - 2), (), ())
 _NO_SPANS = np.empty(0, dtype=np.uint64)
 
 
@@ -62,82 +74,120 @@ class SideFile:
         """Removes the unfinished file."""
 
 
-class QuarantineFile(SideFile):
-    """The damage of the WET file."""
+class PageRows(SideFile):
+    """A Parquet file with a row for each page, written row group by row group. It appears when it is complete.
 
-    def __init__(self, work_file: StoragePath, source: str, place: str) -> None:
-        """Takes the arguments of `QuarantineWriter`."""
-        self._writer = QuarantineWriter(work_file, source, place)
-
-    def add_damage(self, damage: Damage) -> None:
-        """Adds a line for a damage."""
-        self._writer.add(damage)
-
-    def finish(self, file: CleanedFile) -> None:
-        """Publishes the file. Without damage, removes the file of an earlier run."""
-        self._writer.finish()
-
-    def discard(self) -> None:
-        """Removes the unfinished file."""
-        self._writer.discard()
-
-
-class ExamplesFile(SideFile):
-    """The pages of the smallest keys that each rule drops, or whose lines it changes.
+    An older file of its name is replaced.
 
     Attributes:
-        seconds: the CPU seconds that the file took.
+        rows: the number of rows so far.
     """
 
-    def __init__(self, work_file: StoragePath, evaluator: RecipeEvaluator, batch: FileBatch) -> None:
-        """Takes the path of the work file, the evaluator, and the batch with which the file appears."""
-        self._work_file, self._evaluator, self._batch = work_file, evaluator, batch
-        self._pages = SmallestKeys()
-        self.seconds = 0.0
+    def __init__(self, path: StoragePath, schema: pa.Schema, dictionaries: Sequence[str]) -> None:
+        """Makes the folder of the file. `dictionaries` are the columns with few different values. Raises OSError."""
+        make_folder(path.parent)
+        self._path, self._schema = path, schema
+        self._file = AtomicFile(path)
+        self._writer = parquet_writer(self._file.path, schema, use_dictionary=list(dictionaries))
+        self.rows = 0
+        self._begin_group()
 
-    def add(self, verdict: Verdict, page: CheckedPage) -> None:
-        """Keeps a page as an example of each of its rules for which its key is small enough."""
-        key, limits = page.url_key, self._pages.limits
-        if verdict.reason and key < limits[verdict.reason]:
-            self._pages.add(verdict.reason, key, page.page.position, page.page)
-        for rule, changed in verdict.lines.items():
-            if changed and key < limits[rule]:
-                self._pages.add(rule, key, page.page.position, page.page)
+    def _begin_group(self) -> None:
+        self._held: list[Sequence[Any]] = []
+        self._text, self._text_ends, self._has_text = bytearray(), array("i", [0]), bytearray()
+        self._extra_bytes = 0
 
-    def finish(self, file: CleanedFile) -> None:
-        """Explains the pages, and adds the file to the batch."""
-        before = time.process_time()
-        write_examples(self._pages, self._evaluator, self._work_file, self._batch)
-        self.seconds = time.process_time() - before
+    def add_row(self, values: Sequence[Any], text: bytes | None, extra_bytes: int = 0) -> None:
+        """Adds a row.
 
+        Args:
+            values: the values of all columns but `text`, in their order.
+            text: the value of the column `text` in UTF-8, or None.
+            extra_bytes: about how many bytes of memory the other large values take.
+        """
+        self._held.append(values)
+        self._text += text or b""
+        self._text_ends.append(len(self._text))
+        self._has_text.append(text is not None)
+        self.rows += 1
+        self._extra_bytes += extra_bytes
+        if len(self._text) + self._extra_bytes >= _GROUP_BYTES or len(self._held) >= GROUP_ROWS:
+            self._flush()
 
-class WorkFile(SideFile):
-    """The work file: all readable pages, with what job 2 needs of them."""
+    def publish(self, metadata: Mapping[bytes, bytes] | None = None, batch: FileBatch | None = None) -> None:
+        """Completes the file, which appears at once or with a batch. With metadata, its footer is signed.
 
-    def __init__(self, path: StoragePath, recipe: Recipe, lists: Mapping[str, str], batch: FileBatch) -> None:
-        """Takes its path, the recipe, the digests of its lists, and the batch with which the file appears."""
-        self._recipe, self._lists, self._batch = recipe, lists, batch
-        self._keeper = PageKeeper(recipe)
-        self._writer = WorkWriter(path, work_schema(recipe))
-
-    def add(self, verdict: Verdict, page: CheckedPage) -> None:
-        """Adds a page that is readable."""
-        if verdict.readable:
-            assert page.captured is not None  # a page without a timestamp is not readable
-            kept = None if verdict.reason else self._keeper.keep(page, verdict.final)
-            crawled = page.page
-            body = crawled.body.encode("utf-8", "replace") if crawled.encoded is None else crawled.encoded
-            tie = capture_hash(crawled.url, crawled.timestamp, body)
-            self._writer.add(page.url_key, page.captured, tie, kept)
-
-    def finish(self, file: CleanedFile) -> None:
-        """Writes the header, and adds the file to the batch."""
-        of_recipe = self._recipe, self._lists
-        self._writer.finish(file.source, file.size, *of_recipe, file.counts, file.ends_sha256, file.crawl, self._batch)
+        Raises OSError.
+        """
+        self._flush()
+        with name_os_errors(self._path):
+            if metadata:
+                self._writer.add_key_value_metadata(metadata)
+            self._writer.close()
+            if metadata:
+                sign_footer(self._file.path)
+        if batch is None:
+            self._file.publish()
+        else:
+            batch.append(self._file)
 
     def discard(self) -> None:
         """Removes the incomplete file."""
-        self._writer.discard()
+        try:
+            self._writer.close()
+        finally:
+            self._file.discard()
+
+    def _flush(self) -> None:
+        if self._held:
+            validity = np.packbits(np.frombuffer(self._has_text, np.uint8), bitorder="little")
+            buffers = map(pa.py_buffer, (self._text_ends, self._text, validity))  # texts are not copied
+            text = pa.StringArray.from_buffers(len(self._held), *buffers)
+            columns = zip(*self._held, strict=True)
+            fields = self._schema
+            arrays = [text if each.name == "text" else pa.array(next(columns), each.type) for each in fields]
+            self._begin_group()
+            with name_os_errors(self._path):
+                self._writer.write_table(pa.table(arrays, self._schema))
+
+
+@dataclass  # not frozen: that would take four times as long
+class KeptPage:
+    """A page that passed `clean`.
+
+    Attributes:
+        page_key: a hash that decides the page's place in the corpus; the page with the smallest key keeps a repeated
+            span.
+        url: the URL, as it was crawled.
+        text: the text after cleaning.
+        encoded: the text in UTF-8.
+        timestamp: the WARC date, as it was crawled.
+        language: the detected language, or None if no language was detected.
+        language_probability: the probability of the detected language, or None.
+        validation: whether the page belongs to the validation split.
+        dropped: the rule of the `final` stage that drops the page, if the page loses no repeated span.
+        unit_starts: the offset at which each unit (sentence or line) starts, in characters of the text.
+        span_hashes: the hash of each span, in the order of the first units.
+        band_hashes: the hash of each band of the signature (see `text.minhash`); none where the rule
+            `near_duplicate` has nothing to compare.
+        minima: the last 16 bits of each minimum of the signature.
+        extra: the values of the columns that the recipe names, by name.
+    """
+
+    page_key: int
+    url: str
+    text: str
+    encoded: bytes
+    timestamp: str
+    language: str | None
+    language_probability: float | None
+    validation: bool
+    dropped: str | None
+    unit_starts: Sequence[int]
+    span_hashes: U64
+    band_hashes: U64 | tuple[()] = ()
+    minima: U16 | tuple[()] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 class PageKeeper:
@@ -186,6 +236,100 @@ class PageKeeper:
         assert near
         signature = minhash.minima(page.text, near.ngram, near.bands, near.rows, page.tokenizer, near.scripts)
         return minhash.band_hashes(signature, near.bands), minhash.short_minima(signature)
+
+
+class ExamplesFile(SideFile):
+    """The pages of the smallest keys that each rule drops, or whose lines it changes.
+
+    Attributes:
+        seconds: the CPU seconds that the file took.
+    """
+
+    def __init__(self, work_file: StoragePath, evaluator: RecipeEvaluator, batch: FileBatch) -> None:
+        """Takes the path of the work file, the evaluator, and the batch with which the file appears."""
+        self._work_file, self._evaluator, self._batch = work_file, evaluator, batch
+        self._pages = SmallestKeys()
+        self.seconds = 0.0
+
+    def add(self, verdict: Verdict, page: CheckedPage) -> None:
+        """Keeps a page as an example of each of its rules for which its key is small enough."""
+        key, limits = page.url_key, self._pages.limits
+        if verdict.reason and key < limits[verdict.reason]:
+            self._pages.add(verdict.reason, key, page.page.position, page.page)
+        for rule, changed in verdict.lines.items():
+            if changed and key < limits[rule]:
+                self._pages.add(rule, key, page.page.position, page.page)
+
+    def finish(self, file: CleanedFile) -> None:
+        """Explains the pages, and adds the file to the batch. Raises OSError."""
+        before = time.process_time()
+        write_examples(self._pages, self._evaluator, self._work_file, self._batch)
+        self.seconds = time.process_time() - before
+
+
+class WorkFile(PageRows):
+    """The work file: a row for each readable page, and the header."""
+
+    def __init__(
+        self, path: StoragePath, recipe: Recipe, lists: Mapping[str, str], batch: FileBatch | None = None
+    ) -> None:
+        """Takes the path, the recipe, the digests of its lists, and the batch with which the file appears, if any."""
+        columns = work_schema(recipe)
+        super().__init__(path, columns, ["language", "dropped"])
+        self._recipe, self._lists, self._batch = recipe, lists, batch
+        self._keeper = PageKeeper(recipe)
+        self._is_near = "minima" in columns.names
+        self._has_extra = EXTRA in columns.names
+        self.spans = 0
+        self.text_bytes: dict[str, int] = {}
+
+    def add(self, verdict: Verdict, page: CheckedPage) -> None:
+        """Adds a page if it is readable."""
+        if verdict.readable:
+            assert page.captured is not None  # a page without a timestamp is not readable
+            kept = None if verdict.reason else self._keeper.keep(page, verdict.final)
+            crawled = page.page
+            body = crawled.body.encode("utf-8", "replace") if crawled.encoded is None else crawled.encoded
+            tie = capture_hash(crawled.url, crawled.timestamp, body)
+            self.add_page(page.url_key, page.captured, tie, kept)
+
+    def add_page(self, url_key: int, captured: int, tie: int, page: KeptPage | None) -> None:
+        """Adds a row of `work_file.URL_ROW`, and the page; without a page, the row is a tombstone."""
+        row = [url_key, captured, tie, *(_TOMBSTONE if page is None else _page_values(page))]
+        if self._is_near:
+            row += ((), b"", None) if page is None else (page.band_hashes, bytes(page.minima), len(page.text))
+        if page is not None:
+            self.spans += len(page.span_hashes)
+            if page.language is not None and page.dropped is None:
+                self.text_bytes[page.language] = self.text_bytes.get(page.language, 0) + len(page.encoded)
+        extra_bytes = 0
+        if self._has_extra:
+            row.append(page and page.extra)
+            extra_bytes = sum(map(_memory_size, page.extra.values())) if page else 0
+        self.add_row(row, page.encoded if page else None, extra_bytes)
+
+    def finish(self, file: CleanedFile) -> None:
+        """Writes the header, and publishes the file. From then on, its WET file is not cleaned again."""
+        header = WorkHeader(
+            source=file.source,
+            source_bytes=file.size,
+            ends_sha256=file.ends_sha256,
+            recipe=self._recipe,
+            fingerprint=self._recipe.fingerprint(self._lists),
+            lists=dict(self._lists),
+            rows=self.rows,
+            spans=self.spans,
+            text_bytes=dict(sorted(self.text_bytes.items())),
+            counts=dict(sorted(file.counts.items())),
+            crawl=file.crawl,
+        )
+        values = {"version": WORK_FILE_VERSION, **to_json(header)}
+        self.publish({HEADER_KEY: json.dumps(values).encode()}, self._batch)
+
+
+def _memory_size(value: Any) -> int:
+    """Returns about how many bytes of memory a value takes."""
+    return len(value) if isinstance(value, str) else 8 * len(str(value))
 
 
 def count_page(page: CheckedPage, verdict: Verdict, line_counters: Mapping[str, str], counts: Counter[str]) -> None:

@@ -70,7 +70,7 @@ class CleanWetFile(Step):
     def process(self, element: tuple[tuple[Any, ...], ...]) -> Iterable[tuple[str, Any]]:
         """Cleans files, except those whose work file exists.
 
-        Raises C4pipeError where a file can't be read or its work file can't be written.
+        Raises C4pipeError if a file can't be read or its work file can't be written.
         """
         try:
             with FileBatch() if len(element) > 1 else contextlib.nullcontext() as batch:

@@ -35,9 +35,9 @@ class TextVerdict:
             it.
         lines: the lines of `text`.
         line_counts: how many lines each line rule dropped or edited, by the rule's name.
-        language: the code of the detected language of a kept text, such as `en`; None where the recipe has no rule
+        language: the code of the detected language of a kept text, such as `en`; None if the recipe has no rule
             `language`, and for a dropped text.
-        language_probability: the probability of that language, from 0 to 1; None where `language` is None.
+        language_probability: the probability of that language, from 0 to 1; None if `language` is None.
     """
 
     kept: bool

@@ -44,7 +44,7 @@ class LineVerdict:
 
     Attributes:
         line: the line as cut from the page, trimmed.
-        left: the line as the rules leave it; None where one dropped it.
+        left: the line as the rules leave it; None if one dropped it.
         rule: the line rule that dropped it, or None.
         edits: the line rules that changed it, in their order.
         asked: False if the pipeline had dropped the page before the last of these rules, or if the page is too long for

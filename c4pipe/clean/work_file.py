@@ -7,10 +7,8 @@ capture of a URL is the newest in the crawl, even if a rule dropped it.
 
 import functools
 import json
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from operator import attrgetter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,16 +18,13 @@ import pyarrow.parquet as pq
 
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters.corpus_rules import NearDuplicate
-from c4pipe.io.atomic import AtomicFile, FileBatch, make_folder, name_os_errors
-from c4pipe.io.json_files import Digest, FileName, choice, from_json, parse_json, shown, text, to_json
-from c4pipe.io.parquet_footer import open_parquet, parquet_writer, read_footer, reading, sign_footer
+from c4pipe.io.json_files import Digest, FileName, choice, from_json, parse_json, shown, text
+from c4pipe.io.parquet_footer import open_parquet, read_footer, reading
 from c4pipe.io.paths import StoragePath, open_file
 from c4pipe.io.rows import Rows
 from c4pipe.lists.lists import LIST_NAMES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.stored_recipe import check_recipe
-from c4pipe.text.hashes import U64
-from c4pipe.text.minhash import U16
 from c4pipe.wet.columns import EXTRA, with_extra
 
 WORK_FILE_VERSION = 4
@@ -72,11 +67,8 @@ PAGE_COLUMNS = [name for name in WORK_SCHEMA.names if name not in ("url_key", "c
 
 _PAGE_KEY = WORK_SCHEMA.get_field_index("page_key")
 
-_GROUP_BYTES = 32 * 1024 * 1024  # text of a row group, which limits the memory of writer and reader
-_GROUP_ROWS = 64 * 1024
-_PAGE_VALUES = [name for name in WORK_SCHEMA.names[3:] if name != "text"]
-_page_values = attrgetter(*_PAGE_VALUES)
-_TOMBSTONE = (*[None] * (len(_PAGE_VALUES) - 2), (), ())
+GROUP_ROWS = 64 * 1024
+"""Rows of a row group, at most."""
 
 
 def _check_stored_recipe(value: Any, place: str) -> Recipe:
@@ -142,196 +134,10 @@ class WorkHeader:
     crawl: CrawlName
 
 
-@dataclass  # not frozen: that would take four times as long
-class KeptPage:
-    """A page that passed `clean`.
-
-    Attributes:
-        page_key: a hash that decides the page's place in the corpus; the page with the smallest key keeps a repeated
-            span.
-        url: the URL, as it was crawled.
-        text: the text after cleaning.
-        encoded: the text in UTF-8.
-        timestamp: the WARC date, as it was crawled.
-        language: the detected language, or None if no language was detected.
-        language_probability: the probability of the detected language, or None.
-        validation: whether the page belongs to the validation split.
-        dropped: the rule of the `final` stage that drops the page, if the page loses no repeated span.
-        unit_starts: the offset at which each unit (sentence or line) starts, in characters of the text.
-        span_hashes: the hash of each span, in the order of the first units.
-        band_hashes: the hash of each band of the signature (see `text.minhash`); none where the rule
-            `near_duplicate` has nothing to compare.
-        minima: the last 16 bits of each minimum of the signature.
-        extra: the values of the columns that the recipe names, by name.
-    """
-
-    page_key: int
-    url: str
-    text: str
-    encoded: bytes
-    timestamp: str
-    language: str | None
-    language_probability: float | None
-    validation: bool
-    dropped: str | None
-    unit_starts: Sequence[int]
-    span_hashes: U64
-    band_hashes: U64 | tuple[()] = ()
-    minima: U16 | tuple[()] = ()
-    extra: Mapping[str, Any] = field(default_factory=dict)
-
-
-class PageRows:
-    """A Parquet file with a row for each page, written row group by row group. It appears when it is complete.
-
-    An older file of its name is replaced.
-
-    Attributes:
-        rows: the number of rows so far.
-    """
-
-    def __init__(self, path: StoragePath, schema: pa.Schema, dictionaries: Sequence[str]) -> None:
-        """Makes the folder of the file. `dictionaries` are the columns with few different values. Raises OSError."""
-        make_folder(path.parent)
-        self._path, self._schema = path, schema
-        self._file = AtomicFile(path)
-        self._writer = parquet_writer(self._file.path, schema, use_dictionary=list(dictionaries))
-        self.rows = 0
-        self._begin_group()
-
-    def _begin_group(self) -> None:
-        self._held: list[Sequence[Any]] = []
-        self._text, self._text_ends, self._has_text = bytearray(), array("i", [0]), bytearray()
-        self._extra_bytes = 0
-
-    def add_row(self, values: Sequence[Any], text: bytes | None, extra_bytes: int = 0) -> None:
-        """Adds a row.
-
-        Args:
-            values: the values of all columns but `text`, in their order.
-            text: the value of the column `text` in UTF-8, or None.
-            extra_bytes: about how many bytes of memory the other large values take.
-        """
-        self._held.append(values)
-        self._text += text or b""
-        self._text_ends.append(len(self._text))
-        self._has_text.append(text is not None)
-        self.rows += 1
-        self._extra_bytes += extra_bytes
-        if len(self._text) + self._extra_bytes >= _GROUP_BYTES or len(self._held) >= _GROUP_ROWS:
-            self._flush()
-
-    def publish(self, metadata: Mapping[bytes, bytes] | None = None, batch: FileBatch | None = None) -> None:
-        """Completes the file, which appears at once or with a batch. With metadata, its footer is signed.
-
-        Raises OSError.
-        """
-        self._flush()
-        with name_os_errors(self._path):
-            if metadata:
-                self._writer.add_key_value_metadata(metadata)
-            self._writer.close()
-            if metadata:
-                sign_footer(self._file.path)
-        if batch is None:
-            self._file.publish()
-        else:
-            batch.append(self._file)
-
-    def discard(self) -> None:
-        """Removes the incomplete file."""
-        try:
-            self._writer.close()
-        finally:
-            self._file.discard()
-
-    def _flush(self) -> None:
-        if self._held:
-            validity = np.packbits(np.frombuffer(self._has_text, np.uint8), bitorder="little")
-            buffers = map(pa.py_buffer, (self._text_ends, self._text, validity))  # texts are not copied
-            text = pa.StringArray.from_buffers(len(self._held), *buffers)
-            columns = zip(*self._held, strict=True)
-            fields = self._schema
-            arrays = [text if each.name == "text" else pa.array(next(columns), each.type) for each in fields]
-            self._begin_group()
-            with name_os_errors(self._path):
-                self._writer.write_table(pa.table(arrays, self._schema))
-
-
-class WorkWriter(PageRows):
-    """Writes a work file."""
-
-    def __init__(self, path: StoragePath, columns: pa.Schema = WORK_SCHEMA) -> None:
-        """Takes the path of the file, and what `work_schema` returned for its recipe."""
-        super().__init__(path, columns, ["language", "dropped"])
-        self._is_near = "minima" in columns.names
-        self._has_extra = EXTRA in columns.names
-        self.spans = 0
-        self.text_bytes: dict[str, int] = {}
-
-    def add(self, url_key: int, captured: int, tie: int, page: KeptPage | None) -> None:
-        """Adds a readable page.
-
-        Args:
-            url_key: the key of its URL.
-            captured: the microsecond of its capture.
-            tie: decides between captures of one microsecond (`text.hashes.capture_hash`).
-            page: None makes a tombstone.
-        """
-        row = [url_key, captured, tie, *(_TOMBSTONE if page is None else _page_values(page))]
-        if self._is_near:
-            row += ((), b"", None) if page is None else (page.band_hashes, bytes(page.minima), len(page.text))
-        if page is not None:
-            self.spans += len(page.span_hashes)
-            if page.language is not None and page.dropped is None:
-                self.text_bytes[page.language] = self.text_bytes.get(page.language, 0) + len(page.encoded)
-        extra_bytes = 0
-        if self._has_extra:
-            row.append(page and page.extra)
-            extra_bytes = sum(map(_size, page.extra.values())) if page else 0
-        self.add_row(row, page.encoded if page else None, extra_bytes)
-
-    def finish(
-        self,
-        source: str,
-        source_bytes: int,
-        recipe: Recipe,
-        lists: Mapping[str, str],
-        counts: Mapping[str, int],
-        ends_sha256: str = "",
-        crawl: str = "",
-        batch: FileBatch | None = None,
-    ) -> None:
-        """Writes the header and moves the file to its place. From then on its WET file is not cleaned again.
-
-        The arguments are the values of the header with these names; with a batch, the file is moved with it.
-        """
-        header = WorkHeader(
-            source=source,
-            source_bytes=source_bytes,
-            ends_sha256=ends_sha256,
-            recipe=recipe,
-            fingerprint=recipe.fingerprint(lists),
-            lists=dict(lists),
-            rows=self.rows,
-            spans=self.spans,
-            text_bytes=dict(sorted(self.text_bytes.items())),
-            counts=dict(sorted(counts.items())),
-            crawl=crawl,
-        )
-        values = {"version": WORK_FILE_VERSION, **to_json(header)}
-        self.publish({HEADER_KEY: json.dumps(values).encode()}, batch)
-
-
-def _size(value: Any) -> int:
-    """Returns about how many bytes of memory a value takes."""
-    return len(value) if isinstance(value, str) else 8 * len(str(value))
-
-
 def read_header(path: StoragePath) -> WorkHeader:
     """Returns the metadata of a work file.
 
-    Raises UsageError where the file can't be read or is of another version, DamagedFileError where it is no work file,
+    Raises UsageError if the file can't be read or is of another version, DamagedFileError if it is no work file,
     or was changed since it was written.
     """
     with reading(path, "can't be read as a work file", _advice(path)), open_file(path) as file:
@@ -378,7 +184,7 @@ def _advice(path: StoragePath) -> str:
 def row_groups(
     path: StoragePath,
     columns: Sequence[str] = tuple(WORK_SCHEMA.names),
-    most_rows: int = _GROUP_ROWS,
+    most_rows: int = GROUP_ROWS,
     if_kept: bool = False,
 ) -> Iterator[pa.Table]:
     """Yields the rows of a work file, in order: each row group, in tables of at most `most_rows`.
@@ -386,7 +192,7 @@ def row_groups(
     `read_header` must have read the file before: here only the version of its header is compared. With `if_kept`,
     nothing is read where no page of the file was kept.
 
-    Raises as `read_header`, DamagedFileError also where a page is damaged.
+    Raises as `read_header`, DamagedFileError also if a page is damaged.
     """
     with reading(path, "can't be read as a work file", _advice(path)):
         file, is_signed = open_parquet(path)
@@ -433,7 +239,7 @@ def url_rows(path: StoragePath, file: int) -> Rows:
 
 
 def read_kept(
-    path: StoragePath, columns: Sequence[str], stale: Any, most_rows: int = _GROUP_ROWS
+    path: StoragePath, columns: Sequence[str], stale: Any, most_rows: int = GROUP_ROWS
 ) -> Iterator[tuple[pa.Table, int]]:
     """Yields the kept pages of a work file without stale captures, in order; nothing for a file without a kept page.
 
@@ -453,7 +259,7 @@ def read_kept(
 
 def read_stale(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterator[pa.Table]:
     """Yields the stale captures that `read_kept` leaves out. Takes the same arguments."""
-    for table, kept, newest in _captures(path, columns, stale, _GROUP_ROWS):
+    for table, kept, newest in _captures(path, columns, stale, GROUP_ROWS):
         yield table.filter(pa.array(kept & ~newest))
 
 

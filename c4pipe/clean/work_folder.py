@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.clean.examples import EXAMPLES_ENDING, examples_file
+from c4pipe.clean.quarantine import quarantine_file
 from c4pipe.clean.work_file import WorkHeader, read_header
 from c4pipe.errors import DamagedFileError, UsageError, hide_secrets
 from c4pipe.io.json_files import read_checked_json, write_checked_json
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.wet.damage import quarantine_file
 from c4pipe.wet.inputs import InputFile, Missing, part_of
 
 MISSING_ENDING = ".missing.json"
@@ -92,7 +92,7 @@ def read_headers_of(files: Iterable[StoragePath]) -> Iterator[WorkHeader]:
 def read_named_header(path: StoragePath) -> WorkHeader:
     """Returns the header of a work file in its folder.
 
-    Raises as `read_header`, DamagedFileError also where the file has the name of another work file.
+    Raises as `read_header`, DamagedFileError also if the file has the name of another work file.
     """
     header = read_header(path)
     if part_of(path.name)[0] != f"{header.source}.parquet":
@@ -108,7 +108,7 @@ def find_work_files(folders: Sequence[StoragePath]) -> dict[str, StoragePath]:
 
     Of a file that is missing, no part is given.
 
-    Raises UsageError where a folder does not exist or has no work file, for a name that occurs twice, and where parts
+    Raises UsageError if a folder does not exist or has no work file, for a name that occurs twice, and where parts
     of a file were not cleaned.
     """
     files: dict[str, StoragePath] = {}
@@ -203,7 +203,7 @@ def check_done(
         recipe: the recipe of this run.
         fingerprint: the fingerprint of this recipe and its lists.
 
-    Raises UsageError where another recipe, other lists, or another input were used.
+    Raises UsageError if another recipe, other lists, or another input were used.
     """
     if header.fingerprint != fingerprint:
         raise UsageError(

@@ -45,7 +45,8 @@ def note_damage(options: ImportCommandOptions, manifest: Mapping[str, Any]) -> N
         options: of the command; the work folder lists the damage.
         manifest: of the corpus.
     """
-    from c4pipe.wet.damage import DAMAGE, read_quarantine
+    from c4pipe.clean.quarantine import read_quarantine
+    from c4pipe.wet.damage import DAMAGE
 
     counts = {kind: number for kind in DAMAGE if (number := manifest["counts"].get(f"damage.{kind}", 0))}
     if not counts:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.clean import dropped_pages, work_file
+from c4pipe.clean import dropped_pages, side_files
 from c4pipe.clean.dropped_pages import DROPPED_SCHEMA, KeepDropped, parse_dropped_share
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.file_cleaner import WetFileCleaner
@@ -240,7 +240,7 @@ def test_clean_and_dedup_by_themselves_keep_the_same(c4_audit: Path, tmp_path: P
 
 
 def test_row_groups_bound_the_memory(tmp_path: Path, c4_audit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work_file, "_GROUP_BYTES", 1000)
+    monkeypatch.setattr(side_files, "_GROUP_BYTES", 1000)
     assert build(tmp_path / "c", "--keep-dropped", "all") == 0
     folder = tmp_path / "c" / dropped_pages.DROPPED_FOLDER
     assert rows(folder) == rows(c4_audit)

@@ -13,14 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from c4pipe.clean import work_file
+from c4pipe.clean import side_files
 from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.clean.side_files import CleanedFile, KeptPage, WorkFile
 from c4pipe.clean.work_file import (
     URL_ROW,
     WORK_SCHEMA,
-    KeptPage,
     WorkHeader,
-    WorkWriter,
     read_header,
     read_kept,
     row_groups,
@@ -83,10 +82,10 @@ KEPT = [row for row, (_, _, _, page) in enumerate(PAGES) if page]
 def write(
     path: Path, pages: Sequence[Row] = PAGES, lists: Mapping[str, str] = LISTS, source_bytes: int = 12_345
 ) -> Path:
-    writer = WorkWriter(path)
+    writer = WorkFile(path, RECIPE, lists)
     for page in pages:
-        writer.add(*page)
-    writer.finish(path.name.removesuffix(".parquet"), source_bytes, RECIPE, lists, COUNTS)
+        writer.add_page(*page)
+    writer.finish(CleanedFile(path.name.removesuffix(".parquet"), source_bytes, "", "", COUNTS))
     return path
 
 
@@ -104,7 +103,7 @@ def as_row(key: int, captured: int, tie: int, page: KeptPage) -> dict[str, Any]:
 @pytest.fixture(params=[1, 2, 4, 100])
 def group_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """The rows of a row group."""
-    monkeypatch.setattr(work_file, "_GROUP_ROWS", request.param)
+    monkeypatch.setattr(side_files, "GROUP_ROWS", request.param)
     return int(request.param)
 
 
@@ -159,7 +158,7 @@ def test_only_the_columns_asked_for(tmp_path: Path) -> None:
 
 
 def test_text_ends_a_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work_file, "_GROUP_BYTES", 28)
+    monkeypatch.setattr(side_files, "_GROUP_BYTES", 28)
     pages = PAGES[:2] * 3
     file = pq.ParquetFile(write(tmp_path / "a.parquet", pages))
     assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [3, 3]
@@ -174,7 +173,7 @@ def test_nothing_kept(tmp_path: Path, pages: list[Row]) -> None:
 
 
 def test_columns_of_an_empty_group_have_their_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work_file, "_GROUP_ROWS", 1)
+    monkeypatch.setattr(side_files, "GROUP_ROWS", 1)
     path = write(tmp_path / "a.parquet", [(1, 5, 0, None), PAGES[0]])
     (pages, _), (kept_pages, _) = read_kept(path, COLUMNS, np.empty(0, dtype=np.uint32))
     assert (len(pages), len(kept_pages)) == (0, 1)
@@ -188,7 +187,7 @@ def test_a_file_without_a_kept_page_has_no_tables(tmp_path: Path, group_rows: in
 
 
 def test_without_statistics_all_pages_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work_file, "parquet_writer", partial(parquet_writer, write_statistics=False))
+    monkeypatch.setattr(side_files, "parquet_writer", partial(parquet_writer, write_statistics=False))
     path = write(tmp_path / "a.parquet", [(1, 5, 0, None), PAGES[0]])
     assert [row["url_key"] for row in rows_of(path)] == [PAGES[0][0]]
 
@@ -228,25 +227,25 @@ def test_same_pages_same_bytes(tmp_path: Path, group_rows: int) -> None:
 
 
 def test_no_name_before_the_end(tmp_path: Path) -> None:
-    writer = WorkWriter(tmp_path / "a.parquet")
-    writer.add(*PAGES[0])
+    writer = WorkFile(tmp_path / "a.parquet", C4, {})
+    writer.add_page(*PAGES[0])
     assert list(tmp_path.glob("*.parquet")) == []
-    writer.finish("a", 1, C4, {}, {})
+    writer.finish(CleanedFile("a", 1, "", "", {}))
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
 
 
 @pytest.mark.parametrize("count", [0, 1, 8])
 def test_discard_leaves_nothing(tmp_path: Path, group_rows: int, count: int) -> None:
-    writer = WorkWriter(tmp_path / "a.parquet")
+    writer = WorkFile(tmp_path / "a.parquet", C4, {})
     for page in PAGES[:count]:
-        writer.add(*page)
+        writer.add_page(*page)
     writer.discard()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_discard_leaves_an_older_file_alone(tmp_path: Path) -> None:
     before = write(tmp_path / "a.parquet").read_bytes()
-    writer = WorkWriter(tmp_path / "a.parquet")
+    writer = WorkFile(tmp_path / "a.parquet", C4, {})
     writer.discard()
     assert (tmp_path / "a.parquet").read_bytes() == before
 
@@ -284,7 +283,7 @@ def test_other_parquet(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", [3, 5])
 def test_other_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(work_file, "WORK_FILE_VERSION", version)
+        patch.setattr(side_files, "WORK_FILE_VERSION", version)
         path = write(tmp_path / "a.parquet")
     with pytest.raises(UsageError, match=rf"a\.parquet has work file version {version}, .* reads version 4: another"):
         read_header(path)
@@ -323,7 +322,7 @@ def test_files_of_several_folders_by_name(tmp_path: Path) -> None:
         for name in names:
             write(folder / f"{name}.parquet")
     (first / "notes.txt").write_text("not a work file")
-    WorkWriter(second / "e.parquet")  # another run has begun it
+    WorkFile(second / "e.parquet", C4, {})  # another run has begun it
     found = find_work_files([first, second])
     assert list(found) == [f"{name}.parquet" for name in "abcd"]
     assert found["b.parquet"] == first / "b.parquet"

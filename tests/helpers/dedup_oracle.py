@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
-from c4pipe.clean.work_file import KeptPage, WorkWriter
+from c4pipe.clean.side_files import CleanedFile, KeptPage, WorkFile
 from c4pipe.jobs.dedup import dedup
 from c4pipe.jobs.dedup_plan import plan_dedup
 from c4pipe.jobs.options import DedupOptions
@@ -370,15 +370,15 @@ def write_work(folder: Path, crawl: Crawl, recipe: Recipe = RECIPE) -> Path:
     """Writes a crawl's work files, as `clean` would."""
     folder.mkdir()
     for name, captures in crawl.items():
-        writer = WorkWriter(folder / f"{name}.parquet")
+        writer = WorkFile(folder / f"{name}.parquet", recipe, {})
         counts: Counter[str] = Counter({"pages.read": len(captures)})
         for capture in captures:
             captured = microseconds(capture.timestamp)
             assert captured is not None
             key = url_key(normalise_url(capture.url))
-            writer.add(key, captured, tie_of(capture), as_kept(capture, recipe))
+            writer.add_page(key, captured, tie_of(capture), as_kept(capture, recipe))
             counts["pages.dropped.few_sentences" if capture.lines is None else "pages.cleaned"] += 1
-        writer.finish(name, 1000, recipe, {}, counts)
+        writer.finish(CleanedFile(name, 1000, "", "", counts))
     return folder
 
 

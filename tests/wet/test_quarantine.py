@@ -15,14 +15,16 @@ from typing import Any
 
 import pytest
 
+from c4pipe.clean import quarantine as quarantine_files
 from c4pipe.clean.file_cleaner import WetFileCleaner
-from c4pipe.clean.work_file import WorkWriter, read_header
+from c4pipe.clean.quarantine import MOST_LINES, QuarantineFile, quarantine_file
+from c4pipe.clean.side_files import CleanedFile, WorkFile
+from c4pipe.clean.work_file import read_header
 from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.gzip_members import FIRST_BYTES
 from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import UNFILTERED
-from c4pipe.wet import damage
-from c4pipe.wet.damage import DAMAGE, MOST_LINES, Damage, NoRecordError, QuarantineWriter, quarantine_file
+from c4pipe.wet.damage import DAMAGE, Damage, NoRecordError
 from c4pipe.wet.records import read_pages
 from tests.helpers.streams import Failing
 from tests.helpers.web_data import by_data
@@ -53,8 +55,8 @@ def names(folder: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def quarantine(work_file: Path, name: str) -> Iterator[QuarantineWriter]:
-    writer = QuarantineWriter(work_file, name)
+def quarantine(work_file: Path, name: str) -> Iterator[QuarantineFile]:
+    writer = QuarantineFile(work_file, name)
     try:
         yield writer
     finally:
@@ -64,7 +66,7 @@ def quarantine(work_file: Path, name: str) -> Iterator[QuarantineWriter]:
 def write(work_file: Path, *damages: Damage) -> list[dict[str, Any]]:
     with quarantine(work_file, NAME) as writer:
         for damage in damages:
-            writer.add(damage)
+            writer.add_damage(damage)
         writer.finish()
     return read(work_file)
 
@@ -109,7 +111,7 @@ def test_any_bytes_are_one_line_of_ascii(work_file: Path, first: bytes, told: st
 
 def test_a_name_that_is_no_utf8(work_file: Path) -> None:
     with quarantine(work_file, os.fsdecode(b"caf\xe9.wet")) as writer:
-        writer.add(JUNK)
+        writer.add_damage(JUNK)
         writer.finish()
     assert read(work_file)[0]["file"] == os.fsdecode(b"caf\xe9.wet")
 
@@ -140,7 +142,7 @@ def test_the_file_of_an_earlier_run_is_replaced(work_file: Path) -> None:
 
 def test_until_it_is_finished_it_has_no_name(work_file: Path) -> None:
     with quarantine(work_file, NAME) as writer:
-        writer.add(JUNK)
+        writer.add_damage(JUNK)
         (temporary,) = names(work_file.parent)
         assert temporary.startswith(".")
         assert temporary.endswith(".tmp")
@@ -153,7 +155,7 @@ def test_a_full_disk(work_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with quarantine(work_file, NAME) as writer:
             monkeypatch.setattr(writer._atomic, "path", work_file.with_name("full"))
             (work_file.parent / "full").symlink_to("/dev/full")
-            writer.add(JUNK)
+            writer.add_damage(JUNK)
             writer.finish()
 
     with pytest.raises(OSError, match="No space left"):
@@ -205,7 +207,7 @@ def test_the_same_bytes_every_time(cleaner: WetFileCleaner, tmp_path: Path) -> N
 
 
 def test_the_bound_holds_for_a_file(cleaner: WetFileCleaner, work_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(damage, "MOST_LINES", 3)
+    monkeypatch.setattr(quarantine_files, "MOST_LINES", 3)
     cleaner.clean(io.BytesIO(GOOD + (b"junk\n" + GOOD) * 10), NAME, work_file)
     assert [line["kind"] for line in read(work_file)] == ["junk"] * 3 + ["more"]
     assert read(work_file)[-1] == {"kind": "more", "count": 7}
@@ -216,13 +218,13 @@ def test_it_has_its_name_before_the_work_file(
     cleaner: WetFileCleaner, work_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = []
-    finish = WorkWriter.finish
+    finish = WorkFile.finish
 
-    def look(self: WorkWriter, *rest: Any) -> None:
+    def look(self: WorkFile, file: CleanedFile) -> None:
         found.append((quarantine_file(work_file).exists(), work_file.exists()))
-        finish(self, *rest)
+        finish(self, file)
 
-    monkeypatch.setattr(WorkWriter, "finish", look)
+    monkeypatch.setattr(WorkFile, "finish", look)
     cleaner.clean(io.BytesIO(DAMAGED), NAME, work_file)
     assert found == [(True, False)]
 
@@ -239,7 +241,7 @@ from pathlib import Path
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.recipes.presets import UNFILTERED
 from c4pipe.lists.lists import Lists
-from c4pipe.clean.work_file import WorkWriter
+from c4pipe.clean.side_files import WorkFile
 
 class Killing(io.BytesIO):
     def read(self, size=-1):
@@ -249,7 +251,7 @@ class Killing(io.BytesIO):
         return data
 
 if sys.argv[2] == "finishing":
-    WorkWriter.finish = lambda *rest: os.kill(os.getpid(), signal.SIGKILL)
+    WorkFile.finish = lambda *rest: os.kill(os.getpid(), signal.SIGKILL)
 target = Path(sys.argv[1])
 WetFileCleaner(UNFILTERED, Lists()).clean(Killing(bytes.fromhex(sys.argv[3]) * 100), "a.wet", target)
 """
