@@ -1,9 +1,9 @@
-"""Batches on the device before the training asks for them: a thread makes them while the device computes."""
+"""Batches that a thread makes and puts on the device, while the device computes."""
 
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -12,24 +12,24 @@ from c4pipe.errors import UsageError
 from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.words import short_repr
 from c4pipe.objectives.packing import Batch
-from c4pipe.read.state import Resharding, Resumable
+from c4pipe.read.state import Resumable
 
 Arrays = dict[str, Any]
 """Arrays of JAX, tensors of PyTorch or arrays of NumPy, by name."""
 
 
-class Prefetched:
-    """An iterator over the batches of another one, which a thread makes ahead and puts on a device.
+class Prefetched(Iterator[Arrays]):
+    """An iterator over the batches of another iterator, which a thread makes ahead and puts on a device.
 
-    Its state is that after the last batch that it returned: a training that saves it with the model after a step goes
-    on with the next batch, whatever was made ahead. While it is used, nothing else takes batches of the other iterator.
+    Its state is the state after the last returned batch: a training that saves it with the model after a step continues
+    with the next batch, whatever was made ahead. Meanwhile, only this iterator takes batches of the other one.
 
     Attributes:
         waited: the seconds for which the training waited for batches, all together.
     """
 
     def __init__(self, batches: Resumable[Batch], to: Any = None, depth: int = 4) -> None:
-        """Starts at the current position of the batches. The arguments are those of `prefetch`."""
+        """Starts at the current position of the batches. Arguments are those of `prefetch`."""
         if depth < 1:
             raise UsageError(f"depth={depth}: give the number of batches that are made ahead, at least 1")
         self._batches, self._move, self._depth = batches, _mover(to), depth
@@ -37,9 +37,6 @@ class Prefetched:
         self._ahead: deque[Future[tuple[Arrays, dict[str, Any]] | None]] = deque()
         self._state = batches.state()
         self.waited = 0.0
-
-    def __iter__(self) -> Iterator[Arrays]:
-        return self
 
     def __repr__(self) -> str:
         return short_repr(self, self._batches)
@@ -69,39 +66,31 @@ class Prefetched:
 
         Raises UsageError if these were other batches.
         """
-        self._go(lambda: self._batches.restore(dict(state)))
+        self._go_back()
+        self._batches.restore(dict(state))
+        self._state = self._batches.state()
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Continues where any number of processes were together, as `Batches.reshard`. Raises UsageError as it does."""
-        batches = self._batches
-        if not isinstance(batches, Resharding):
+        reshard = getattr(self._batches, "reshard", None)
+        if reshard is None:
             raise UsageError("these batches can't be divided anew: use Batches")
-        self._go(lambda: batches.reshard(states))
-
-    def _go(self, to_place: Callable[[], None]) -> None:
-        """Goes to another place. After an error, it is where it was: what was made ahead is made again."""
-        self._wait()
-        try:
-            to_place()
-        except UsageError:
-            self._batches.restore(self._state)
-            raise
+        self._go_back()
+        reshard(states)
         self._state = self._batches.state()
 
-    def _wait(self) -> None:
-        """Forgets what was made ahead, when the thread has done with it."""
+    def _go_back(self) -> None:
+        """Discards the batches that were made ahead, and puts the other iterator after the last returned batch."""
         for each in self._ahead:
             each.cancel()
-        for each in self._ahead:
-            if not each.cancelled():
-                each.exception()
+        wait(self._ahead)
         self._ahead.clear()
+        self._batches.restore(self._state)
 
     def close(self) -> None:
-        """Ends the thread, and puts the other iterator after the last batch that was returned."""
-        self._wait()
+        """Ends the thread, and puts the other iterator after the last returned batch."""
+        self._go_back()
         self._thread.shutdown()
-        self._batches.restore(self._state)
 
     def __enter__(self) -> "Prefetched":
         return self
@@ -116,7 +105,7 @@ def prefetch(batches: Resumable[Batch], to: object = None, depth: int = 4) -> Pr
 
     Args:
         batches: `Batches`, or any iterator over dicts of NumPy arrays with `state` and `restore`.
-        to: where the arrays go. A `jax.sharding.Sharding` gives arrays over all its devices, of which this process
+        to: the device. A `jax.sharding.Sharding` gives arrays over all its devices, of which this process
             gives its own rows (`jax.make_array_from_process_local_data`); a `jax.Device` arrays on it; a `torch.device`
             tensors of 64 bits, for a GPU through pinned memory. None leaves them arrays of NumPy.
         depth: how many batches are ready at most when the training asks for one; memory holds as many.

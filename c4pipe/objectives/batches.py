@@ -1,6 +1,6 @@
-"""Batches of examples, with a state to continue from exactly: of text, or of any other source of examples."""
+"""Batches of examples of text or of another source, with a state from which other batches continue exactly."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,12 +12,10 @@ from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import SHUFFLE, Assembler, Batch
 from c4pipe.objectives.rows import Features, Rng, TokenIds, TokenRows, framed
 from c4pipe.objectives.tokenizer import Tokenizer
-from c4pipe.read.mixture import Mixture
 from c4pipe.read.state import (
     STATE_VERSION,
     UNCHANGED,
     Field,
-    Resharding,
     Resumable,
     Stateful,
     checked,
@@ -27,7 +25,7 @@ from c4pipe.read.state import (
 )
 
 _DOCUMENTS = 32  # documents that are tokenized together; only examples of next_sentence depend on it
-
+_MOST_EMPTY = 100_000  # documents in a row without a token: an endless mixture of such documents would never return
 
 TextStream = Resumable[Mapping[str, Any]]
 """Documents with a state, such as a `Reader` of `c4pipe.read`. The text of a document is the value of `text`.
@@ -47,16 +45,11 @@ def _chain_tokens(values: Sequence[TokenIds], share: slice) -> TokenIds:
     return np.concatenate([np.zeros(0, np.int32), *values[share]])
 
 
-class TextExamples(Stateful):
-    """An iterator over examples of text, some at a time. Every token of the text is in one example.
+class TextExamples(Stateful, Iterator[Features]):
+    """An iterator over examples of text, some at a time: an `ExampleSource`. Every token is in one example.
 
     The random numbers of an example depend on the seed, the epoch and process of the documents, and the number of
-    examples before it.
-
-    Attributes:
-        stream: the epoch, the number of the process and the number of processes of the documents, or nothing where
-            their state does not have these.
-        identity: what another iterator needs to have the same examples, as JSON values.
+    examples before it. `stream` is empty if the state of the documents does not have these numbers.
     """
 
     _fields = (
@@ -84,11 +77,8 @@ class TextExamples(Stateful):
             "merge": merge,
         }
         self._seed, self._place = seed, self.stream[1:]
-        self._rest = np.zeros(0, np.int32)  # text that waits for the next document, where documents are merged
+        self._rest = np.zeros(0, np.int32)  # text that waits for the next document, if documents are merged
         self._examples = 0
-
-    def __iter__(self) -> "TextExamples":
-        return self
 
     def __repr__(self) -> str:
         return short_repr(self, self._objective.name, self._documents)
@@ -96,38 +86,23 @@ class TextExamples(Stateful):
     def __next__(self) -> Features:
         """Returns the next examples, at least one.
 
-        Raises C4pipeError if documents can't be read, UsageError if endless documents have no token in a whole pass.
+        Raises C4pipeError if documents can't be read, UsageError if 100,000 documents in a row have no token.
         """
-        begun: list[int] | None = None
-        while True:
+        empty, last, pieces = 0, False, TokenRows.of([])
+        while not len(pieces):
+            if last:
+                raise StopIteration
+            if empty >= _MOST_EMPTY:
+                raise UsageError(
+                    f"{empty:,} documents in a row of {self._documents!r} have no token: give other documents"
+                )
             texts, last = self._read()
             rows = self._tokenizer.encode(texts)
             pieces = self._pieces(rows, last)
-            if len(pieces):
-                break
-            if last:
-                raise StopIteration
-            begun = None if len(rows.values) else self._check_pass(begun)
+            empty = 0 if len(rows.values) else empty + len(texts)
         examples = self._objective.make(pieces, Rng(self._seed, self._examples, self.stream))
         self._examples += len(pieces)
         return examples
-
-    def _check_pass(self, begun: list[int] | None) -> list[int] | None:
-        """Raises UsageError if a whole pass over endless documents had no token.
-
-        Takes and returns the number of documents that were returned before the first document without a token; None for
-        other documents.
-        """
-        documents = self._documents
-        if not isinstance(documents, Mixture):
-            return None
-        if begun is None:
-            return documents.given
-        if documents.has_passed(begun):
-            raise UsageError(
-                f"in a whole pass over {' and '.join(documents.paths)}, no text has a token: give other documents"
-            )
-        return begun
 
     def _read(self) -> tuple[list[str], bool]:
         """Returns the next texts, and whether they are the last ones."""
@@ -158,8 +133,8 @@ class TextExamples(Stateful):
         return TokenRows(text[: starts[-1]], starts)
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Works as `Stateful.reshard`. Raises UsageError also for documents that can't be divided again."""
-        if not self.stream or not isinstance(self._documents, Resharding):
+        """Works as `Stateful.reshard`. Raises UsageError also for documents without `reshard`."""
+        if not self.stream or not hasattr(self._documents, "reshard"):
             raise UsageError("these documents can't be divided anew: use documents of read.documents or read.mix")
         super().reshard(states)
 
@@ -167,20 +142,20 @@ class TextExamples(Stateful):
 class ExampleSource(Resumable[Features], Protocol):
     """An iterator over examples, some at a time, with a state; such as `TextExamples`.
 
-    It returns at least one example at a time; the features have the same names every time. The names of its state are
-    not those of the state of an `Assembler`; other names in a state that it restores have no meaning.
+    It returns at least one example at a time; the features always have the same names. Its state has none of the names
+    of an `Assembler`'s state, and `restore` ignores other names.
 
     Attributes:
         stream: the epoch, the number of the process from 0, and the number of processes, on which random numbers
-            depend; or nothing where there is one process.
-        identity: what another iterator needs to have the same examples, as JSON values.
+            depend; empty for a single process.
+        identity: JSON values; sources with the same identity have the same examples.
     """
 
     stream: tuple[int, ...]
     identity: dict[str, Any]
 
 
-class ExampleBatches(Stateful):
+class ExampleBatches(Stateful, Iterator[Batch]):
     """An iterator over batches, as `packing.batch_of` returns them.
 
     All batches have the same shapes; the last one can have empty rows. Every example is in one batch.
@@ -212,9 +187,6 @@ class ExampleBatches(Stateful):
             "shuffle": shuffle,
         }
 
-    def __iter__(self) -> "ExampleBatches":
-        return self
-
     def __repr__(self) -> str:
         shapes = (f"{name} {self._arguments['size']} x {length}" for name, length in self._arguments["lengths"].items())
         return short_repr(self, self._source, *shapes)
@@ -233,14 +205,14 @@ class ExampleBatches(Stateful):
         return batch
 
     def state(self) -> dict[str, Any]:
-        """Returns the state for `restore`, as JSON values: the state of the source, and all waiting examples."""
+        """Returns the state for `restore`, as JSON values: that of the source, and all waiting examples."""
         stream = list(self._source.stream)
         return {**self._arguments, "stream": stream, **self._source.state(), **self._assembler.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continues where other batches were when they returned this state; the source continues, too.
 
-        Raises UsageError if those batches had another source or other arguments.
+        Raises UsageError if the other batches had another source or other arguments.
         """
         checked(state, self._arguments)
         with unchanged_after_errors(self):
@@ -257,7 +229,8 @@ class ExampleBatches(Stateful):
             checked(state, self._arguments, "size")
         source = self._source
         streams = [checked(state, {"stream": [0]}, "stream")["stream"] for state in states]
-        if not isinstance(source, Resharding) or any(len(stream) != 3 for stream in (source.stream, *streams)):
+        reshard_source = getattr(source, "reshard", None)
+        if reshard_source is None or any(len(stream) != 3 for stream in (source.stream, *streams)):
             raise UsageError("these examples can't be divided anew: use documents of read.documents or read.mix")
         ordered = [state["state"] for state in complete([_numbered(state) for state in states])]
         _, index, count = source.stream
@@ -265,7 +238,7 @@ class ExampleBatches(Stateful):
             self.restore({**ordered[index], "size": self._arguments["size"]})
             return
         with unchanged_after_errors(self):
-            source.reshard(ordered)
+            reshard_source(ordered)
             self._assembler.reshard(ordered)
 
 

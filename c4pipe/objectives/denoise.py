@@ -101,7 +101,7 @@ class Ids:
 def replace_spans(rows: TokenRows, mask: TokenMask, ids: Ids) -> Features:
     """Replaces each corrupted span by one sentinel; the targets are the spans, each after its sentinel.
 
-    Where a row ends with a kept token, a last sentinel ends the targets, as in table 3. T5's code returns the same for
+    If a row ends with a kept token, a last sentinel ends the targets, as in table 3. T5's code returns the same for
     rows that start with a kept token. For rows that start with a corrupted token, T5's code gives each span in the
     targets the sentinel of the span before; here each span keeps its own sentinel, as in the paper.
 

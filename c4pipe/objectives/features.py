@@ -121,7 +121,7 @@ def joined(batch: Batch) -> Batch:
 def attention_mask(batch: Batch) -> npt.NDArray[np.bool_]:
     """Returns which tokens each token of a decoder sees, for attention that takes a dense mask (T5, figure 4).
 
-    A token sees the earlier tokens of its example and itself. Where the batch has `decoder_causal_attention`, the
+    A token sees the earlier tokens of its example and itself. If the batch has `decoder_causal_attention`, the
     tokens of a prefix see each other, too. Padding sees and shows nothing. It is the mask of T5X (google-research/t5x,
     `make_decoder_mask`).
 

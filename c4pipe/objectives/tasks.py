@@ -262,7 +262,7 @@ later code nor in TensorFlow Datasets.
 def wsc(record: TaskRecord, correct_referent_only: bool = True) -> list[TextPair]:
     """WSC, the noun that a pronoun stands for.
 
-    A record asks whether a pronoun stands for a noun. Where it does not, nobody says which noun is the right one, so
+    A record asks whether a pronoun stands for a noun. If it does not, nobody says which noun is the right one, so
     the record gives no example for training (section 2.4). For evaluation, all records give an example: its targets are
     the noun that was asked for, right or wrong.
 

@@ -1,4 +1,4 @@
-"""Which documents of a shard are read, and how often: by the numbers of a column."""
+"""The documents of a shard that are read, and how often: by the numbers of a column."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -26,10 +26,7 @@ def check_column(column: str, path: str, columns: Sequence[str]) -> None:
 
 
 def column_of(shard: Shard, column: str) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
-    """Returns which documents of a shard have a number in a column, and the numbers; 0 for those without one.
-
-    Raises C4pipeError if the shard can't be read.
-    """
+    """Returns which documents of a shard have a number in a column, and the numbers, or 0. Raises C4pipeError."""
     known, values = [np.zeros(0, bool)], [np.zeros(0)]
     for table in read_tables(shard, [column]):
         numbers = table[column].combine_chunks()
@@ -41,13 +38,8 @@ def column_of(shard: Shard, column: str) -> tuple[npt.NDArray[np.bool_], npt.NDA
 def read_turns(shard: Shard, times: npt.NDArray[np.int16], first: int, end: int, verify: bool) -> DocumentGenerator:
     """Yields documents of a shard as often as `times` says, an array of shape [rows].
 
-    First come all documents that are read at least once, then those that are read at least twice, and so on. So the
-    repetitions of a document are far apart.
-
-    Args:
-        shard, verify: as in `read_shard`.
-        times: how often each document of the shard is read.
-        first, end: the place among these rows of the first document, and the place after the last one.
+    First come all documents that are read at least once, then all that are read at least twice, and so on. So the
+    repetitions of a document are far apart. `first` and `end` are places among these rows.
     """
     for turn in range(int(times.max(initial=0))):
         is_read = times > turn
@@ -63,33 +55,17 @@ def read_turns(shard: Shard, times: npt.NDArray[np.int16], first: int, end: int,
 
 @dataclass(frozen=True)
 class Best:
-    """The best documents of a source: those up to a last one, in the order of `read.best`.
-
-    Attributes:
-        column: the column of numbers.
-        shard: the number of the last document's shard.
-        row: the row of the last document.
-        score: the number of the last document.
-    """
+    """The best documents of a source by a column, up to a last document: its shard, row and score."""
 
     column: str
     shard: int
     row: int
     score: FiniteNumber
 
-    def rows(self, number: int, shard: Shard) -> npt.NDArray[np.int64]:
-        """Returns the rows of the best documents of a shard, given its number, in their order."""
-        return _rows(self, number, shard)
-
-    def times(self, number: int, shard: Shard) -> npt.NDArray[np.int16]:
-        """Returns 1 for each of the best documents of a shard, given its number, and 0 for the others."""
-        times = np.zeros(shard.rows, np.int16)
-        times[self.rows(number, shard)] = 1
-        return times
-
 
 @lru_cache(maxsize=8)
-def _rows(best: Best, number: int, shard: Shard) -> npt.NDArray[np.int64]:
+def best_rows(best: Best, number: int, shard: Shard) -> npt.NDArray[np.int64]:
+    """Returns the rows of the best documents of a shard in their order, given the shard's number."""
     known, values = column_of(shard, best.column)
     last_row = shard.rows if number < best.shard else best.row if number == best.shard else -1
     is_before = np.arange(shard.rows) <= last_row

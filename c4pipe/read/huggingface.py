@@ -6,8 +6,7 @@ from typing import Any
 import datasets
 
 from c4pipe.corpus.formats.shard_format import Document, shard_schema
-from c4pipe.errors import UsageError
-from c4pipe.read.best import BestFirst
+from c4pipe.read.by_column import BestFirst
 from c4pipe.read.mixture import AnyReader, Mixture
 
 _SHARDS = 64
@@ -20,7 +19,7 @@ def dataset(documents: AnyReader, num_shards: int | None = None) -> Any:
     order of all documents, make the dataset of a reader of the next epoch: `read.documents(..., epoch=1)`.
 
     Args:
-        documents: a reader or mixture at its start. The dataset has a state of its own (`state_dict`).
+        documents: a reader or mixture at its start. The dataset has its own state (`state_dict`).
         num_shards: the number of shards of the dataset, which `datasets` divides among nodes and workers; by default 64
             for a reader, and 1 for a mixture and for a reader with `best_first`, because shards follow one another. A
             shard of a mixture has no end, so `datasets` never comes to a second one: give the number of nodes times
@@ -28,8 +27,6 @@ def dataset(documents: AnyReader, num_shards: int | None = None) -> Any:
 
     Raises UsageError for a reader or mixture that has returned documents.
     """
-    if documents.position:
-        raise UsageError(f"{documents.position:,} documents were read: give a new reader, and load the dataset's state")
     is_one = isinstance(documents, Mixture) or isinstance(documents.source, BestFirst)
     count = num_shards or (1 if is_one else _SHARDS)
     features = datasets.Features.from_arrow_schema(shard_schema(documents.columns))

@@ -12,20 +12,19 @@ import pyarrow as pa
 
 from c4pipe.corpus.formats.parquet import parquet_file
 from c4pipe.corpus.formats.shard_format import Document, shard_schema
-from c4pipe.corpus.reader import SHARD_ERRORS, check_shard, unreadable
-from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.corpus.reader import SHARD_ERRORS, check_shard, other_rows, unreadable
+from c4pipe.errors import UsageError
 from c4pipe.io.arguments import checks_arguments
 from c4pipe.read.source import Source, find
 
-_KEPT = 8
-"""The number of row groups that are kept in memory, of 16 MB each."""
+_MOST_GROUPS = 8  # row groups in memory, of 16 MB each
 
 
 class RandomAccess:
     """A sequence of the documents of a source, in the order of the corpus. `read.random_access` returns one.
 
-    To return a document, the row group that contains it (16 MB) is read, unless it was used recently. So neighbouring
-    documents that are requested soon after each other are fast: shuffle in windows.
+    To return a document, its row group (16 MB) is read, unless it was used recently. So neighbouring documents that are
+    requested soon after each other are fast: shuffle in windows.
     """
 
     def __init__(self, source: Source) -> None:
@@ -51,10 +50,7 @@ class RandomAccess:
         return RandomAccess, (self._source,)
 
     def __getitem__(self, index: int) -> Document:
-        """Returns a document, given its index from 0.
-
-        Raises IndexError if there is no such document, C4pipeError if its shard can't be read.
-        """
+        """Returns a document by its index from 0. Raises IndexError, or C4pipeError if the shard can't be read."""
         if not 0 <= index < len(self):
             raise IndexError(f"document {index}: there are {len(self):,}")
         shard = bisect_right(self._ends, index)
@@ -68,7 +64,7 @@ class RandomAccess:
         return documents[0]
 
     def _group(self, shard: int, row: int) -> tuple[pa.Table, int]:
-        """Returns the row group that contains a row of a shard, and the index of the row in it."""
+        """Returns the row group with a row of a shard, and the row's index in it."""
         footer, ends = self._footers.get(shard) or self._footer(shard)
         number = bisect_right(ends, row)
         key = shard, number
@@ -76,22 +72,20 @@ class RandomAccess:
             with parquet_file(self._source.shards[shard].file, footer) as file:
                 names = shard_schema(self._source.shards[shard].columns).names
                 self._groups[key] = file.read_row_group(number, names, use_threads=False)
-            if len(self._groups) > _KEPT:
+            if len(self._groups) > _MOST_GROUPS:
                 self._groups.popitem(last=False)
         self._groups.move_to_end(key)
         return self._groups[key], row - (ends[number - 1] if number else 0)
 
     def _footer(self, number: int) -> tuple[Any, list[int]]:
-        """Returns the footer of a shard, and where its row groups end, after both were checked."""
+        """Returns the checked footer of a shard, and the ends of its row groups."""
         shard = self._source.shards[number]
         check_shard(shard, self._source.verify)
         with parquet_file(shard.file) as file:
             footer = file.metadata
         ends = list(accumulate(footer.row_group(group).num_rows for group in range(footer.num_row_groups)))
         if footer.num_rows != shard.rows:
-            raise C4pipeError(
-                f"{shard.file} has {footer.num_rows:,} documents, and by the manifest {shard.rows:,}: copy it again"
-            )
+            raise other_rows(shard, f"{footer.num_rows:,}")
         self._footers[number] = footer, ends
         return footer, ends
 

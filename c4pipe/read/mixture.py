@@ -1,9 +1,6 @@
-"""Documents without an end: of one source, or of several, mixed as the T5 paper mixes its tasks.
+"""Endless documents: of one source, or of several, mixed as the T5 paper does (Raffel et al. 2020, section 3.5.2)."""
 
-The paper is Raffel et al. 2020; section 3.5.2 is about mixtures.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import accumulate, groupby
 from operator import attrgetter
@@ -29,15 +26,10 @@ _EPOCH = attrgetter("epoch")
 class Endless(PartReader):
     """An endless iterator over the documents that a process reads of a source.
 
-    In each epoch, the processes divide the documents among themselves. Where there are fewer documents than processes,
-    each process reads all of them, in epochs of its own: of H processes, process h reads the epochs h, h + H, ...
+    In each epoch, the processes divide the documents among themselves. If there are fewer documents than processes,
+    each process reads all of them, in its own epochs: of H processes, process h reads the epochs h, h + H, ...
 
     The documents that another number of processes has left come first, epoch by epoch. Then the regular epochs begin.
-
-    Attributes:
-        source: the documents.
-        order: the order of the first epoch.
-        position: the number of documents that were returned so far.
     """
 
     _fields = (
@@ -47,7 +39,7 @@ class Endless(PartReader):
     )
 
     def __init__(self, source: Source, order: Order) -> None:
-        """Starts at the first document; no file is opened yet. The source has at least one document."""
+        """Starts at the first document, given a source with at least one."""
         super().__init__(source, order)
         self._total = sum(source.rows)
         self._shared = self._total >= order.num_shards
@@ -102,14 +94,14 @@ class Endless(PartReader):
         return max(0, -(-documents // self._regular(0).size))
 
     def _rest(self, begun: int) -> list[EpochPart]:
-        """Returns the unread rest of begun parts, and of epochs that another process has begun."""
+        """Returns the unread rest of begun parts and of epochs that another process has begun."""
         own = self._begun
         rest = cut_parts(self._left, self.position)
         if own:
             part = self._at(self.position)
             if part.first:  # otherwise it is the next part
                 rest.append(part)
-        # an own epoch that was not begun need not be read: no other epoch lacks its documents
+        # an own epoch that was not begun need not be read: no shared epoch lacks its documents
         return rest + [self._regular(number) for number in range(own, begun) if self._shared]
 
 
@@ -136,13 +128,13 @@ def rates(sizes: Sequence[float], limit: int | None = None, temperature: float =
     return [rate / sum(scaled) for rate in scaled]
 
 
-class Mixture(Stateful):
+class Mixture(Stateful, Iterator[Document]):
     """An endless iterator over the documents of several sources. `read.mix` returns one.
 
     The source of a document depends only on the seed, the process and the step. A source that comes to its end starts
     again in the order of its next epoch. So the rates stay the same, however long the training is.
 
-    A source with fewer documents than processes is read as a whole by each process, in another order by each.
+    Each process reads the whole of a source with fewer documents than processes, in its own order.
 
     Attributes:
         rates: the rate of each source.
@@ -189,11 +181,8 @@ class Mixture(Stateful):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The further columns of the documents, such as `score:float`: those of any source."""
+        """The further columns of the documents of any source, such as `score:float`."""
         return tuple(dict.fromkeys(each for source in self._sources for each in source.columns))
-
-    def __iter__(self) -> "Mixture":
-        return self
 
     def __repr__(self) -> str:
         sources = zip(self._sources, self.rates, strict=True)
@@ -213,21 +202,6 @@ class Mixture(Stateful):
     def given(self) -> list[int]:
         """The number of documents of each source that this process has returned, as `position` counts them."""
         return [reader.position for reader in self._readers]
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The paths of the sources."""
-        return tuple(source.path for source in self._sources)
-
-    def has_passed(self, given: Sequence[int]) -> bool:
-        """Tells whether this process has read a whole epoch of each source since it had returned `given`.
-
-        For a source that is divided among processes, it must have returned as many documents as a whole epoch has.
-        """
-        return all(  # an epoch may have begun before: twice its documents contain a whole epoch
-            reader.position - before >= 2 * sum(reader.source.rows)
-            for reader, before in zip(self._readers, given, strict=True)
-        )
 
     @property
     def epochs(self) -> list[int]:
@@ -266,17 +240,13 @@ class Mixture(Stateful):
         return mixture
 
     def at_epoch(self, epoch: int) -> "Mixture":
-        """Returns a copy, or for another epoch than its own, a new mixture that begins with that epoch."""
+        """Returns a copy, or for another epoch, a new mixture that begins with that epoch."""
         if epoch == self._order.epoch:
             return self.copy()
         return Mixture(self._sources, replace(self._order, epoch=epoch), self._limit, self._temperature)
 
     def split(self, index: int, count: int) -> "Mixture":
-        """Returns the mixture of one of `count` processes that together read what this mixture reads.
-
-        Args:
-            index: the number of the process, from 0.
-            count: the number of processes.
+        """Returns the mixture of one of `count` processes that together read these sources; `index` is from 0.
 
         Raises UsageError if this mixture has returned documents.
         """
@@ -316,7 +286,7 @@ def mix(
         window: the number of documents of a source that are shuffled together.
 
     Returns:
-        a `Mixture`: an iterator with rates, counts, and a state from which another one goes on.
+        a `Mixture`: an iterator with rates, counts, and a state from which another mixture continues.
 
     Raises UsageError and C4pipeError as `documents` does.
     """

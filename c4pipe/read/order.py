@@ -18,9 +18,8 @@ WINDOW = 10_000
 """The number of documents that are shuffled together. They are held in memory: about 30 MB."""
 
 BLOCKS = 8
-"""The least number of blocks of rows that are put in a new order each epoch: files, or parts of them where a source has
-fewer files. A block is read on its own, so in a file that is compressed as a whole, the blocks before it are
-decompressed each time."""
+"""The least number of blocks of rows that are put in a new order each epoch: files, or parts of files if a source has
+fewer files. To read a block of a file that is compressed as a whole, the blocks before it are decompressed, too."""
 
 
 class Span(NamedTuple):
@@ -71,11 +70,7 @@ class Order:
         return replace(self, shard_index=self.shard_index * count + index, num_shards=self.num_shards * count)
 
     def spans(self, rows: Sequence[int]) -> list[Span]:
-        """Returns the rows to read, before they are shuffled, in order.
-
-        Args:
-            rows: the number of rows of each file of the source.
-        """
+        """Returns the rows to read, before they are shuffled, given the number of rows of each file."""
         total = sum(rows)
         begin = total * self.shard_index // self.num_shards
         end = total * (self.shard_index + 1) // self.num_shards

@@ -1,9 +1,9 @@
-"""An iterator over the documents of an epoch that one process reads, with a state for another iterator to continue.
+"""An iterator over the documents of an epoch that one process reads, with a state from which another one continues.
 
-When processes stop, the unread documents can be divided among any number of processes: a list of parts of epochs.
+When processes stop, the unread documents can be divided among any number of processes, as lists of parts of epochs.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 from itertools import islice
@@ -15,17 +15,16 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.json_files import check_of
 from c4pipe.io.options import Option, shared_fields, takes_options
 from c4pipe.io.words import short_repr
-from c4pipe.read.best import BestFirst, best_first
+from c4pipe.read.by_column import BestFirst, best_first, weighted
 from c4pipe.read.order import WINDOW, Order
 from c4pipe.read.source import Source, find
 from c4pipe.read.state import STATE_VERSION, UNCHANGED, Field, Stateful
-from c4pipe.read.weights import weighted
 
-_STEPS = 100  # in which documents that others have left are read best first
+_STEPS = 100  # in which the documents that other processes have left are read best first
 
 
 class EpochPart(NamedTuple):
-    """Documents that one process reads in one epoch, from a position up to a second position (excluded)."""
+    """Documents that one process reads in one epoch, from position `first` up to position `end` (excluded)."""
 
     epoch: int
     shard_index: int
@@ -50,7 +49,7 @@ def whole_part(order: Order, total: int) -> EpochPart:
 
 
 def cut_parts(parts: Iterable[EpochPart], start: int, stop: int | None = None) -> list[EpochPart]:
-    """Returns the documents of parts, one after the other, from number `start` up to number `stop`, or to the end."""
+    """Returns the documents of parts from number `start` up to number `stop` (excluded), or to the end."""
     found, before = [], 0
     for part in parts:
         low = max(start - before, 0)
@@ -62,21 +61,16 @@ def cut_parts(parts: Iterable[EpochPart], start: int, stop: int | None = None) -
 
 
 def divided(parts: Sequence[EpochPart], index: int, count: int) -> list[EpochPart]:
-    """Returns one of `count` shares of parts: together they are all parts, and their sizes differ by 1 at most."""
+    """Returns one of `count` shares of parts, whose sizes differ by 1 at most."""
     total = sum(part.size for part in parts)
     return cut_parts(parts, total * index // count, total * (index + 1) // count)
 
 
 def dealt(parts: Sequence[EpochPart], total: int, index: int, count: int) -> list[EpochPart]:
-    """Returns one of `count` shares of parts, all of one epoch, as `divided`; each share has documents from all places.
+    """Returns one of `count` shares of parts of one epoch, as `divided`; each share has documents from all places.
 
-    Each hundredth of a process's documents is divided on its own, those that come first at first.
-
-    Args:
-        parts: the parts.
-        total: the number of documents that all processes read in an epoch.
-        index: the number of the share, from 0.
-        count: the number of shares.
+    Each hundredth of a process's documents is divided separately, the first one first. `total` is the number of
+    documents that all processes read in the epoch.
     """
     steps: list[list[EpochPart]] = [[] for _ in range(_STEPS)]
     for part in parts:
@@ -97,20 +91,13 @@ def dealt(parts: Sequence[EpochPart], total: int, index: int, count: int) -> lis
     return found
 
 
-class PartReader(Stateful):
-    """An iterator over the documents of parts, one part after the other. It is the base of the readers.
-
-    Attributes:
-        source: the documents.
-        order: which of them are read, and in which order.
-        position: the number of documents that were returned so far.
-    """
+class PartReader(Stateful, Iterator[Document]):
+    """The base of the readers: an iterator over the documents of parts, one part after the other."""
 
     def __init__(self, source: Source, order: Order) -> None:
-        """Starts at the first document; no file is opened yet."""
         self.source = source
         self.order = order
-        self.position = 0
+        self.position = 0  # documents that were returned
         self._place = order.place
         self._stream: DocumentGenerator | None = None
         self._verified: set[int] = set()  # files that need not be verified again
@@ -124,7 +111,7 @@ class PartReader(Stateful):
         return self.source.columns
 
     def _at(self, position: int) -> EpochPart | None:
-        """Returns the rest of the part that has the document of a position; None if there is no such part."""
+        """Returns the rest of the part that has the document of a position; None after the last part."""
         raise NotImplementedError
 
     def __next__(self) -> Document:
@@ -151,7 +138,6 @@ class PartReader(Stateful):
         self._stream = None
 
     def _documents(self, part: EpochPart) -> DocumentGenerator:
-        """Yields the documents of a part."""
         order = replace(self.order, epoch=part.epoch, shard_index=part.shard_index, num_shards=part.num_shards)
         with closing(self._ordered(order, part.first)) as documents:
             yield from islice(documents, part.size)
@@ -169,7 +155,7 @@ class PartReader(Stateful):
                 number, skipped = number + 1, 0
 
     def _rows(self, order: Order, position: int) -> DocumentGenerator:
-        """Returns the documents in the order before windows are shuffled, from a position on."""
+        """Returns the documents from a position on, before windows are shuffled."""
         return self.source.rows_of(order.spans(self.source.rows), position, order.window, self._verified)
 
 
@@ -179,7 +165,7 @@ def parts_to_json(parts: Iterable[EpochPart]) -> list[list[int]]:
 
 
 def parts_from(values: Sequence[Any], total: int) -> list[EpochPart]:
-    """Returns parts, given their JSON values and the number of all documents. Raises UsageError for other values."""
+    """Returns parts, given their JSON values and the number of all documents. Raises UsageError for wrong values."""
     try:
         parts = [EpochPart(*check_of(list[int])(value, "a part of the state")) for value in values]
         for _, index, count, first, end in parts:
@@ -195,7 +181,7 @@ class Reader(PartReader):
 
     Attributes:
         source: the documents.
-        order: which of them are read, and in which order.
+        order: the process, and the order of its documents.
         position: the number of documents that were returned so far.
     """
 
@@ -216,11 +202,8 @@ class Reader(PartReader):
         return next(iter(cut_parts(self._parts, position)), None)
 
     def __len__(self) -> int:
-        """The number of all documents that it reads, also those already returned."""
+        """The number of all documents that it reads, also of those already returned."""
         return self._size
-
-    def __iter__(self) -> "Reader":
-        return self
 
     def skip(self, count: int) -> None:
         """Skips the next `count` documents; at most one window is read for it.
@@ -239,11 +222,7 @@ class Reader(PartReader):
         return reader
 
     def split(self, index: int, count: int) -> "Reader":
-        """Returns the reader of one of `count` processes that together read what this reader reads.
-
-        Args:
-            index: the number of the process, from 0.
-            count: the number of processes.
+        """Returns the reader of one of `count` processes that together read these documents; `index` is from 0.
 
         Raises UsageError if this reader has returned documents.
         """
@@ -255,17 +234,17 @@ class Reader(PartReader):
         return reader
 
     def at_epoch(self, epoch: int) -> "Reader":
-        """Returns a copy, or for another epoch than its own, a new reader of the documents in that epoch's order."""
+        """Returns a copy, or for another epoch, a new reader in the order of that epoch."""
         return self.copy() if epoch == self.order.epoch else Reader(self.source, replace(self.order, epoch=epoch))
 
     def equal(self, how: str) -> "Reader":
         """Returns a reader of as many documents as each other process reads, given `drop` or `repeat`.
 
-        Where the documents can't be divided equally, `drop` leaves out the last document of the processes that have one
-        more than the others; with `repeat`, the others read their first one again.
+        If the documents can't be divided equally, `drop` leaves out the last document of each process that has one
+        more; with `repeat`, the other processes read their first document again.
 
-        Raises UsageError for another word, for fewer documents than processes, and if documents were returned or are
-        what other processes have left.
+        Raises UsageError for another word, for fewer documents than processes, and unless the reader is a new one of a
+        whole epoch.
         """
         total, count = sum(self.source.rows), self.order.num_shards
         whole = whole_part(self.order, total)

@@ -1,4 +1,4 @@
-"""The source of documents: shards of a corpus, a token-budget subset of them, or a file of plain text."""
+"""Sources of documents: the shards of a corpus, a token-budget subset, or a file of plain text."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -6,6 +6,8 @@ from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, BinaryIO, TypedDict, TypeVar, cast
+
+import numpy as np
 
 from c4pipe.corpus import manifest
 from c4pipe.corpus.formats.shard_format import DocumentGenerator, open_binary
@@ -19,7 +21,7 @@ from c4pipe.io.paths import read_file
 from c4pipe.io.streams import InputPath, input_path
 from c4pipe.io.text import lines_in, open_content
 from c4pipe.io.words import error_reason, format_count, format_languages, short_repr
-from c4pipe.read.chosen import Best, check_column, read_turns
+from c4pipe.read.chosen import Best, best_rows, check_column, read_turns
 from c4pipe.read.order import Span, after
 
 _Kind = TypeVar("_Kind", bound="Source")
@@ -54,12 +56,12 @@ class Source:
     Attributes:
         path: the folder of the corpus, or the file of the subset or text.
         split: the split of the corpus.
-        languages: the codes of the languages that are read; none for a file of text.
+        languages: the codes of the languages that are read; empty for a file of text.
         digest: the SHA-256 of the manifest, of the subset's file, or of the text, in hex.
         shards: the files, by language and index.
         verify: whether the SHA-256 of each file is checked before the file is read.
-        documents: the number of documents to read of each shard, from its start or of the best; None reads all.
-        best: which documents are the best, for a subset of these.
+        documents: the number of documents to read of each shard, its first or its best ones; None reads all.
+        best: the best documents, for a subset of them.
     """
 
     path: str
@@ -86,32 +88,32 @@ class Source:
         return self.shards[0].columns if self.shards else ()
 
     def as_kind(self, kind: type[_Kind], **more: Any) -> _Kind:
-        """Returns these documents as a source of a kind, with more or other attributes."""
+        """Returns these documents as another class of source, with more or other attributes."""
         return kind(**{**{field.name: getattr(self, field.name) for field in fields(Source)}, **more})
 
     def read(self, file: int, first: int, end: int, verify: bool) -> DocumentGenerator:
-        """Yields the documents of a file, by its number, from row `first` up to row `end`, which is not yielded.
+        """Yields the documents of a file, by its number, from row `first` up to row `end` (excluded).
 
         Raises C4pipeError if the file is missing or damaged, or differs from the manifest.
         """
         if self.best:
-            return read_turns(self.shards[file], self.best.times(file, self.shards[file]), first, end, verify)
+            times = np.zeros(self.shards[file].rows, np.int16)
+            times[best_rows(self.best, file, self.shards[file])] = 1
+            return read_turns(self.shards[file], times, first, end, verify)
         return read_shard(self.shards[file], first, end, verify)
 
     def place(self, file: int, number: int) -> int:
-        """Returns the row of a file, by its number, that has the file's document `number`, from 0."""
-        return int(self.best.rows(file, self.shards[file])[number]) if self.best else number
+        """Returns the row of document `number` of a file."""
+        return int(best_rows(self.best, file, self.shards[file])[number]) if self.best else number
 
     def rows_of(self, spans: Sequence[Span], position: int, window: int, verified: set[int]) -> DocumentGenerator:
-        """Yields the documents of spans, one span after the other.
+        """Yields the documents of spans, without the first `position` ones. Raises C4pipeError as `read`.
 
         Args:
             spans: the rows of files.
             position: the number of documents to leave out at the start.
-            window: the number of documents that may be in memory.
-            verified: the numbers of the files that need not be verified again; more are added.
-
-        Raises C4pipeError as `read`.
+            window: the largest number of documents in memory.
+            verified: the numbers of the files that need not be verified again; this adds to them.
         """
         for file, first, end in after(spans, position):
             verify = self.verify and file not in verified
@@ -122,19 +124,16 @@ class Source:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The identity of these documents, as JSON values; it does not depend on their place."""
+        """The identity of these documents, as JSON values; it does not depend on the path."""
         return {"digest": self.digest, "split": self.split, "languages": list(self.languages)}
 
 
 def find(
     path: str | Path, split: str = "train", languages: Sequence[str] | None = None, verify: bool = False
 ) -> Source:
-    """Returns the documents at a path: those of a corpus, of a token-budget subset, or of a file of plain text.
+    """Returns the documents of a corpus, of a token-budget subset, or of a file of text, as `read.documents`.
 
-    Arguments are those of `read.documents`.
-
-    Raises UsageError if there are no documents, C4pipeError if a shard is missing or its size differs from the
-    manifest.
+    Raises UsageError if the path has no documents, C4pipeError if a shard is missing or has another size.
     """
     if split not in SPLITS:
         raise UsageError(f"split={split!r}: a corpus has {' and '.join(SPLITS)}")
@@ -184,7 +183,7 @@ def _subset(file: InputPath, verify: bool) -> Source:
 
 
 def _check_subset(subset: _Subset) -> None:
-    """Raises ValueError if a subset has another number of documents than its shards together."""
+    """Raises ValueError if the number of documents is not the sum of the shards."""
     total = sum(each["documents"] for each in subset["shards"])
     check_sum("documents", subset["documents"], total, "the sum of its shards")
 
@@ -204,7 +203,7 @@ def _text(file: InputPath, verify: bool) -> Source:
 
 
 class _Digested:
-    """An open file, with the SHA-256 and the number of the bytes that were read from it."""
+    """An open file; it counts and hashes the bytes that are read."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self.sha256, self.size = file, hashlib.sha256(), 0

@@ -1,6 +1,6 @@
 """States: JSON values from which another reader, mixture or iterator over batches continues exactly.
 
-A class names the fields of its state, and how a process takes its share of them from any number of processes.
+A class names the fields of its state. `reshard` joins the states of any number of processes, field by field.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import chain
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.json_files import check_of
@@ -49,23 +49,14 @@ class Resumable(Iterator[_Item], Protocol[_Item]):
         ...
 
 
-@runtime_checkable
-class Resharding(Protocol):
-    """An iterator that can continue the work of another number of processes, such as a `Reader`."""
-
-    def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where all processes that returned these states were together, in the order of the processes."""
-        ...
-
-
 class Field(NamedTuple):
     """A value of a state.
 
     Attributes:
         name: its name in the state.
-        attribute: the name of the object's attribute. If the attribute has a state of its own, this is the value.
-        join: the value of this process, given the values of all processes before, and which of them are its share.
-        load: the value, given the object and the JSON value. Raises UsageError for a wrong one.
+        attribute: the name of the object's attribute. If the attribute has its own state, that state is the value.
+        join: the value of this process, given the values of all earlier processes, and its share of them.
+        load: the value, given the object and the JSON value. Raises UsageError for a wrong value.
         dump: the JSON value, given the value.
     """
 
@@ -77,10 +68,7 @@ class Field(NamedTuple):
 
 
 class Stateful:
-    """An object with a state.
-
-    Its class names the fields; `__init__` sets `_identity` and, for `reshard`, `_place`.
-    """
+    """An object with a state. Its class names the fields; `__init__` sets `_identity` and, for `reshard`, `_place`."""
 
     _fields: tuple[Field, ...] = ()  # what changes
     _process: tuple[str, ...] = ("shard_index", "num_shards")  # the names of values that differ between processes
@@ -98,23 +86,23 @@ class Stateful:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continues where another object was when it returned this state.
 
-        Raises UsageError if that object had other documents or other arguments, C4pipeError if they can't be
-        read; nothing is changed then.
+        Raises UsageError if the other object had other documents or arguments, C4pipeError if documents can't be
+        read. After an error, nothing is changed.
         """
         values = checked(state, self.state(), *(field.name for field in self._fields))
         with unchanged_after_errors(self):
             self._continue(values)
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where any number of processes were together; what they have not read yet is divided anew.
+        """Continues the work of any number of processes: their unread documents are divided anew.
 
         With as many processes as before, each continues with its own state, as `restore` does.
 
         Args:
-            states: the state of each of those processes, all of the same moment, by the number of the process. States
+            states: the state of each earlier process, all of the same moment, by the number of the process. States
                 that have this number can come in any order.
 
-        Raises UsageError if a state is missing, or belongs to other documents or other arguments.
+        Raises UsageError if a state is missing, or belongs to other documents or arguments.
         """
         index, count = self._place
         if "shard_index" in self._identity:
@@ -165,7 +153,7 @@ class StatefulList(list[Any]):
 
 @contextmanager
 def unchanged_after_errors(restored: Any) -> Iterator[None]:
-    """Gives an object its present state again where the code of the `with` block raises C4pipeError."""
+    """Restores an object's present state if the `with` block raises C4pipeError."""
     before = restored.state()
     try:
         yield
@@ -175,18 +163,10 @@ def unchanged_after_errors(restored: Any) -> Iterator[None]:
 
 
 def checked(state: Any, ours: Mapping[str, Any], *progress: str) -> dict[str, Any]:
-    """Checks a state that a user gives.
+    """Returns the values of `progress` in a state that a user gives, by name, given the object's present state.
 
-    Args:
-        state: the state.
-        ours: the present state of the object that is restored.
-        progress: the names whose values may differ.
-
-    Returns:
-        the values of `progress` in the state, by name.
-
-    Raises UsageError unless the state has all names of `ours`, with equal values, or with values of the same type where
-    they may differ.
+    Raises UsageError unless the state has all names of `ours`: those of `progress` with values of the same type, the
+    others with equal values.
     """
     _check_type(state, ours, "the state")
     for name, value in ours.items():
@@ -218,10 +198,7 @@ def _check_type(value: Any, ours: Any, place: str) -> None:
 
 
 def complete(states: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Returns the states of all processes that read together, by their `shard_index`.
-
-    Raises UsageError unless there is one state of each of these processes.
-    """
+    """Returns the states of all processes, by `shard_index`. Raises UsageError unless each process has one state."""
     if not states:
         raise UsageError("there is no state: give one of each process that read before")
     for state in states:

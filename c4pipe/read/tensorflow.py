@@ -11,8 +11,7 @@ import tensorflow as tf
 from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA
 from c4pipe.read.mixture import AnyReader, Mixture
 
-_AT_ONCE = 256
-"""The number of documents that pass from Python to TensorFlow together: one by one is ten times slower."""
+_AT_ONCE = 256  # documents that pass from Python to TensorFlow together: one by one is ten times slower
 
 _TYPES = {
     field.name: (tf.string, object) if field.type == pa.string() else (tf.float64, float) for field in CORPUS_SCHEMA
@@ -27,7 +26,7 @@ def dataset(documents: AnyReader) -> Any:
     position: count the documents that were used, and continue with a reader or mixture of that epoch that skips them
     (`skip`).
 
-    The cardinality is unknown where the first pass is shorter than the others.
+    The cardinality is unknown if the first pass is shorter than the others.
     """
     start = documents.copy()
     epochs = count(start.state()["epoch"])

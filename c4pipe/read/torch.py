@@ -1,6 +1,6 @@
 """Documents as a dataset of PyTorch, divided among the workers of a DataLoader."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import torch
@@ -12,8 +12,7 @@ from c4pipe.io.words import short_repr
 from c4pipe.read.mixture import AnyReader, Mixture
 from c4pipe.read.state import checked
 
-_WORKERS = 4096
-"""The largest number of workers of a DataLoader."""
+_MOST_WORKERS = 4096  # of a DataLoader
 
 
 class EpochDataset(IterableDataset):
@@ -27,7 +26,7 @@ class EpochDataset(IterableDataset):
         self._documents = documents.copy()
         epoch = documents.state()["epoch"]
         # the next epoch of each worker, in memory that they share with the main process: they can stay for many epochs
-        self._epochs = torch.full((_WORKERS,), epoch, dtype=torch.int64).share_memory_()
+        self._epochs = torch.full((_MOST_WORKERS,), epoch, dtype=torch.int64).share_memory_()
 
     def __repr__(self) -> str:
         return short_repr(self, self._documents)
@@ -41,7 +40,7 @@ class EpochDataset(IterableDataset):
         self._epochs.fill_(epoch)
 
     def _begin(self) -> tuple[int, int, int]:
-        """Returns the number of this worker, how many there are, and the epoch that it reads now."""
+        """Returns the number of this worker, the number of workers, and the epoch that it reads now."""
         info = get_worker_info()
         index, count = (info.id, info.num_workers) if info else (0, 1)
         self._epochs[index] += 1
@@ -123,15 +122,12 @@ class Documents(EpochDataset):
         self._begun = int(self._epochs[0])
 
 
-class WorkerReader:
+class WorkerReader(Iterator[Document]):
     """The documents of one worker, with the methods by which torchdata's StatefulDataLoader saves and restores it."""
 
     def __init__(self, documents: AnyReader, next_epoch: torch.Tensor) -> None:
-        """Takes the documents, and where the next epoch of this worker is: a tensor without dimensions."""
+        """Takes the documents, and a tensor without dimensions for the next epoch of this worker."""
         self._documents, self._next_epoch = documents, next_epoch
-
-    def __iter__(self) -> "WorkerReader":
-        return self
 
     def __next__(self) -> Document:
         return next(self._documents)
@@ -141,7 +137,7 @@ class WorkerReader:
         return self._documents.state()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continues where the documents of another worker were when it returned this state, also in another epoch."""
+        """Continues where another worker was when it returned this state, also in another epoch."""
         epoch = checked(state, {"epoch": 0}, "epoch")["epoch"]
         self._documents = self._documents.at_epoch(epoch)
         self._documents.restore(state)
@@ -151,13 +147,8 @@ class WorkerReader:
 def given_after(sizes: Sequence[int | None], batches: int, batch_size: int, drop_last: bool) -> tuple[list[int], int]:
     """Returns the number of returned documents of each part after a number of batches, and the part whose turn it is.
 
-    The workers return one batch each in turn, each from its part. A worker that has no batch left is skipped.
-
-    Args:
-        sizes: the number of documents of each part; None for a part without an end.
-        batches: the number of batches that were returned.
-        batch_size: the number of documents of a batch.
-        drop_last: whether a last batch with fewer documents is dropped.
+    The workers return one batch each in turn, each from its part. A worker that has no batch left is skipped. `sizes`
+    has None for a part without an end.
 
     Raises UsageError for a batch without documents, and if an epoch has fewer batches.
     """

@@ -23,7 +23,7 @@ from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
 from c4pipe.io.paths import list_names, remove_tree, storage_path
 from c4pipe.io.words import format_count, short, short_repr, suggestion
-from c4pipe.read.weights import Weights, weight_table
+from c4pipe.read.by_column import Weights, weight_table
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner import check_runner
 from c4pipe.runners.scan import IDENTITY, Scan, prepare_folder

@@ -26,7 +26,7 @@ from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_
 from c4pipe.io.parquet_footer import open_parquet, parquet_writer, sign_footer
 from c4pipe.io.paths import StoragePath, open_file, read_file
 from c4pipe.io.words import error_reason
-from c4pipe.read.weights import Weights, times_read
+from c4pipe.read.by_column import Weights, times_read
 from c4pipe.runners.scan import ScanStep
 from c4pipe.tokens.folder import LLMC, LLMC_HEADER, MEGATRON, NPY, TokenFile, TokenSet, TokenTotals
 from c4pipe.tokens.tokenizer import TokenizerFile

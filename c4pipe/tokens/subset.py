@@ -17,7 +17,7 @@ from c4pipe.corpus.reader import read_shard
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import write_json
 from c4pipe.io.paths import StoragePath
-from c4pipe.read.best import BestFirst, best_first
+from c4pipe.read.by_column import BestFirst, best_first
 from c4pipe.read.order import Order
 from c4pipe.read.reader import Reader
 from c4pipe.read.source import BEST_SUBSET_VERSION, SUBSET_FORMAT, SUBSET_VERSION, find

@@ -13,7 +13,7 @@ import c4pipe
 from c4pipe import read
 from c4pipe.cli.main import main
 from c4pipe.errors import UsageError
-from c4pipe.read.best import best_first
+from c4pipe.read.by_column import best_first
 from c4pipe.read.order import Order
 from c4pipe.read.reader import EpochPart, Reader, dealt
 from c4pipe.read.source import find

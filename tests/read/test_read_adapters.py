@@ -387,7 +387,7 @@ def test_huggingface(small_corpus: Path, every_url: Urls) -> None:
     assert list(again) == whole[17:]
     used = read.documents(small_corpus)
     used.skip(3)
-    with pytest.raises(UsageError, match="3 documents were read: give a new reader"):
+    with pytest.raises(UsageError, match="3 documents were read: divide a new reader"):
         dataset(used)
 
 

@@ -1,0 +1,164 @@
+"""Sources that use a column: documents several times, by their number of copies; or the best documents first.
+
+The column `copies` has the number of pages of the crawl that were nearly the same (`--copies`). FineWeb 2 calls weights
+by this number rehydration: its README at https://github.com/huggingface/fineweb-2 has a table of weights.
+
+To read the best documents first, a process sorts numbers, not texts: 8 bytes for each of its documents. It reads the
+texts of a window together, in the order of the files, so each row group is read once for a window.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from c4pipe.corpus.formats.shard_format import DocumentGenerator
+from c4pipe.corpus.reader import Shard
+from c4pipe.errors import UsageError
+from c4pipe.io.words import short
+from c4pipe.read.chosen import Best, check_column, column_of, read_turns
+from c4pipe.read.indexed import RandomAccess
+from c4pipe.read.order import Order, Span, random_numbers
+from c4pipe.read.source import Source
+from c4pipe.wet.columns import COPIES_COLUMN
+
+Weights = tuple[tuple[int, float], ...]
+"""By size, from the smallest on: documents of at least that many copies are read that many times."""
+
+_MOST = 1000  # times that a document is read
+
+
+@dataclass(frozen=True)
+class WeightedSource(Source):
+    """A source whose documents are read several times, or not at all. The rows of a file are those of `read_turns`."""
+
+    weights: Weights = ()
+
+    def read(self, file: int, first: int, end: int, verify: bool) -> DocumentGenerator:
+        """Works as `Source.read`, for rows of the turns of a file."""
+        return read_turns(self.shards[file], times_read(self.shards[file], self.weights), first, end, verify)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The identity of these documents, as JSON values, with the weights."""
+        return {**super().identity, "weights": [list(each) for each in self.weights]}
+
+
+def weighted(source: Source, weights: Mapping[int, float]) -> WeightedSource:
+    """Returns a source whose documents are read as often as a table says, after it has read the column `copies`.
+
+    Args:
+        source: the shards of a corpus.
+        weights: by number of copies, how often a document of at least that many copies is read in an epoch. A document
+            of fewer copies than the smallest number is read once. Of documents with weight 2.5, half are read twice,
+            half three times: random numbers decide, which depend on the number of the shard and of the row.
+
+    Raises UsageError for impossible numbers or documents without the column, C4pipeError if a file can't be read.
+    """
+    if source.documents is not None:
+        raise UsageError(f"{source.path} is a subset of some tokens, each read once: give weights for its corpus")
+    table = weight_table(weights, source.path, source.columns)
+    totals = tuple(int(times_read(shard, table).sum()) for shard in source.shards)
+    return source.as_kind(WeightedSource, documents=totals, weights=table)
+
+
+def weight_table(weights: Mapping[int, float], path: str, columns: Sequence[str]) -> Weights:
+    """Returns weights as a table. Raises UsageError for impossible numbers, or without the column `copies`."""
+    for size, weight in weights.items():
+        whole = isinstance(size, int) and not isinstance(size, bool) and size >= 1
+        if not (whole and isinstance(weight, Real) and math.isfinite(weight) and 0 <= weight <= _MOST):
+            raise UsageError(
+                f"weights: {short(f'{size!r}: {weight!r}', 60)}: give numbers of copies from 1 on, and weights from 0 "
+                f"to {_MOST:,}, such as {{1: 1, 2: 2, 100: 8}}"
+            )
+    if not weights:
+        raise UsageError("weights={}: give a table such as {1: 1, 2: 2, 100: 8}, or None to read each document once")
+    if COPIES_COLUMN not in columns:
+        raise UsageError(f"{path} has no column copies, and weights need it: build the corpus with --copies")
+    return tuple(sorted((size, float(weight)) for size, weight in weights.items()))
+
+
+@lru_cache(maxsize=8)
+def times_read(shard: Shard, weights: Weights) -> npt.NDArray[np.int16]:
+    """Returns how often each document of a shard is read: an array of shape [rows]."""
+    copies = column_of(shard, "copies")[1]
+    sizes, values = np.array([0, *(size for size, _ in weights)]), np.array([1.0, *(weight for _, weight in weights)])
+    weight = values[np.searchsorted(sizes, copies, "right") - 1]
+    is_train = shard.id.split == "train"
+    drawn = (random_numbers(len(copies), 0, shard.id.shard_index, is_train) >> np.uint64(11)) / 2.0**53
+    times: npt.NDArray[np.int16] = np.floor(weight + drawn).astype(np.int16)
+    return times
+
+
+@dataclass(frozen=True)
+class BestFirst(Source):
+    """A source of which each process reads its documents with the largest numbers of a column first.
+
+    Documents with the same number stay in the order of the corpus; documents without a number come last.
+    """
+
+    column: str = ""
+
+    def rows_of(self, spans: Sequence[Span], position: int, window: int, verified: set[int]) -> DocumentGenerator:
+        """Works as `Source.rows_of`, best first. It reads `window` documents together."""
+        places, access = _places(self, tuple(sorted(spans))), _access(self)
+        for first in range(position, len(places), window):
+            chosen = places[first : first + window].tolist()
+            documents = {place: access[place] for place in sorted(chosen)}
+            yield from map(documents.pop, chosen)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The identity of these documents, as JSON values, with the column."""
+        return {**super().identity, "best_first": self.column}
+
+    def first(self, count: int) -> Source:
+        """Returns the best `count` documents, at least one. Raises UsageError if a document has no number."""
+        places = _places(self, tuple(Order().spans(self.rows)))[:count]
+        ends = np.cumsum(self.rows)
+        shards = np.searchsorted(ends, places, "right")
+        shard = int(shards[-1])
+        row = int(places[-1] - ends[shard]) + self.rows[shard]
+        known, values = column_of(self.shards[shard], self.column)
+        if not known[row]:
+            raise UsageError(f"the documents of {self.path} with a number in {self.column} are fewer than {count:,}")
+        best = Best(self.column, shard, row, float(values[row]))
+        documents = tuple(np.bincount(shards, minlength=len(ends)).tolist())
+        return self.as_kind(Source, documents=documents, best=best)
+
+
+def best_first(source: Source, column: str) -> BestFirst:
+    """Returns a source that is read by a column, the largest numbers first.
+
+    Raises UsageError for a missing column or another type, for a subset of a corpus, and for a corpus without Parquet.
+    """
+    if source.documents is not None:
+        raise UsageError(f"{source.path} is a subset of its corpus: give best_first for the corpus, or leave it out")
+    check_column(column, source.path, source.columns)
+    RandomAccess(source)  # raises UsageError for a corpus without Parquet
+    return source.as_kind(BestFirst, column=column)
+
+
+@lru_cache(maxsize=8)
+def _access(source: Source) -> RandomAccess:
+    return RandomAccess(source)
+
+
+@lru_cache(maxsize=16)
+def _places(source: BestFirst, spans: tuple[Span, ...]) -> npt.NDArray[np.int64]:
+    """Returns the numbers of the documents of ascending spans, best first."""
+    before = np.cumsum([0, *source.rows])
+    places, known, values = [np.zeros(0, np.int64)], [np.zeros(0, bool)], [np.zeros(0)]
+    for file, first, end in spans:
+        are_known, numbers = column_of(source.shards[file], source.column)
+        places.append(before[file] + np.arange(first, end))
+        known.append(are_known[first:end])
+        values.append(numbers[first:end])
+    # the sort is stable and ascending: backwards before and after it, equal documents stay in their order
+    order = np.lexsort((np.concatenate(values)[::-1], np.concatenate(known)[::-1]))[::-1]
+    return np.concatenate(places)[::-1][order]
