@@ -16,8 +16,8 @@ from c4pipe.io.paths import walk_folders
 from c4pipe.io.text import lines_in, open_content, open_list, parse_row
 from c4pipe.io.words import error_reason, format_count, short
 from c4pipe.lists.lists import ListFolder
-from c4pipe.text.ngrams import ExampleNgrams, SharedNgrams, ngram_words
-from c4pipe.text.scripts.words import letter_words, readable_words
+from c4pipe.text.ngrams import ExampleNgrams, SharedNgrams, ngram_words, split_words
+from c4pipe.text.scripts.words import readable_words
 
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
 _PARQUET = ".parquet"
@@ -26,30 +26,30 @@ _PARQUET_ROWS = 1024  # that are in memory at the same time
 
 
 def read_evaluation_file(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[int, tuple[bytes, ...]]]:
-    """Yields the examples of a file: the number of the line or row, from 1, and the words of each
-    field.
+    """Yields the number of each line or row with an example, from 1, and the words of its fields, as `ngram_words`.
+
+    Fields without a word are left out, and blank lines are no examples.
 
     Args:
         path: a Parquet file (.parquet), a file of JSON Lines (.jsonl, .ndjson, .json), or else a file of plain text.
             Text and JSON Lines may be compressed (.gz, .zst).
-        fields: the fields of JSON Lines, or the columns, to take; () for all texts of a line or row, also those inside
-            of lists and objects.
+        fields: the fields of JSON Lines, or the columns, to take; () for all texts of a line or row, also inside of
+            lists and objects.
 
-    Words are in the form of `ngram_words`; fields without a word are left out, blank lines are no examples.
-
-    Raises UsageError where the file can't be read, a line is not an object with these fields, or a column is missing.
+    Raises UsageError if the file can't be read, a line is not an object with these fields, or a column is missing.
     """
-    if path.name.endswith(_PARQUET):
-        for number, row in enumerate(_parquet_rows(path, fields), 1):
-            yield number, tuple(filter(None, map(ngram_words, _texts(list(row.values())))))
-        return
+    rows = _read_parquet(path, fields) if path.name.endswith(_PARQUET) else _read_lines(path, fields)
+    for number, row in rows:
+        yield number, tuple(filter(None, map(ngram_words, _texts(row))))
+
+
+def _read_lines(path: Path, fields: Sequence[str]) -> Iterator[tuple[int, Any]]:
     is_json, number = _bare_name(path).endswith(_JSON_LINES), 0
     try:
         with open_content(open_list(path), path.name) as file:
             for number, line in enumerate(lines_in(file), 1):
                 if line.strip():
-                    texts = _texts_of_line(f"{path}, line {number:,}", line, fields) if is_json else [line.decode()]
-                    yield number, tuple(filter(None, map(ngram_words, texts)))
+                    yield number, _parse_line(f"{path}, line {number:,}", line, fields) if is_json else line.decode()
     except (OSError, ValueError) as error:
         where = f"line {number:,}: " if isinstance(error, UnicodeDecodeError) else ""
         raise UsageError(
@@ -62,8 +62,8 @@ def _bare_name(path: Path) -> str:
     return path.name.removesuffix(".gz").removesuffix(".zst")
 
 
-def _texts_of_line(where: str, line: bytes, fields: Sequence[str]) -> list[str]:
-    """Returns the texts of a line of JSON. Raises UsageError, with the place, where it lacks a field."""
+def _parse_line(where: str, line: bytes, fields: Sequence[str]) -> list[Any]:
+    """Returns the values of a line of JSON. Raises UsageError, with the place, if it lacks a field."""
     row = parse_row(line)
     if row is None:
         raise UsageError(f"{where} is no JSON object: give JSON Lines, with one example on each line")
@@ -72,11 +72,11 @@ def _texts_of_line(where: str, line: bytes, fields: Sequence[str]) -> list[str]:
         raise UsageError(
             f"{where} has no field {missing[0]!r}, but {known}: give others with --fields, or leave it out"
         )
-    return list(_texts([row[name] for name in fields] if fields else row))
+    return [row[name] for name in fields or row]
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yields the texts in a value of JSON, in their order, however deep they are."""
+    """Yields the texts in a value of JSON, in their order, at any depth."""
     waiting = [value]
     while waiting:
         each = waiting.pop()
@@ -88,24 +88,16 @@ def _texts(value: Any) -> Iterator[str]:
             waiting += reversed(each)
 
 
-def _parquet_rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yields the rows of a Parquet file, as JSON has them.
-
-    Args:
-        path: the file.
-        fields: the columns to take, in this order; () for all columns that have texts, also inside of lists and
-            structs.
-
-    Raises UsageError where the file can't be read, lacks a column, or has no text in its columns.
-    """
+def _read_parquet(path: Path, fields: Sequence[str]) -> Iterator[tuple[int, Any]]:
     from c4pipe.io.parquet_footer import UNREADABLE, check_columns, open_parquet  # Arrow takes a while
 
     try:
         with open_parquet(path)[0] as file:
-            columns = _columns(path, file.schema_arrow, fields)
+            columns = _text_columns(path, file.schema_arrow, fields)
             check_columns(file.schema_arrow, columns)
-            for batch in file.iter_batches(_PARQUET_ROWS, columns=columns):
-                yield from batch.select(columns).to_pylist()
+            batches = file.iter_batches(_PARQUET_ROWS, columns=columns)
+            rows = (row for batch in batches for row in batch.select(columns).to_pylist())
+            yield from enumerate(rows, 1)
     except UsageError:
         raise
     except UNREADABLE as error:
@@ -114,7 +106,8 @@ def _parquet_rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]
         ) from error
 
 
-def _columns(path: Path, schema: Any, fields: Sequence[str]) -> list[str]:
+def _text_columns(path: Path, schema: Any, fields: Sequence[str]) -> list[str]:
+    """Returns the fields, or all columns with texts, also in lists and structs. Raises UsageError if one is missing."""
     known = [field.name for field in schema if _has_text(field.type)]
     names = short(", ".join(known), 200) or "none"
     if missing := [name for name in fields if name not in known]:
@@ -132,8 +125,6 @@ def _has_text(kind: Any) -> bool:
 
     from c4pipe.io.parquet_footer import is_text_type
 
-    if pa.types.is_dictionary(kind):
-        return _has_text(kind.value_type)
     if pa.types.is_nested(kind) and not pa.types.is_union(kind):
         return any(_has_text(kind.field(number).type) for number in range(kind.num_fields))
     return is_text_type(kind)
@@ -166,8 +157,9 @@ class EvaluationOverlap(PageRule):
 
     def value(self, page: CheckedPage) -> SharedNgrams | None:
         """Returns the n-grams that the kept lines share with an evaluation example, if they are enough."""
-        known = page.tools.once(ExampleNgrams, lambda: self._ngrams(page.tools.lists.evaluation_examples))
-        found = known.most_shared(self._words(ngram_words(page.text)), self.min_ngrams, self.min_share)
+        known = page.tools.once(ExampleNgrams, lambda: self._make_ngrams(page.tools.lists.evaluation_examples))
+        words = split_words(ngram_words(page.text), self.scripts, self.ngram)
+        found = known.most_shared(words, self.min_ngrams, self.min_share)
         return found and replace(found, text=readable_words(found.text, self.scripts))
 
     def drops(self, value: SharedNgrams | None) -> bool:
@@ -182,7 +174,7 @@ class EvaluationOverlap(PageRule):
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
         r"""Returns the examples, each once, sorted: words, with `\n` between two fields.
 
-        Raises UsageError where there is no example that is long enough, or a file can't be read.
+        Raises UsageError if no example is long enough, or a file can't be read.
         """
         needs = f"recipe {lists.recipe} has the rule {self.name}, which needs evaluation examples of yours"
         folder = lists.path / EXAMPLES_FOLDER
@@ -198,15 +190,14 @@ class EvaluationOverlap(PageRule):
                 f"{needs}: {other[0]} ends in none of {', '.join(KNOWN_ENDINGS)}: rename it, or move it away"
             )
         examples = {
-            b"\n".join(map(self._words, words)).decode() for path in paths for _, words in read_evaluation_file(path)
+            b"\n".join(split_words(field, self.scripts, self.ngram) for field in words).decode()
+            for path in paths
+            for _, words in read_evaluation_file(path)
         }
         fields = (field for example in examples for field in example.split("\n") if field)
         if not any(field.count(" ") >= self.ngram - 1 for field in fields):
             raise UsageError(f"{needs}: no text of {folder} has {self.ngram} words; give longer ones or lower ngram")
         return {"evaluation_examples": tuple(sorted(examples - {""}))}
 
-    def _words(self, words: bytes) -> bytes:
-        return letter_words(words.decode(), self.scripts, self.ngram).encode() if self.scripts else words
-
-    def _ngrams(self, examples: Any) -> ExampleNgrams:
+    def _make_ngrams(self, examples: Sequence[str]) -> ExampleNgrams:
         return ExampleNgrams([example.encode().split(b"\n") for example in examples], self.ngram)

@@ -159,7 +159,7 @@ class CorpusExplainer:
 
         Looks in all shards, then in the work files, which also have pages that dedup dropped.
 
-        Raises UsageError where the corpus does not know the records of its pages, or has no such record.
+        Raises UsageError if the corpus does not know the records of its pages, or has no such record.
         """
         if _RECORD not in dict(parse_columns(self._corpus.recipe.columns)):
             raise UsageError(

@@ -10,13 +10,15 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.feather as feather
 
 from c4pipe.corpus.opened import Corpus, open_language
@@ -24,19 +26,19 @@ from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.evaluation_overlap import read_evaluation_file
 from c4pipe.inspect.options import OverlapOptions
-from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
+from c4pipe.io.atomic import make_folder, write_bytes
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.options import takes_options
-from c4pipe.io.parquet_footer import parquet_writer, sign_footer
+from c4pipe.io.parquet_footer import parquet_writer
 from c4pipe.io.paths import StoragePath, open_file
 from c4pipe.io.words import error_reason, format_count, short_repr
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
 from c4pipe.text.languages import UNKNOWN
-from c4pipe.text.ngrams import BATCH_BYTES, I64, ExampleNgrams, WordRows, ngram_words
+from c4pipe.text.ngrams import I64, ExampleNgrams, WordRows, batch_texts, ngram_words, split_words
 from c4pipe.text.scripts.facts import SCRIPTS, scripts_of
-from c4pipe.text.scripts.words import letter_words, readable_words
+from c4pipe.text.scripts.words import readable_words
 
 CONTAMINATED = 0.7
 """An example is contaminated if the corpus has at least this share of its n-grams, as in PaLM."""
@@ -150,8 +152,7 @@ def overlap(options: OverlapOptions, progress: Progress) -> Overlap:
         for line, texts in read_evaluation_file(path, options.fields)
     ]
     scripts = tuple(SCRIPTS) if UNKNOWN in corpus.languages else scripts_of(corpus.languages)
-    texts = [each.texts for each in examples]
-    known = {size: _ngrams(texts, size, scripts) for size in options.ngrams}
+    known = {size: _ngrams([each.texts for each in examples], size, scripts) for size in options.ngrams}
     if not any(len(each) for each in known.values()):
         raise UsageError(
             f"no text of {options.example_files[0]} has {min(options.ngrams)} words: give longer examples, "
@@ -160,11 +161,8 @@ def overlap(options: OverlapOptions, progress: Progress) -> Overlap:
     output = options.matches_file
     if output is not None:
         _make_output_folder(output)
-    with tempfile.TemporaryDirectory(prefix="c4pipe-overlap-") as folder:
-        scan = _find(corpus, texts, scripts, options, progress, Path(folder))
-        found = _overlap(options, examples, known, scan)
-        readable = [replace(each, text=readable_words(each.text, scripts)) for each in found.matches]
-        found = replace(found, matches=tuple(readable))
+    hits = _find_hits(corpus, examples, scripts, options, progress)
+    found = _count_overlap(options, examples, known, hits, [shard.path for shard in corpus.shards()], scripts)
     if output is not None:
         _write_matches(found.matches, output)
     return found
@@ -197,78 +195,73 @@ def _make_output_folder(path: StoragePath) -> None:
         ) from error
 
 
-_Known = Mapping[int, ExampleNgrams]  # by the words of an n-gram
-
-
 class _Example(NamedTuple):
     file: str
     line: int
     texts: tuple[bytes, ...]
 
 
-def _ngrams(texts: Sequence[Sequence[bytes]], size: int, scripts: tuple[str, ...]) -> ExampleNgrams:
-    return ExampleNgrams([_words(fields, size, scripts) for fields in texts], size)
+def _ngrams(examples: Iterable[Sequence[bytes]], size: int, scripts: tuple[str, ...]) -> ExampleNgrams:
+    return ExampleNgrams([[split_words(text, scripts, size) for text in texts] for texts in examples], size)
 
 
-def _words(texts: Sequence[bytes], size: int, scripts: tuple[str, ...]) -> Sequence[bytes]:
-    """Returns texts, each as `ngram_words` returns it, with words told apart where scripts have no blanks."""
-    return [letter_words(each.decode(), scripts, size).encode() for each in texts] if scripts else texts
-
-
-def _find(
-    corpus: Corpus,
-    texts: Sequence[Sequence[bytes]],
-    scripts: tuple[str, ...],
-    options: OverlapOptions,
-    progress: Progress,
-    folder: Path,
-) -> Scan[Shard, pa.Table]:
-    """Searches all shards, and returns the scan, whose parts are their hits."""
-    file = folder / "examples.json"
-    file.write_text(json.dumps([[field.decode() for field in fields] for fields in texts]), "utf-8")
-    scan = Scan(
-        "Find shared n-grams",
-        FindSharedNgrams(str(file), options.ngrams, options.max_pages, scripts),
-        folder,
-        {f"{number:06}.arrow": shard for number, shard in enumerate(corpus.shards())},
-        lambda written, total: f"only {written} of {total} shards were searched: run the command again",
-    )
-    scan.run(RunnerOptions(workers=options.workers), progress, "overlap")
-    return scan
+def _find_hits(
+    corpus: Corpus, examples: Sequence[_Example], scripts: tuple[str, ...], options: OverlapOptions, progress: Progress
+) -> pa.Table:
+    """Returns the hits of all shards (HITS), with a further column: the number of the shard."""
+    with tempfile.TemporaryDirectory(prefix="c4pipe-overlap-") as name:
+        folder = Path(name)
+        file = folder / "examples.json"
+        file.write_text(json.dumps([[text.decode() for text in each.texts] for each in examples]), "utf-8")
+        scan = Scan(
+            "Find shared n-grams",
+            FindSharedNgrams(str(file), options.ngrams, options.max_pages, scripts),
+            folder,
+            {f"{number:06}.arrow": shard for number, shard in enumerate(corpus.shards())},
+            lambda written, total: f"only {written} of {total} shards were searched: run the command again",
+        )
+        scan.run(RunnerOptions(workers=options.workers), progress, "overlap")
+        return pa.concat_tables(
+            hits.append_column("shard", pa.array([number] * len(hits), pa.int64()))
+            for number, hits in enumerate(scan.parts())
+        )
 
 
 class FindSharedNgrams(ScanStep[Shard, pa.Table]):
     """(shard, path of its hits) -> nothing; the pages that share n-grams with examples are written there.
 
-    For an n-gram on more than `max_pages` pages of the shard, only some hits beyond `max_pages` are written. So hits
-    take little room, even for very common n-grams.
+    An n-gram on more than `max_pages` pages of a shard has only some hits beyond `max_pages`. So hits take little
+    room, even for very common n-grams.
     """
 
     def __init__(self, examples: str, sizes: Sequence[int], max_pages: int, scripts: tuple[str, ...]) -> None:
-        """Takes the file of the examples, the sizes of n-grams in words, the most pages of an n-gram that is not
-        common, and the scripts of the corpus.
-        """
         self._examples, self._sizes, self._max_pages, self._scripts = examples, tuple(sizes), max_pages, scripts
 
     def setup(self) -> None:
         rows = parse_json(Path(self._examples).read_bytes())
-        examples = [[field.encode() for field in fields] for fields in rows]
+        examples = [[text.encode() for text in texts] for texts in rows]
         self._known = [_ngrams(examples, size, self._scripts) for size in self._sizes]
 
     def scan(self, item: Shard) -> bytes:
         """Returns the hits in a shard."""
         pages = [np.zeros(len(known), np.int64) for known in self._known]  # pages so far that have each n-gram
         tables = [HITS.empty_table()]
-        for batch in _batches(item):
-            texts = [page.words for page in batch]
-            rows = WordRows(texts)
+        for batch in batch_texts(_read_pages(item)):
+            rows = WordRows([words for _, words in batch])
             for known, counts in zip(self._known, pages, strict=True):
-                rows = WordRows(_words(texts, known.size, self._scripts)) if self._scripts else rows
+                if self._scripts:
+                    rows = WordRows([split_words(words, self._scripts, known.size) for _, words in batch])
                 numbers, ngrams = known.find(rows)
                 rare = counts[ngrams] <= self._max_pages
-                numbers, ngrams = numbers[rare], ngrams[rare]
-                np.add.at(counts, ngrams, 1)
-                tables.append(_hits(known.size, batch, numbers, ngrams))
+                np.add.at(counts, ngrams[rare], 1)
+                found = [batch[number][0] for number in numbers[rare].tolist()]
+                columns = [
+                    [known.size] * len(found),
+                    ngrams[rare],
+                    [row for row, _ in found],
+                    [url for _, url in found],
+                ]
+                tables.append(pa.table(columns, schema=HITS))
         sink = pa.BufferOutputStream()
         feather.write_feather(pa.concat_tables(tables).combine_chunks(), sink, compression="zstd")
         return bytes(sink.getvalue().to_pybytes())
@@ -279,117 +272,73 @@ class FindSharedNgrams(ScanStep[Shard, pa.Table]):
             return feather.read_table(file, memory_map=False)
 
 
-class _Page(NamedTuple):
-    row: int
-    url: str
-    words: bytes
+def _read_pages(shard: Shard) -> Iterator[tuple[tuple[int, str], bytes]]:
+    """Yields the row and URL of each page of a shard, and its words."""
+    pages = (page for table in read_tables(shard, ("url", "text")) for page in table.to_pylist())
+    for row, page in enumerate(pages):
+        yield (row, page["url"]), ngram_words(page["text"])
 
 
-def _batches(shard: Shard) -> Iterator[list[_Page]]:
-    """Yields the pages of a shard in lists of about BATCH_BYTES of text."""
-    batch: list[_Page] = []
-    waiting = row = 0
-    for table in read_tables(shard, ("url", "text")):
-        for url, text in zip(table["url"].to_pylist(), table["text"].to_pylist(), strict=True):
-            page = _Page(row, url, ngram_words(text))
-            if batch and waiting + len(page.words) >= BATCH_BYTES:
-                yield batch
-                batch, waiting = [], 0
-            batch.append(page)
-            waiting += len(page.words) + 1
-            row += 1
-    if batch:
-        yield batch
-
-
-def _hits(size: int, batch: Sequence[_Page], numbers: I64, ngrams: I64) -> pa.Table:
-    pages = [batch[number] for number in numbers.tolist()]
-    columns = [[size] * len(pages), ngrams, [page.row for page in pages], [page.url for page in pages]]
-    return pa.table(columns, schema=HITS)
-
-
-def _overlap(
+def _count_overlap(
     options: OverlapOptions,
     examples: Sequence[_Example],
-    known: _Known,
-    scan: Scan[Shard, pa.Table],
+    known: Mapping[int, ExampleNgrams],
+    hits: pa.Table,
+    shards: Sequence[str],
+    scripts: tuple[str, ...],
 ) -> Overlap:
-    """Returns the overlap of all shards with the examples, whose n-grams are `known` by size."""
-    counts = _page_counts(known, scan.parts())
-    rare = {size: some <= options.max_pages for size, some in counts.items()}
-    matches = [
-        match
-        for shard, hits in zip(scan.items.values(), scan.parts(), strict=True)
-        for match in _shard_matches(shard.path, hits, known, rare, examples)
-    ]
-    common = {size: int(np.count_nonzero(~each)) for size, each in rare.items()}
-    covered = {size: known[size].coverage((counts[size] > 0) & rare[size]) for size in known}
+    """Returns the overlap, given the n-grams of the examples by size, the hits of all shards, and the shards' paths."""
+    matches, common, covered = list[tuple[int, Match]](), dict[int, int](), dict[int, I64]()
+    for size, ngrams in known.items():
+        some = hits.filter(pc.equal(hits["size"], size))
+        counts = np.bincount(some["ngram"].to_numpy(), minlength=len(ngrams))
+        rare = counts <= options.max_pages
+        common[size] = int(np.count_nonzero(~rare))
+        covered[size] = ngrams.coverage((counts > 0) & rare)
+        some = some.filter(pa.array(rare[some["ngram"].to_numpy()]))
+        for (shard, row, url), page in groupby(some.to_pylist(), itemgetter("shard", "row", "url")):
+            found = np.array([hit["ngram"] for hit in page], np.int64)
+            for example, places in _places_by_example(ngrams, found):
+                total = int(ngrams.totals[example])
+                match = Match(
+                    url=url,
+                    shard=shards[shard],
+                    row=row,
+                    file=examples[example].file,
+                    example=examples[example].line,
+                    ngram=size,
+                    shared=len(places),
+                    total=total,
+                    share=len(places) / total,
+                    text=readable_words(_longest_text(ngrams, places), scripts),
+                )
+                matches.append((shard, match))
+    matches.sort(key=lambda each: (each[0], each[1].row, each[1].ngram))
+    found_matches = tuple(match for _, match in matches)
     files = [
-        _file_overlap(file, size, examples, known[size], covered[size], matches)
+        _count_file(file, size, examples, known[size], covered[size], found_matches)
         for file in dict.fromkeys(map(str, options.example_files))
         for size in options.ngrams
     ]
-    return Overlap(tuple(files), tuple(matches), common)
+    return Overlap(tuple(files), found_matches, common)
 
 
-def _page_counts(known: _Known, hits: Iterable[pa.Table]) -> dict[int, I64]:
-    """Returns on how many pages each n-gram is, by the size of n-grams, given the hits of all shards."""
-    counts = {size: np.zeros(len(each), np.int64) for size, each in known.items()}
-    for table in hits:
-        sizes, ngrams = table["size"].to_numpy(), table["ngram"].to_numpy()
-        for size, total in counts.items():
-            total += np.bincount(ngrams[sizes == size], minlength=len(total))
-    return counts
+def _places_by_example(ngrams: ExampleNgrams, found: I64) -> Iterator[tuple[int, I64]]:
+    """Yields each example that has some of the found n-grams, and the places of these, sorted."""
+    owners, places = ngrams.places(found)
+    for example in np.unique(owners).tolist():
+        yield example, places[owners == example]
 
 
-def _shard_matches(
-    shard: str,
-    hits: pa.Table,
-    known: _Known,
-    rare: Mapping[int, Any],
-    examples: Sequence[_Example],
-) -> Iterator[Match]:
-    """Yields the matches of a shard by row, by size of the n-grams, and by example.
-
-    Args:
-        shard: its path in the corpus.
-        hits: the hits that `FindSharedNgrams` found in it.
-        known: the n-grams of the examples, by size.
-        rare: for each size, whether each n-gram is on few enough pages.
-        examples: the examples with their files and lines.
-    """
-    columns = (hits["row"].to_pylist(), hits["size"].to_pylist(), hits["ngram"].to_pylist(), hits["url"].to_pylist())
-    counted = sorted(each for each in zip(*columns, strict=True) if rare[each[1]][each[2]])
-    for (row, size), some in groupby(counted, key=lambda each: each[:2]):
-        page = list(some)
-        ngrams = known[size]
-        owners, places = ngrams.places(np.array([ngram for _, _, ngram, _ in page], np.int64))
-        for example in np.unique(owners).tolist():
-            own = places[owners == example]
-            total = int(ngrams.totals[example])
-            yield Match(
-                url=page[0][3],
-                shard=shard,
-                row=row,
-                file=examples[example].file,
-                example=examples[example].line,
-                ngram=size,
-                shared=len(own),
-                total=total,
-                share=len(own) / total,
-                text=_longest(ngrams, own).decode(),
-            )
-
-
-def _longest(ngrams: ExampleNgrams, places: I64) -> bytes:
+def _longest_text(ngrams: ExampleNgrams, places: I64) -> str:
     """Returns the words of the longest run of consecutive places of n-grams, the first of several."""
     firsts = np.r_[0, np.flatnonzero(np.diff(places) != 1) + 1]
     lengths = np.diff(np.r_[firsts, len(places)])
     longest = int(np.argmax(lengths))
-    return ngrams.words_at(int(places[firsts[longest]]), int(lengths[longest]))
+    return ngrams.words_at(int(places[firsts[longest]]), int(lengths[longest])).decode()
 
 
-def _file_overlap(
+def _count_file(
     file: str, size: int, examples: Sequence[_Example], known: ExampleNgrams, covered: Any, matches: Sequence[Match]
 ) -> FileOverlap:
     own = np.array([each.file == file for each in examples], bool)
@@ -410,14 +359,10 @@ def _write_matches(matches: Sequence[Match], path: StoragePath) -> None:
     """Writes matches as Parquet. The file appears complete or not at all. Raises C4pipeError if it can't be written."""
     types: Mapping[Any, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64()}
     schema = pa.schema([pa.field(each.name, types[each.type], nullable=False) for each in fields(Match)])
-    file = AtomicFile(path)
+    sink = pa.BufferOutputStream()
+    with parquet_writer(sink, schema) as writer:
+        writer.write_table(pa.Table.from_pylist([vars(match) for match in matches], schema))
     try:
-        with name_os_errors(path):
-            with parquet_writer(file.path, schema) as writer:
-                writer.write_table(pa.Table.from_pylist([vars(match) for match in matches], schema))
-            sign_footer(file.path)
-        file.publish()
+        write_bytes(path, sink.getvalue().to_pybytes())
     except OSError as error:
         raise C4pipeError(f"{path} can't be written: {error_reason(error)}; name another file with --output") from error
-    finally:
-        file.discard()

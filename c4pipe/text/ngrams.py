@@ -1,13 +1,12 @@
-"""n-grams of words: n-grams of texts as rows of hashes, n-grams of evaluation examples, and the n-grams that both
-share.
-"""
+"""n-grams of words: of texts, as rows of hashes; of evaluation examples; and the n-grams that both share."""
 
 import string
 import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +14,13 @@ import numpy.typing as npt
 from c4pipe.io.rows import ranges
 from c4pipe.text.character_sets import PUNCTUATION_AND_SYMBOLS, characters
 from c4pipe.text.hashes import U64
+from c4pipe.text.scripts.words import letter_words
 
+Key = TypeVar("Key")
 I64 = npt.NDArray[np.int64]
 
 BATCH_BYTES = 1 << 16
-"""Bytes of text that are hashed together; larger texts are hashed alone. NumPy takes some 25 bytes for each."""
+"""Bytes of text that are hashed together; a larger text is hashed alone. NumPy takes some 25 bytes for each."""
 
 _IGNORED = characters(PUNCTUATION_AND_SYMBOLS)
 _ASCII_IGNORED = "".join(filter(str.isascii, _IGNORED)).encode()
@@ -33,7 +34,7 @@ _INVERSE = pow(_BASE, -1, 1 << 64)
 
 
 def ngram_words(text: str) -> bytes:
-    """Returns the words of a text as its n-grams are made of them: UTF-8, with one space between two words."""
+    """Returns the words of a text, of which n-grams are made: UTF-8, with one space between two words."""
     if text.isascii():
         return b" ".join(text.encode().translate(_ASCII_LOWER, _ASCII_IGNORED).split())
     lower = unicodedata.normalize("NFC", text).lower()
@@ -42,46 +43,62 @@ def ngram_words(text: str) -> bytes:
     return " ".join(kept.split()).encode()
 
 
+def split_words(words: bytes, scripts: tuple[str, ...], size: int) -> bytes:
+    """Returns words of `ngram_words`, told apart in scripts without blanks, for n-grams of `size` words."""
+    return letter_words(words.decode(), scripts, size).encode() if scripts else words
+
+
+def batch_texts(texts: Iterable[tuple[Key, bytes]]) -> Iterator[list[tuple[Key, bytes]]]:
+    """Yields texts, each with a key, in lists of about BATCH_BYTES of text."""
+    batch: list[tuple[Key, bytes]] = []
+    waiting = 0
+    for key, text in texts:
+        if batch and waiting + len(text) >= BATCH_BYTES:
+            yield batch
+            batch, waiting = [], 0
+        batch.append((key, text))
+        waiting += len(text) + 1
+    if batch:
+        yield batch
+
+
 @cache
 def _in_words() -> npt.NDArray[np.bool_]:
-    """Returns a mask of the characters that stay. This is ten times as fast as a regular expression."""
+    """Returns a mask of the characters that stay: ten times as fast as a regular expression."""
     stays = np.ones(sys.maxunicode + 1, bool)
     stays[list(map(ord, _IGNORED))] = False
     return stays
 
 
 class WordRows:
-    """The words of several texts as rows of numbers. An n-gram is in one text.
+    """The words of several texts of `ngram_words` as rows of numbers. An n-gram is in one text.
 
     Attributes:
-        data: the texts, each as `ngram_words` returns it, with a line feed between two.
-        starts: the first byte of each word in `data`.
+        starts: the first byte of each word in the joined texts.
         ends: the byte after each word.
         texts: the number of the text of each word, from 0.
     """
 
     def __init__(self, texts: Sequence[bytes]) -> None:
-        """Takes texts, each as `ngram_words` returns it. A text can be empty."""
-        self.data = b"\n".join(texts)
-        self._bytes = np.frombuffer(self.data, np.uint8)
+        self._data = b"\n".join(texts)
+        self._bytes = np.frombuffer(self._data, np.uint8)
         breaks = np.flatnonzero(self._bytes <= ord(" "))  # nothing smaller is in a word
-        starts, ends = np.r_[0, breaks + 1], np.r_[breaks, len(self.data)]
+        starts, ends = np.r_[0, breaks + 1], np.r_[breaks, len(self._data)]
         texts_before = np.r_[0, np.cumsum(self._bytes[breaks] == ord("\n"))]
         filled = starts < ends
         self.starts, self.ends, self.texts = starts[filled], ends[filled], texts_before[filled]
 
     @cached_property
     def _sums(self) -> U64:
-        """The sums of all bytes before each place, each byte times a power of the base, modulo 2^64."""
+        """For each place, the sum of all bytes before it, each times a power of the base, modulo 2^64."""
         sums = np.zeros(len(self._bytes) + 1, np.uint64)
         np.cumsum(self._bytes * _powers(_BASE, len(self._bytes)), out=sums[1:])
         return sums
 
     def ngrams(self, size: int) -> tuple[I64, U64]:
-        """Returns all n-grams: the number of the first word of each, and a hash of its bytes.
+        """Returns the first word of each n-gram, and a hash of its bytes alone.
 
-        The hash depends on the bytes of the n-gram alone. It is a polynomial modulo 2^64, so someone can make up two
-        texts with the same hash: a search must compare the bytes, too.
+        The hash is a polynomial modulo 2^64, so someone can make up two texts with the same hash: compare bytes, too.
         """
         count = max(0, len(self.starts) - size + 1)
         first = np.flatnonzero(self.texts[:count] == self.texts[size - 1 :])
@@ -95,12 +112,12 @@ class WordRows:
         self.__dict__.pop("_sums", None)
 
     def text(self, first: int, size: int) -> bytes:
-        """Returns the words from `first` on, `size` of them, with one space between two."""
-        return self.data[self.starts[first] : self.ends[first + size - 1]]
+        """Returns `size` words, from word `first` on."""
+        return self._data[self.starts[first] : self.ends[first + size - 1]]
 
 
 def _powers(base: int, count: int) -> U64:
-    """Returns the powers of a number modulo 2^64: at least BATCH_BYTES, and at least `count`."""
+    """Returns the first powers of a number, from 0 on, modulo 2^64."""
     if count <= BATCH_BYTES:
         return _first_powers(base)[:count]
     return _make_powers(base, count)
@@ -123,13 +140,7 @@ _MOST_MARK_BITS = 26  # 64 MB
 
 @dataclass(frozen=True)
 class SharedNgrams:
-    """What a page and an example have in common.
-
-    Attributes:
-        text: the first n-gram of the example that the page has, in the form of `ngram_words`.
-        shared: how many n-grams of the example the page has.
-        total: how many n-grams the example has.
-    """
+    """The first n-gram of an example that a page has, how many n-grams of the example it has, and of how many."""
 
     text: str
     shared: int
@@ -137,19 +148,19 @@ class SharedNgrams:
 
 
 class ExampleNgrams:
-    """All n-grams of some examples. It takes about 100 bytes of memory for each word of the examples while it is made.
+    """All n-grams of some examples, numbered by their hashes. An n-gram of several examples has several places.
 
-    An n-gram that several examples have is one n-gram with several places. n-grams are numbered by their hashes.
+    To make them takes about 100 bytes of memory for each word of the examples.
 
     Attributes:
         size: the words of an n-gram.
-        totals: the number of n-grams of each example, repetitions counted.
+        totals: int64, the number of n-grams of each example, repetitions counted.
     """
 
     def __init__(self, examples: Sequence[Sequence[bytes]], size: int) -> None:
         """Takes the fields of each example, each as `ngram_words` returns it. No n-gram is in two fields."""
         self.size = size
-        chunks = list(_chunks(examples))
+        chunks = list(batch_texts((number, field) for number, fields in enumerate(examples) for field in fields))
         hashes = [np.empty(0, np.uint64)]
         self._rows = [WordRows([field for _, field in chunk]) for chunk in chunks]
         places, owners = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -163,7 +174,7 @@ class ExampleNgrams:
         self.totals: I64 = np.bincount(self._owners, minlength=len(examples))
 
     def _sort(self, hashes: U64, places: I64, owners: I64) -> None:
-        """Sorts places by hash, and numbers the n-grams: neighbouring places with the same text get the same number."""
+        """Sorts places by hash, and numbers the n-grams: neighbours with the same text have the same number."""
         order = np.argsort(hashes, kind="stable")
         hashes, self._places, self._owners = hashes[order], places[order], owners[order]
         is_new = np.ones(len(hashes), bool)
@@ -174,7 +185,7 @@ class ExampleNgrams:
 
     @cached_property
     def _marks(self) -> tuple[np.uint64, npt.NDArray[np.bool_]]:
-        """A table in which the first bits of each hash are marked, and by how much to shift a hash to get them."""
+        """How many bits to shift a hash to get its first bits, and a table in which the first bits are marked."""
         bits = min(_MOST_MARK_BITS, (_MARKS_FOR_EACH * len(self._hashes)).bit_length())
         marks, shift = np.zeros(1 << bits, bool), np.uint64(64 - bits)
         marks[(self._hashes >> shift).astype(np.int64)] = True
@@ -192,7 +203,7 @@ class ExampleNgrams:
         return self._rows[chunk].text(first, self.size)
 
     def find(self, rows: WordRows) -> tuple[I64, I64]:
-        """Returns pairs of a text and an n-gram that it shares with examples, each pair once: their numbers, sorted.
+        """Returns the numbers of the texts and of the n-grams that they share with examples: sorted pairs, each once.
 
         Equal hashes are not enough: the words are compared.
         """
@@ -216,11 +227,9 @@ class ExampleNgrams:
         return pairs[:, 0], pairs[:, 1]
 
     def places(self, ngrams: I64) -> tuple[I64, I64]:
-        """Returns the places of some n-grams in the examples: the example of each place, and its number among all
-        places.
+        """Returns the places of n-grams, sorted, and before them the example of each place.
 
-        Numbers of places follow the order of the words: consecutive n-grams of a field have consecutive numbers. Both
-        are sorted by the place.
+        Consecutive n-grams of a field have consecutive places.
         """
         counts = self._first[ngrams + 1] - self._first[ngrams]
         at = ranges(self._first[ngrams], counts)
@@ -228,24 +237,19 @@ class ExampleNgrams:
         return self._owners[at][order], self._places[at][order]
 
     def coverage(self, found: npt.NDArray[np.bool_]) -> I64:
-        """Returns how many n-grams of each example were found, given whether each n-gram was."""
+        """Returns how many n-grams of each example were found, given whether each n-gram was found."""
         counts = np.diff(self._first)
         return np.bincount(self._owners[np.repeat(found, counts)], minlength=len(self.totals))
 
     def words_at(self, place: int, ngrams: int) -> bytes:
-        """Returns the words of consecutive n-grams, the first of them at a place."""
+        """Returns the words of consecutive n-grams, the first at a place."""
         chunk, first = divmod(place, 1 << 32)
         return self._rows[chunk].text(first, self.size + ngrams - 1)
 
     def most_shared(self, page: bytes, min_ngrams: int, min_share: float) -> SharedNgrams | None:
-        """Returns the overlap of a page with the example that it contains the largest share of.
+        """Returns what a page (its words) shares with the example of which it has the largest share.
 
-        Args:
-            page: the page's text, as `ngram_words` returns it.
-            min_ngrams: how many n-grams of one example the page must have.
-            min_share: the share of that example's n-grams that the page must have.
-
-        Returns None if the page shares less than this with every example.
+        None if it has fewer n-grams than `min_ngrams`, or a smaller share than `min_share`, of every example.
         """
         _, ngrams = self.find(WordRows([page]))
         owners, places = self.places(ngrams)
@@ -257,18 +261,3 @@ class ExampleNgrams:
         best = min(enough.tolist(), key=lambda each: (-shares[each], -shared[each], examples[each]))
         text = self.words_at(int(places[first[best]]), 1).decode()
         return SharedNgrams(text, int(shared[best]), int(self.totals[examples[best]]))
-
-
-def _chunks(examples: Sequence[Sequence[bytes]]) -> Iterator[list[tuple[int, bytes]]]:
-    """Yields the fields of all examples, each with the number of its example, in lists of about BATCH_BYTES."""
-    chunk: list[tuple[int, bytes]] = []
-    waiting = 0
-    for number, fields in enumerate(examples):
-        for field in fields:
-            if chunk and waiting + len(field) >= BATCH_BYTES:
-                yield chunk
-                chunk, waiting = [], 0
-            chunk.append((number, field))
-            waiting += len(field) + 1
-    if chunk:
-        yield chunk

@@ -162,9 +162,8 @@ def test_an_ngram_on_many_pages_is_ignored_and_counted(tmp_path: Path, capsys: p
 def test_hits_of_a_common_ngram_do_not_grow_with_the_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int
 ) -> None:
-    texts = [f"the same eight words are on each page {number}" for number in range(pages)]
+    texts = [f"the same eight words are on each page {number} {'and more ' * 3000}" for number in range(pages)]
     corpus = made_corpus(tmp_path, texts, shards=1)
-    monkeypatch.setattr(overlap, "BATCH_BYTES", 100)
     rows: list[int] = []
     read = overlap.FindSharedNgrams.read
     monkeypatch.setattr(overlap.FindSharedNgrams, "read", lambda *given: note(read(*given), rows))
