@@ -1,10 +1,9 @@
 """The elements of the page of `c4pipe tune`: the chart by Altair; sliders, texts and the layout by marimo.
 
-All numbers are those of `limits.Tuner`. Words of crawled pages are shown as they are: never as HTML or Markdown.
+All numbers come from `limits.Tuner`. Words of crawled pages are never HTML or Markdown.
 """
 
-from collections.abc import Callable, Mapping
-from html import escape
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,6 @@ from c4pipe.io.words import error_reason, format_count, format_size, visible
 _FATES = ("kept", "dropped by this rule", "dropped by other rules only", "limit of the rule")
 _COLORS = ("#3b8bc4", "#d4603f", "#98a1ab", "#d99a00")  # seen on white and on black
 _TICKS = (0, *(digit * 10.0**power for power in range(-2, 10) for digit in (1, 2, 3, 5)))
-_MOST_CHARACTERS = 200_000  # of a text: a browser is slow with more
-_PRE = "white-space: pre-wrap; overflow-wrap: anywhere; max-height: 30rem; overflow: auto"
 
 
 def show_totals(tuner: Tuner, folder: str, changes: Changes) -> Any:
@@ -60,8 +57,10 @@ def show_rule(tuner: Tuner, limit: PageLimit, changes: Changes, recipe: Any) -> 
         mo.md(f"{limit.rule} drops {words}."),
         recipe,
         mo.md(f"Pages that no other of {beside} drops, the nearest to the limit first:"),
-        _near_pages(tuner, "kept", view.near[0]),
-        _near_pages(tuner, "dropped", view.near[1]),
+        mo.md("**kept**"),
+        mo.plain_text("\n".join(view.near[0]) or "no page"),
+        mo.md("**dropped**"),
+        mo.plain_text("\n".join(view.near[1]) or "no page"),
     ]
 
 
@@ -87,23 +86,6 @@ def _histogram(limit: PageLimit, view: RuleView, lines: Mapping[str, float]) -> 
         ),
         limits.mark_rule(strokeWidth=3).encode(x="limit:Q", color=alt.datum(_FATES[-1]), tooltip=["name:N", "limit:Q"]),
     ).properties(width="container", height=260)
-
-
-def _near_pages(tuner: Tuner, title: str, pages: Mapping[int, str]) -> Any:
-    """Returns pages that open to their texts."""
-    if not pages:
-        return mo.md(f"**{title}**: no page")
-    items = {_literal(words): _text_opener(tuner, row) for row, words in pages.items()}
-    return mo.vstack([mo.md(f"**{title}**"), mo.accordion(items, multiple=True, lazy=True)])
-
-
-def _text_opener(tuner: Tuner, row: int) -> Callable[[], Any]:
-    def show() -> Any:
-        text = tuner.text(row)
-        more = f"\n… {len(text) - _MOST_CHARACTERS:,} characters more" if len(text) > _MOST_CHARACTERS else ""
-        return mo.Html(f'<pre style="{_PRE}">{escape(text[:_MOST_CHARACTERS])}{more}</pre>')
-
-    return show
 
 
 def _literal(text: str) -> str:

@@ -1,6 +1,5 @@
 """Limits chosen by looking: the page of `c4pipe tune`, on marimo's server."""
 
-import contextlib
 import io
 import logging
 import os
@@ -8,9 +7,6 @@ import runpy
 import secrets
 import socket
 import sys
-import threading
-import time
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -33,15 +29,11 @@ def open_tuner(folder: str) -> Tuner:
     return tuner
 
 
-def serve(options: TuneOptions, say: Callable[[str], None]) -> None:
+def serve(options: TuneOptions) -> None:
     """Serves the page of an annotated folder on 127.0.0.1, until the process is stopped.
 
-    The address has a secret, so that neither other users of the machine nor other pages in the browser open the page.
-    The server is marimo's own command, which runs in this process.
-
-    Args:
-        options: the folder, the port, and the recipe file that the page can write.
-        say: is given the address, when the server answers.
+    The server is marimo's own command, which runs in this process. It prints the address, with a secret: neither other
+    users of the machine nor other pages in the browser can open the page.
 
     Raises UsageError if the extra is missing, the folder is no annotated folder, has no pages or no limits, the
     recipe file exists or can't be written, or the port is taken; DamagedFileError; C4pipeError if the server ends
@@ -56,12 +48,19 @@ def serve(options: TuneOptions, say: Callable[[str], None]) -> None:
         from c4pipe.inspect import tune_page as tune_page
     except ModuleNotFoundError as error:
         raise UsageError(f"tune needs the package {error.name}: run pip install 'c4pipe[tune]'") from None
-    port, secret = _free_port(options.port), secrets.token_urlsafe()
-    threading.Thread(target=_say_when_open, args=(port, secret, say), daemon=True).start()
-    server = ["--headless", "--host", _HOST, "--port", str(port), "--token", "--token-password-file", "-"]
+    server = [
+        "--headless",
+        "--host",
+        _HOST,
+        "--port",
+        str(_find_port(options.port)),
+        "--token",
+        "--token-password-file",
+        "-",
+    ]
     app = [str(Path(__file__).with_name("tune_app.py")), "--", "--annotated", folder, "--output", output]
-    sys.argv = ["marimo", "--quiet", "--yes", "run", *server, *app]
-    sys.stdin = io.StringIO(secret)
+    sys.argv = ["marimo", "--yes", "run", *server, *app]
+    sys.stdin = io.StringIO(secrets.token_urlsafe())  # marimo's own secret is a hash of the app
     # Ctrl-C ends the server well; it reports a part of its own that it cancels.
     logging.getLogger("uvicorn.error").addFilter(lambda record: "CancelledError" not in record.getMessage())
     try:
@@ -71,16 +70,9 @@ def serve(options: TuneOptions, say: Callable[[str], None]) -> None:
             raise C4pipeError(f"marimo's server ended with status {end.code}") from None
 
 
-def _free_port(port: int | None) -> int:
+def _find_port(port: int | None) -> int:
     try:
         with socket.create_server((_HOST, port or 0)) as tried:
             return int(tried.getsockname()[1])
     except (OSError, OverflowError):
         raise UsageError(f"--port {port} can't be used: give another, or none for a free one") from None
-
-
-def _say_when_open(port: int, secret: str, say: Callable[[str], None]) -> None:
-    while True:
-        with contextlib.suppress(OSError), socket.create_connection((_HOST, port), timeout=1):
-            return say(f"http://{_HOST}:{port}/?access_token={secret}")
-        time.sleep(0.05)

@@ -1,6 +1,5 @@
 """The page of `c4pipe tune` in Chromium: its numbers are those of a build with the recipe that it saves."""
 
-import json
 import re
 import signal
 import subprocess
@@ -74,12 +73,13 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     folder = tmp_path_factory.mktemp("tune")
     crawl = [str(path) for path in SAMPLES]
     c4pipe.build_corpus(crawl, output=folder / "first", annotate=folder / "annotated", lists=LISTS)
-    command = [sys.executable, "-m", "c4pipe", "tune", str(folder / "annotated"), "--output", "tuned.toml"]
+    command = [sys.executable, "-u", "-m", "c4pipe", "tune", str(folder / "annotated"), "--output", "tuned.toml"]
     with subprocess.Popen(command, cwd=folder, stdout=-1, stderr=-1, text=True) as server:
         assert server.stdout
         assert server.stderr
         try:
-            (address,) = re.findall(r"http://127\.0\.0\.1:\d+/\S+", server.stdout.readline())
+            head = [server.stdout.readline() for _ in range(4)]
+            (address,) = re.findall(r"http://localhost:\d+\S+", head[-1])
             with browser(tmp_path_factory.mktemp("browser")) as tab:
                 tab.show(1280)
                 tab.open(address)
@@ -126,20 +126,8 @@ def test_the_page_fits(opened: Opened, width: int, dark: bool) -> None:
     tab.wait(f"document.body.classList.contains('dark') === {str(dark).lower()}")
 
 
-def test_a_page_opens_to_its_texts(opened: Opened) -> None:
-    tab = opened.tab
-    tab.wait(NUMBER)
-    first = """all.find(each => each.tagName === "BUTTON" && each.innerText.includes(" · http"))"""
-    tab.wait(script(f"return Boolean({first})"))
-    tab.tell(script(f"const button = {first}; button.scrollIntoView(); button.click()"))  # what is seen is loaded
-    texts = script("return all.filter(each => each.tagName === 'PRE').map(each => each.textContent)")
-    tuner = Tuner(open_annotated(opened.folder / "annotated"))
-    crawled = {tuner.text(row) for row in range(tuner.count)}
-    tab.wait(f"{texts}.some(each => {json.dumps(sorted(crawled))}.includes(each))")
-
-
 def test_the_page_asks_no_other_server(opened: Opened) -> None:
-    host = re.match(r"http://[^/]+/", opened.address)
+    host = re.match(r"http://[^/?]+", opened.address)
     assert host
     assert opened.tab.requests
     others = ("data:", "blob:", host[0])
