@@ -25,7 +25,7 @@ from c4pipe.dedup import shuffle
 from c4pipe.dedup.finish import CountRepeats, GroupFinisher, PageFinisher
 from c4pipe.dedup.occurrences import FindRepeats
 from c4pipe.dedup.shuffle import CHANGES, MARKS, REMOVED_SPANS, SPANS, Sent
-from c4pipe.dedup.step import Received, RowStep, StepItem, moves_survivors
+from c4pipe.dedup.step import Received, RowStep, StepItem
 from c4pipe.dedup.survivors import choose_survivors
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.checked_page import CheckedPage
@@ -108,7 +108,7 @@ class RemoveRepeatedSpans(PageTransform):
         """Finds and removes repeated spans. Raises UsageError for pages that are unbounded or windowed."""
         check_batch(pages, self)
         span, flow, graph = self._rules.recipe.find(RepeatedSpan), PageFlow(pages.pipeline), Graph()
-        moves = moves_survivors(span)
+        moves = span is not None and span.moves_survivors
         sent = flow.map_pages("Send pages", pages, SendSpans(self._rules, self._bits))
         spans = graph.given(sent["spans"], "spans")
         find = FindRepeats("", files=1, moves_survivors=moves)
@@ -162,7 +162,7 @@ class SendSpans(RowStep):
         pages = [self._hash_spans(page) for page in received.given(KEPT)]
         keys = np.array([kept.page_key for _, kept in pages], np.uint64)
         table = _table(pages, keys)
-        spans = shuffle.span_rows(keys, 0, table["span_hashes"].combine_chunks())
+        spans = shuffle.span_rows(table, 0)
         spans["file"] = spans["page"] >> np.uint64(64 - self._bits)
         yield SPANS.to_buckets(spans[np.argsort(spans["hash"], kind="stable")], self._bits)
         yield Sent(SPAN_PAGES, shuffle.totals(keys), page_schema.to_buckets(table, keys, self._bits))

@@ -36,16 +36,34 @@ places of one such dropped page and of the page that stays.
 """
 
 BANDS = Shuffle("bands", "bands of signatures, to their bucket", BAND_ROW)
+"""32 bytes: band hash, signature hash, rank, page key, file, row. To the bucket of the band hash."""
+
 COPIES = Shuffle("copies", "pages with the signature of another page of their group, to their group", PAIR)
+"""40 bytes: two pages with one signature, each with rank, key, file and row. To their own group."""
+
 CANDIDATES = Shuffle("candidates", "pages that share a band, to the group of the later page", PAIR)
+"""40 bytes, as `COPIES`. To the group of the later page."""
+
 PAIRS = Shuffle("pairs", "pages to compare, to the group of the first page", PAIR)
+"""40 bytes, as `COPIES`, each pair once. To the group of the first page."""
+
 SIGNATURES = Shuffle("signatures", "signatures to compare, to the group of the first page")
-"""The fields of its rows depend on the recipe: see `signature_row`."""
+"""232 bytes for 112 minima: page key, 16 bits of each minimum (`signature_row`). To the group of the first page."""
+
 CLUSTERS = Shuffle("clusters", "pages of one cluster, to the groups of both", PAIR)
+"""40 bytes: a page and the first page of its cluster, in each round. To the groups of both."""
+
 NEAR_DUPLICATES = Shuffle("near_duplicates", "pages that are nearly the same as another, to their group", PAIR)
+"""40 bytes: a page to drop and the page that stays. To the group of the page to drop, for two steps."""
+
 STAYING = Shuffle("staying", "pages that stay, to their group", STAY)
+"""24 bytes: key, file and row of the page that stays, number of pages, group. To the group of the page that stays."""
+
 STAYED = Shuffle("stayed", "pages that stay, to the groups that drop a page for them")
+"""Arrow streams with key, URL and minima. To the groups that drop a page for the page that stays."""
+
 COPIED_HOSTS = Shuffle("copied_hosts", "hosts with pages that are nearly the same, to be counted", HOSTS)
+"""28 bytes: hash of two hosts, number of pages, file and row of a page of each. To the bucket of the hash."""
 
 NEAR_SHUFFLES = shuffles_of(globals())
 """The shuffles of the rule `near_duplicate`, by name: their rows, and the receivers of the rows."""

@@ -17,8 +17,10 @@ from c4pipe.dedup.shuffle import (
     KNOWN_GROUP,
     MARK,
     MARKS,
+    OCCURRENCE,
     REPEATED,
     REPEATED_SPANS,
+    SPAN_COLUMNS,
     SPAN_ROW,
     SPANS,
     STALE_CAPTURES,
@@ -59,9 +61,7 @@ def runs_of(rows: Rows) -> Rows:
 
 
 def repeated_in_group(first: Rows, repeats: Rows, group: int) -> Rows:
-    """Returns the REPEATED rows of a group's own repeats. `first` has the group's first span of each hash
-    (`find_repeats`).
-    """
+    """Returns the REPEATED rows of a group's own repeats, given the results of `find_repeats`."""
     return runs_of(_repeated(repeats, first[np.searchsorted(first["hash"], repeats["hash"])], group))
 
 
@@ -69,8 +69,8 @@ def repeated_in_bucket(first: Rows, repeats: Rows, files: int) -> tuple[Rows, np
     """Returns the REPEATED rows of the repeated spans of a bucket, in the order of the hashes, and the group of each.
 
     Args:
-        first: the first span of each hash (SPAN_ROW).
-        repeats: all others, sorted by hash, page key and unit.
+        first: the first span of each hash, as `find_repeats` returns it.
+        repeats: all others.
         files: how many files make a group.
     """
     firsts = first[np.searchsorted(first["hash"], repeats["hash"])]
@@ -90,17 +90,18 @@ def repeated_in_known(rows: Rows) -> Rows:
 def _repeated(rows: Rows, others: Rows, group: Any) -> Rows:
     """Returns the REPEATED rows of SPAN_ROW rows, each with another occurrence of its span."""
     repeated = np.empty(len(rows), REPEATED)
-    repeated["page"], repeated["unit"], repeated["count"] = rows["page"], rows["unit"], 1
-    repeated["other_page"], repeated["other_unit"], repeated["other_group"] = others["page"], others["unit"], group
+    repeated["count"], repeated["other_group"] = 1, group
+    for name in OCCURRENCE.names or ():
+        repeated[name], repeated[f"other_{name}"] = rows[name], others[name]
     return repeated
 
 
 def marks_of(rows: Rows, survives: Any) -> Rows:
-    """Returns the MARK rows of occurrences; `survives` (one value, or one for each) tells whether the page keeps the
-    span.
-    """
+    """Returns the MARK rows of occurrences, given whether their pages keep them: one value, or a value for each."""
     marks = np.empty(len(rows), MARK)
-    marks["page"], marks["unit"], marks["count"], marks["survives"] = rows["page"], rows["unit"], 1, survives
+    marks["count"], marks["survives"] = 1, survives
+    for name in OCCURRENCE.names or ():
+        marks[name] = rows[name]
     return runs_of(marks)
 
 
@@ -111,18 +112,15 @@ class ReadSpans(DedupStep):
     tallied = ("spans",)
 
     def run(self, received: Received) -> Iterator[StepItem]:
-        """Reads the span rows of a group, finds the repeats inside the group, and sends the other spans to their
-        buckets.
-        """
+        """Reads the spans of a group, finds the group's own repeats, and sends the other spans to their buckets."""
         stale, near = received.rows(STALE_CAPTURES), received.rows(NEAR_DUPLICATES)
         rows = []
         for file, path in received.files:
             dropped = np.r_[rows_of(stale, file), rows_of(near, file)]
-            for pages, left_out in read_kept(storage_path(path), ["page_key", "span_hashes"], dropped):
-                hashes = pages["span_hashes"].combine_chunks()
-                rows.append(span_rows(pages["page_key"].to_numpy(), file, hashes))
+            for pages, left_out in read_kept(storage_path(path), SPAN_COLUMNS, dropped):
+                rows.append(span_rows(pages, file))
                 self._tally("spans", len(pages) + left_out)
-        # Each group finds its own repeats first: so a group sends only one row even of the most frequent span.
+        # Each group finds its own repeats first, so a group sends only one row even of the most frequent span.
         first, repeats = find_repeats(np.concatenate([np.empty(0, SPAN_ROW), *rows]))
         yield SPANS.to_buckets(first, self._plan.span_bits)
         if self._plan.moves_survivors:
@@ -137,9 +135,7 @@ class FindRepeats(RowStep):
     sends = (REPEATED_SPANS, MARKS)
 
     def __init__(self, spill: str, files: int, moves_survivors: bool, known: Sequence[Known] = ()) -> None:
-        """Takes the spill folder, how many files make a group, whether copies of spans can move, and the indexes of
-        known corpora.
-        """
+        """Takes the spill folder, the files of a group, whether survivors can move, and indexes of known corpora."""
         super().__init__(spill)
         self._files, self._moves_survivors, self._corpora = files, moves_survivors, known
 
@@ -150,23 +146,18 @@ class FindRepeats(RowStep):
     def run(self, received: Received) -> Iterator[StepItem]:
         """Finds the repeated spans of a bucket, and the spans that known corpora have."""
         first, repeats = find_repeats(received.rows(SPANS))
+        known = first[:0]
         if self._corpora:
             in_known = self._known.mask(SPAN_HASHES, first["hash"])
             known_repeats = np.isin(repeats["hash"], first["hash"][in_known])
             known = np.concatenate([first[in_known], repeats[known_repeats]])
             first, repeats = first[~in_known], repeats[~known_repeats]
             yield {"spans.known": int(in_known.sum())}
-            yield from self._send_known(known)
-        if self._moves_survivors:
-            yield REPEATED_SPANS.to_groups(*repeated_in_bucket(first, repeats, self._files))
-        else:
-            for group, rows in by_number(repeats, repeats["file"] // self._files):
+        if not self._moves_survivors:
+            lost = np.concatenate([repeats, known])
+            for group, rows in by_number(lost, lost["file"] // np.uint32(self._files)):
                 yield MARKS.to_group(marks_of(rows, survives=0), group)
-
-    def _send_known(self, known: Rows) -> Iterator[StepItem]:
-        """Sends the occurrences of spans that known corpora have."""
+            return
+        yield REPEATED_SPANS.to_groups(*repeated_in_bucket(first, repeats, self._files))
         for group, rows in by_number(known, known["file"] // np.uint32(self._files)):
-            if self._moves_survivors:
-                yield REPEATED_SPANS.to_group(runs_of(repeated_in_known(rows)), group)
-            else:
-                yield MARKS.to_group(marks_of(rows, survives=0), group)
+            yield REPEATED_SPANS.to_group(runs_of(repeated_in_known(rows)), group)

@@ -4,31 +4,37 @@ The order does not depend on the order of the rows, the runner or the split into
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from c4pipe.io.rows import Indices, Mask, Rows, is_new
 
-Columns = Sequence[npt.NDArray[np.generic]]
+Columns = Sequence[npt.NDArray[Any]]
 
 
-def order_of_occurrences(rows: Rows, before: Columns = (), after: Columns = ()) -> Indices:
-    """Returns the indices that sort rows by their occurrence: by page key, then unit.
-
-    Args:
-        rows: rows with `page` and `unit`.
-        before: columns by which the rows are sorted first.
-        after: columns that decide between rows of one occurrence.
-    """
-    return np.lexsort((*reversed(after), rows["unit"], rows["page"], *reversed(before)))
+def precedence(rows: Rows, prefix: str = "") -> Columns:
+    """Returns the columns by which the first of several occurrences of a span is chosen; the first column decides."""
+    return rows[f"{prefix}page"], rows[f"{prefix}unit"]
 
 
 def is_after_other(rows: Rows) -> Mask:
     """Returns the mask of the rows whose occurrence comes after that of `other_page` and `other_unit`."""
-    same_page = rows["other_page"] == rows["page"]
-    mask: Mask = (rows["other_page"] < rows["page"]) | (same_page & (rows["other_unit"] < rows["unit"]))
+    mask = np.zeros(len(rows), np.bool_)
+    for own, other in reversed([*zip(precedence(rows), precedence(rows, "other_"), strict=True)]):
+        mask = (other < own) | ((other == own) & mask)
     return mask
+
+
+def sort_by(*columns: npt.NDArray[Any]) -> Indices:
+    """Returns the indices that sort rows by columns; the first column decides first."""
+    return np.lexsort(columns[::-1])
+
+
+def order_of_occurrences(rows: Rows, before: Columns = ()) -> Indices:
+    """Returns the indices that sort rows by the columns `before`, then page key, then unit."""
+    return sort_by(*before, rows["page"], rows["unit"])
 
 
 def occurrence_numbers(rows: Rows) -> Indices:
@@ -41,7 +47,7 @@ def occurrence_numbers(rows: Rows) -> Indices:
 
 def find_repeats(rows: Rows) -> tuple[Rows, Rows]:
     """Returns (the first occurrence of each span, all others), both sorted by hash, given SPAN_ROW rows."""
-    return _split_by_hash(rows, lambda same: order_of_occurrences(same, [same["hash"]], [same["file"]]))
+    return _split_by_hash(rows, lambda same: sort_by(same["hash"], *precedence(same), same["file"]))
 
 
 def find_stale_captures(rows: Rows) -> tuple[Rows, Rows]:
@@ -51,7 +57,7 @@ def find_stale_captures(rows: Rows) -> tuple[Rows, Rows]:
     Captures with equal `tie` give the same page; then the newest is the first by file number and row.
     """
     return _split_by_hash(
-        rows, lambda same: np.lexsort((same["row"], same["file"], same["tie"], -same["captured"], same["hash"]))
+        rows, lambda same: sort_by(same["hash"], -same["captured"], same["tie"], same["file"], same["row"])
     )
 
 

@@ -14,7 +14,6 @@ from c4pipe.dedup import removals
 from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.dedup.publishers import STAGING, publisher, read_draft
 from c4pipe.dedup.shuffle import SHUFFLES
-from c4pipe.dedup.step import moves_survivors
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.rule import parameter_text
@@ -136,7 +135,8 @@ def _check_files(output: StoragePath, manifest: Manifest) -> None:
     if "sha256" not in manifest:  # of an earlier version, which wrote fewer files
         return
     read_report_data(output, manifest["counts"])
-    if moves_survivors(Recipe.from_json(manifest["recipe"]).find(RepeatedSpan)):
+    span = Recipe.from_json(manifest["recipe"]).find(RepeatedSpan)
+    if span and span.moves_survivors:
         removals.read_moved(output, np.empty(0, np.uint64))
     present = file_sizes(output, "*")
     if absent := [each for each in (DEDUP_DATA, REPORT_DATA, html_page.REPORT_PAGE) if each not in present]:

@@ -48,10 +48,7 @@ def write_moved(folder: StoragePath, blocks: Iterable[bytes]) -> str:
 
 
 def read_moved(folder: StoragePath, hashes: U64) -> Rows:
-    """Returns the MOVED rows of a corpus for the spans with the given hashes.
-
-    Raises as `reading`, also if the file has another digest than `dedup.json` says.
-    """
+    """Returns the MOVED rows of spans with these hashes. Raises as `reading`, also if the file was changed."""
     path = folder / MOVED_SPANS
     found = read_dedup_data(folder)
     digest = found.get("moved_spans") if found else None
@@ -66,11 +63,11 @@ def read_moved(folder: StoragePath, hashes: U64) -> Rows:
 
 
 JOINED = 2**32 - 1
-"""The `unit` of a REMOVED row for a joined span, which appeared when removal joined its units: it has no index."""
+"""The `unit` of a REMOVED row for a joined span, which appeared when removal joined its units: no index."""
 
 
 def _units_by_page(occurrences: Rows) -> dict[int, list[int]]:
-    """Returns, by page key, the index of the first unit of each occurrence, given occurrences in their order."""
+    """Returns, by page key, the index of the first unit of each occurrence, given occurrences in the order of pages."""
     starts, ends = groups_of(occurrences["page"])
     places = zip(occurrences["page"][starts].tolist(), starts.tolist(), ends.tolist(), strict=True)
     units = occurrences["unit"].tolist()
@@ -87,7 +84,7 @@ class Removals:
     """
 
     def __init__(self, marks: Rows, changes: Rows, size: int) -> None:
-        """Takes the MARK rows of the group, OCCURRENCE rows of all changes to them, and how many units a span has."""
+        """Takes the MARK rows of the group, OCCURRENCE rows of all changes, and the number of units in a span."""
         occurrences = Occurrences(marks, size)
         occurrences.change(changes)
         duplicates = occurrences.duplicates_left()
@@ -107,7 +104,7 @@ class Removals:
         self._moved = LocatedOccurrences(occurrences.rows[occurrences.survives & (occurrences.rows["survives"] == 0)])
 
     def add(self, pages: pa.Table, file: int) -> None:
-        """Notes file, host and span hashes of pages of a file. Columns: `page_key`, `url` and `span_hashes`."""
+        """Notes file, host and span hashes of pages with `page_key`, `url` and `span_hashes`."""
         self._repeats.add(pages, file)
         self._moved.add(pages, file)
 
@@ -116,8 +113,8 @@ class Removals:
 
         Args:
             pages: the pages before removal, with `page_key`, `text` and `unit_starts`.
-            page_keys: the keys of the pages that are in the corpus.
-            whitespace: how units are compared (see `unit_hashes`).
+            page_keys: the keys of the pages in the corpus.
+            whitespace: the white space by which units are compared (see `unit_hashes`).
         """
         if self._size > 1:
             edited = np.isin(pages["page_key"].to_numpy(), [key for key in page_keys.tolist() if key in self.spans])
@@ -130,7 +127,7 @@ class Removals:
             self.counts["spans.kept"] += int(last - first)
 
     def _joined_units(self, page: Mapping[str, Any]) -> list[str]:
-        """Returns the units of the joined spans of an edited page: these units were not consecutive before."""
+        """Returns the units of the joined spans of an edited page."""
         key, starts, last = page["page_key"], page["unit_starts"], self._size - 1
         removed = units_of(self.spans[key], self._size) - units_of(self.kept.get(key, ()), self._size)
         left = [unit for unit in range(len(starts)) if unit not in removed]
@@ -185,7 +182,7 @@ class LocatedOccurrences:
         self._rows["hash"][occurrences] = values[np.minimum(units, len(values) - 1)]
 
     def rows(self) -> Rows:
-        """Returns the REMOVED rows of the pages that came, in the order of the hashes."""
+        """Returns the REMOVED rows of the added pages, in the order of the hashes."""
         rows = self._rows[self._seen]
         return rows[np.argsort(rows["hash"], kind="stable")]
 
@@ -199,7 +196,7 @@ Repeat = dict[str, Any]
 
 def most_repeated(rows: Rows) -> list[Repeat]:
     """Returns the spans that are removed most often, given all REMOVED rows of their hashes; ties by hash."""
-    rows = rows[order_of_occurrences(rows, before=[rows["hash"], rows["domain"]])]
+    rows = rows[order_of_occurrences(rows, [rows["hash"], rows["domain"]])]
     starts, ends = groups_of(rows["hash"])
     hosts = np.diff(np.r_[0, np.cumsum(is_new(rows["hash"], rows["domain"]))][np.r_[starts, len(rows)]])
     return [
@@ -213,7 +210,7 @@ def most_repeated(rows: Rows) -> list[Repeat]:
 
 
 def _occurrence(rows: Rows) -> dict[str, int]:
-    """Returns an occurrence of a span in the first of its work files: so few files have the texts of all spans."""
+    """Returns an occurrence of a span in its first work file: so few files have the texts of all spans."""
     first = rows[np.argmin(rows["file"])]
     return {name: int(first[name]) for name in ("hash", "page", "file", "unit")}
 
@@ -221,7 +218,7 @@ def _occurrence(rows: Rows) -> dict[str, int]:
 def joined_copies(rows: Rows) -> int:
     """Returns how many joined spans are second copies in the corpus, given all REMOVED rows of their hashes.
 
-    A joined span is a second copy if the same span is repeated (so a copy stays), or is joined elsewhere, too.
+    A joined span is a second copy if the same span is repeated (so a copy stays), or is joined in another place, too.
     """
     joined = rows["unit"] == JOINED
     hashes, times = np.unique(rows["hash"][joined], return_counts=True)
@@ -233,7 +230,7 @@ def with_texts(repeats: Iterable[Repeat], files: Sequence[StoragePath], size: in
     """Returns the most repeated of all spans with their text, for the report.
 
     Args:
-        repeats: what `most_repeated` returned for each bucket, in any order.
+        repeats: the results of `most_repeated` for all buckets, in any order.
         files: the work files, by number.
         size: units in a span.
     """
@@ -253,7 +250,7 @@ def with_texts(repeats: Iterable[Repeat], files: Sequence[StoragePath], size: in
 
 
 def _texts(file: StoragePath, spans: Sequence[Mapping[str, Any]], size: int) -> dict[int, str]:
-    """Returns the texts of spans of a work file, by their hashes. Raises OSError if one of their pages is not there."""
+    """Returns the texts of spans of a work file, by their hashes. Raises OSError if the page of a span is missing."""
     texts: dict[int, str] = {}
     wanted = np.array([span["page"] for span in spans], np.uint64)
     for pages in row_groups(file, ["page_key", "text", "unit_starts"], _ROWS_AT_ONCE):

@@ -1,10 +1,9 @@
 """The shuffles of job 2: rows of fixed width, in NumPy. No Beam, no Python object for a row.
 
-A row is an occurrence of a hash. Rows are grouped by bucket: the first bits of their hash. So a bucket holds all rows
-of a hash. Work files are in groups; a bucket sends its results to the groups of their files.
+A *bucket* has all rows whose hash begins with the same bits. Work files are in *groups*; a bucket sends its results to
+the groups of their files. The docstring of each shuffle says what a row is, and where it goes.
 
-An *occurrence* of a span is the key of its page and the index of its first unit. Occurrences are ordered by page key,
-then unit.
+An *occurrence* of a span is the key of its page and the index of its first unit.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,22 +27,28 @@ MOST_GROUPS = 4096
 """The most groups of files in a job: with one group for each file, a crawl would have half a billion blocks of rows."""
 
 GROUPS = 16
-"""Fewer groups do not come of files that share a group."""
+"""The number of groups below which files do not share a group."""
 
 FEW_ROWS = 4096
 """Rows of small files that make a group."""
 
 _OCCURRENCE = [("page", "<u8"), ("unit", "<u4")]
 
+
+def _with_prefix(prefix: str, fields: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(prefix + name, kind) for name, kind in fields]
+
+
 SPAN_ROW = np.dtype([("hash", "<u8"), ("page", "<u8"), ("file", "<u4"), ("unit", "<u4")])
-"""A span: its hash, the key and the file number of its page, and the index of its first unit. 24 bytes."""
+"""A span: its hash, the key and the file number of its page, and the index of its first unit."""
+
+SPAN_COLUMNS = ["page_key", "span_hashes"]
+"""The columns of a work file that `span_rows` needs."""
 
 STALE_ROW = np.dtype([("file", "<u4"), ("row", "<u4")])
 """A capture that is not the newest of its URL: the number of its work file, and its row there."""
 
-REPEATED = np.dtype(
-    [*_OCCURRENCE, ("count", "<u4"), ("other_page", "<u8"), ("other_unit", "<u4"), ("other_group", "<u4")]
-)
+REPEATED = np.dtype([*_OCCURRENCE, ("count", "<u4"), *_with_prefix("other_", _OCCURRENCE), ("other_group", "<u4")])
 """A run of `count` repeated spans, and another occurrence of the same spans: its first unit, and its group of files.
 Each occurrence names the first occurrence of its span. The first names the second, as far as the sender knows it.
 """
@@ -54,15 +59,18 @@ KNOWN_GROUP = 2**32 - 1
 MARK = np.dtype([*_OCCURRENCE, ("count", "<u4"), ("survives", "<u4")])
 """A run of `count` repeated spans of a page. `survives` is 1 if the page keeps them, else 0."""
 
-REQUEST = np.dtype([("group", "<u4"), *_OCCURRENCE, ("from_group", "<u4"), ("from_page", "<u8"), ("from_unit", "<u4")])
-"""Two occurrences of a span, each with its group of files: the survivor could move from one to the other. The row goes
-to the group of the first occurrence, and names the second as its origin.
-"""
+_PLACE = [("group", "<u4"), *_OCCURRENCE]
+
+PLACE = np.dtype(_PLACE)
+"""An occurrence of a span, with its group of files."""
+
+REQUEST = np.dtype([*_PLACE, *_with_prefix("from_", _PLACE)])
+"""Two occurrences of a span: the survivor could move to the first occurrence from the second."""
 
 OCCURRENCE = np.dtype(_OCCURRENCE)
 """An occurrence of a span."""
 
-PAGE = np.dtype(_OCCURRENCE[:1])
+PAGE = np.dtype([("page", "<u8")])
 """The key of a page."""
 
 REMOVED = np.dtype([("hash", "<u8"), ("domain", "<u8"), ("page", "<u8"), ("file", "<u4"), ("unit", "<u4")])
@@ -84,8 +92,7 @@ class Shuffle:
     Attributes:
         name: its name in graphs, control totals and errors.
         carries: its rows and their receivers in words, for errors.
-        dtype: the fields of its rows. Pages are sent as Arrow streams instead; their control totals are sums of the
-            page keys.
+        dtype: the fields of its rows. Pages are sent as Arrow streams; their control totals are those of the page keys.
     """
 
     name: str
@@ -107,22 +114,51 @@ class Shuffle:
 
 
 URLS = Shuffle("urls", "captures of URLs, to their bucket", URL_ROW)
+"""32 bytes: URL hash, time, text hash (for ties), file and row of a capture. To the bucket of the URL hash."""
+
 STALE_CAPTURES = Shuffle("stale_captures", "captures that are not the newest, to their file", STALE_ROW)
+"""8 bytes: file and row. To the group of the file."""
+
 KNOWN_URLS = Shuffle("known_urls", "captures whose URL a known corpus has, to their file", STALE_ROW)
+"""8 bytes: file and row. To the group of the file."""
+
 SPANS = Shuffle("spans", "spans, to their bucket", SPAN_ROW)
+"""24 bytes: span hash, page key, file, unit. To the bucket of the span hash."""
+
 REPEATED_SPANS = Shuffle("repeated_spans", "repeated spans, to the group of their page", REPEATED)
+"""32 bytes: page key, unit, count, and another occurrence with its group. To the group of the page."""
+
 MARKS = Shuffle("marks", "repeated spans that stay or go, to the group of their page", MARK)
+"""20 bytes: page key, unit, count, whether the page keeps the spans. To the group of the page, for two steps."""
+
 PROPOSALS = Shuffle("proposals", "occurrences that stay as a whole, to the page that keeps the span", REQUEST)
+"""32 bytes: the survivor with its group, and the duplicate left with its group. To the group of the survivor."""
+
 OPTIONS = Shuffle(
     "options", "occurrences to which copies of spans could move, to the group of the page that keeps the span", REQUEST
 )
+"""32 bytes: a second occurrence and the survivor, each with its group. To the group of the survivor."""
+
 CANDIDATE_PAGES = Shuffle("candidate_pages", "pages to which copies of spans could move, to their group", PAGE)
+"""8 bytes: page key. To the group of the page."""
+
 CONFLICTS = Shuffle("conflicts", "marks of pages on which copies of spans may come or go, to their group", MARK)
+"""20 bytes, as `MARKS`, only of pages on which survivors may come or go. To the group of the page, for four steps."""
+
 REQUESTS = Shuffle("requests", "copies of spans that should move, to their new page", REQUEST)
+"""32 bytes: the new occurrence and the survivor, each with its group. To the group of the new occurrence."""
+
 LEAVING = Shuffle("leaving", "copies of spans that should move, to the group of their page", OCCURRENCE)
+"""12 bytes: page key and unit of a survivor that should move. To the group of its page."""
+
 CHANGES = Shuffle("changes", "copies of spans that come or go, to the group of their page", OCCURRENCE)
+"""12 bytes: page key and unit of an occurrence that survives from now on, or no longer. To the group of its page."""
+
 REMOVED_SPANS = Shuffle("removed_spans", "spans that were removed from pages, to be counted", REMOVED)
+"""32 bytes: span hash, host hash, page key, file, unit. To the bucket of the span hash."""
+
 PAGES = Shuffle("pages", "pages, to their shard")
+"""Compressed Arrow streams of finished pages, one for each group and shard. To the shard."""
 
 
 def shuffles_of(module: Mapping[str, object]) -> dict[str, str]:
@@ -182,18 +218,13 @@ def totals(rows: Rows) -> Totals:
     return Totals(len(rows), int(np.ascontiguousarray(rows).view("<u4").sum(dtype=np.uint64)))
 
 
-def span_rows(page_keys: npt.NDArray[np.uint64], file: int, spans: Any) -> Rows:
-    """Returns the rows of the spans of a file's pages.
-
-    Args:
-        page_keys: the key of each page.
-        file: the file's number.
-        spans: pyarrow ListArray of the span hashes of each page.
-    """
+def span_rows(pages: pa.Table, file: int) -> Rows:
+    """Returns the SPAN_ROW rows of pages with SPAN_COLUMNS, given the number of their file."""
+    spans = pages["span_hashes"].combine_chunks()
     lengths = np.diff(spans.offsets.to_numpy())
     rows = np.empty(int(lengths.sum()), dtype=SPAN_ROW)
     rows["hash"] = spans.flatten().to_numpy()
-    rows["page"] = np.repeat(page_keys, lengths)
+    rows["page"] = np.repeat(pages["page_key"].to_numpy(), lengths)
     rows["file"] = file
     rows["unit"] = ranges(np.zeros(len(lengths)), lengths)
     return rows

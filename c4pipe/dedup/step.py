@@ -1,6 +1,6 @@
 """The base of the steps of job 2: their plan, and how they pack, send, receive and count blocks of rows.
 
-Reports (counts and control totals) are data beside the rows, since the counters of runners count retried work twice.
+Reports (counts and control totals) are data beside the rows: the counters of runners count retried work twice.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,30 +23,23 @@ from c4pipe.runners.flow import Step
 from c4pipe.runners.spill import Spill
 
 
-def moves_survivors(span: RepeatedSpan | None) -> bool:
-    """Tells whether copies of spans can move: spans of one unit never overlap, so their first copy always stays."""
-    return span is not None and span.size > 1 and span.keep == "one"
-
-
 @dataclass(frozen=True)
 class DedupPlan:
-    """Everything that the steps of job 2 need to know. It is sent to the workers.
+    """All parameters of the steps of job 2. It is sent to the workers.
 
     Attributes:
         recipe: the recipe, as JSON values.
         lists: the digests of its lists, by name.
-        work: the work folders, where the lists are.
+        work: the work folders, which have the lists.
         layout: the shards of the corpus.
-        url_bits: number of hash bits that make a bucket of URLs.
-        span_bits: number of hash bits that make a bucket of spans.
+        url_bits, span_bits, band_bits: the number of hash bits that make a bucket of URLs, spans, bands of signatures.
         group: how many work files make a group; file number // group is the group's key in a shuffle.
         output: the folder of the corpus.
         formats: the formats of the shards.
-        publication_token: what `publish.begin` returned.
+        publication_token: the result of `publish.begin`.
         spill: a folder of this machine for blocks of rows between two steps; empty if the workers share no disk.
-        band_bits: number of hash bits that make a bucket of bands of signatures.
-        keep_dropped: which dropped pages are kept, and where; None to keep none.
-        known: the indexes of known corpora: pages and spans that these corpora have are left out.
+        keep_dropped: which dropped pages are kept, and the folder for them; None to keep none.
+        known: the indexes of known corpora, whose pages and spans are left out.
     """
 
     recipe: Mapping[str, Any]
@@ -81,8 +74,8 @@ class DedupPlan:
 
     @property
     def moves_survivors(self) -> bool:
-        """Whether copies of spans can move."""
-        return moves_survivors(self.span)
+        """Whether survivors can move."""
+        return self.span is not None and self.span.moves_survivors
 
 
 Files = Sequence[tuple[int, str]]
@@ -97,11 +90,11 @@ class Received:
 
     Attributes:
         key: the number of the group or of the bucket.
-        totals: the control totals of the rows that the step has taken.
+        totals: the control totals of the rows that the step has read.
     """
 
     def __init__(self, element: tuple[int, Any], spill: Spill) -> None:
-        """Takes (key, the blocks of the only shuffle; or, by the name of each shuffle, its blocks)."""
+        """Takes (key, the blocks of the only shuffle; or a mapping of names of shuffles to their blocks)."""
         self.key, self._given = element
         self._spill = spill
         self.totals: list[Report] = []
@@ -117,7 +110,7 @@ class Received:
         return self._spill.receive(self.given(of.name))
 
     def count(self, of: Shuffle, rows: Rows) -> None:
-        """Notes the control totals of rows that came through a shuffle."""
+        """Adds the control totals of rows that came through a shuffle."""
         self.totals.append(control_totals.received(of.name, shuffle.totals(rows)))
 
     def given(self, name: str) -> Iterable[Any]:
@@ -138,14 +131,10 @@ StepItem = Sent | Mapping[str, Any] | tuple[str, Any]
 
 
 class RowStep(Step):
-    """A step that receives blocks of rows through shuffles, and sends others.
-
-    It yields what it sends; reports: counts by name; and elements of other outputs, each with the name of its output.
-    The base adds the control totals.
-    """
+    """A step that receives and sends blocks of rows through shuffles. The base adds the control totals."""
 
     sends: tuple[Shuffle, ...] = ()
-    """The shuffles that the step sends rows through: its outputs have their names."""
+    """The shuffles through which the step sends rows: its outputs have their names."""
 
     tallied: tuple[str, ...] = ()
     """The tallies of the step for the progress of the job (names of `dedup.progress`)."""
@@ -186,11 +175,10 @@ class RowStep(Step):
         yield REPORT, control_totals.add_reports([*received.totals, *reports])
 
     def run(self, received: Received) -> Iterator[StepItem]:
-        """Yields what the step sends, reports, and other elements."""
+        """Yields rows to send, reports (counts by name), and elements of other outputs."""
         raise NotImplementedError
 
     def _tally(self, name: str, pages: int) -> None:
-        """Adds a number of pages to the tally."""
         self._tallies[name].add(pages)
 
 

@@ -1,11 +1,11 @@
 """Which pages keep the copies of repeated spans: pure functions on the occurrences of a group of files, and the steps.
 
 A span that occurs several times has one *survivor*: the occurrence whose units all stay. The units of all its other
-occurrences go, except those that the survivor of another span needs. So no span loses all its copies. But an occurrence
-that is no survivor stays as a whole where survivors of other spans need all its units: it is a *duplicate left*.
+occurrences go, except the units that the survivor of another span needs. So no span loses all its copies. But if
+survivors of other spans need all units of an occurrence that is no survivor, it stays: it is a *duplicate left*.
 
-First, the survivor of each span is its first occurrence, in the order (page key, unit). Then survivors move, where this
-removes a second copy:
+First, the survivor of each span is its first occurrence (`order.precedence`). Then survivors move, if this removes a
+second copy:
 
 1. Each duplicate left *proposes* itself to the survivor of its span. The survivor moves to the smallest proposal,
    unless its own occurrence would stay as a whole without it.
@@ -13,11 +13,9 @@ removes a second copy:
    occurrence of their spans. The group of that occurrence accepts a survivor only if this leaves no other duplicate.
    This is done twice.
 
-A survivor is never without its units, and each move has one end and one beginning: so every span keeps a copy, always.
-A duplicate that is left in the end is counted.
-
-Occurrences are sent once, as marks. After that, only the changes are sent, and the pages that may change.
-docs/dedup_by_example.md has all rows of four pages.
+A survivor always has all its units, and each move has one end and one beginning: so every span keeps a copy, always.
+A duplicate that is left in the end is counted. Occurrences are sent once, as marks; after that, only the changes are
+sent, and the pages that may change. docs/dedup_by_example.md has all rows of four pages.
 """
 
 from collections.abc import Iterator
@@ -27,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.dedup.occurrences import expand, marks_of
-from c4pipe.dedup.order import is_after_other, occurrence_numbers, order_of_occurrences
+from c4pipe.dedup.order import is_after_other, occurrence_numbers, order_of_occurrences, precedence, sort_by
 from c4pipe.dedup.shuffle import (
     CANDIDATE_PAGES,
     CHANGES,
@@ -38,6 +36,7 @@ from c4pipe.dedup.shuffle import (
     OCCURRENCE,
     OPTIONS,
     PAGE,
+    PLACE,
     PROPOSALS,
     REPEATED_SPANS,
     REQUEST,
@@ -53,7 +52,7 @@ REQUEST_ROUNDS = 2
 
 
 class Occurrences:
-    """All occurrences of repeated spans in some pages, in their order; which of them survive, and the units they need.
+    """All occurrences of repeated spans in some pages, in the order of page and unit, and which of them survive.
 
     Each unit has a coordinate. Between two pages is a gap, so that no window around an occurrence reaches both pages.
 
@@ -83,7 +82,7 @@ class Occurrences:
         self.needed = needed_units(self.at[self.survives], size, width)
 
     def find(self, occurrences: Rows) -> Indices:
-        """Returns the index of each of some occurrences; -1 for an occurrence that is not here."""
+        """Returns the index of each occurrence; -1 if it is on another page."""
         if not len(self._pages):
             return np.full(len(occurrences), -1, np.intp)
         page = np.minimum(np.searchsorted(self._pages, occurrences["page"]), len(self._pages) - 1)
@@ -98,7 +97,7 @@ class Occurrences:
         self.needed = needed_units(self.at[self.survives], self.size, len(self.needed))
 
     def set_survives(self, index: int, survives: bool) -> None:
-        """Makes one occurrence a survivor, or no survivor any more."""
+        """Makes one occurrence a survivor, or takes this from it."""
         self.survives[index] = survives
         self.needed[self.units(index)] += 1 if survives else -1
 
@@ -117,9 +116,7 @@ class Occurrences:
         return rows[rows >= 0]
 
     def duplicates_left(self) -> Mask:
-        """Returns the mask of duplicates left: they are no survivors, but survivors of other spans need all their
-        units.
-        """
+        """Returns the mask of duplicates left: no survivors, but survivors of other spans need all their units."""
         missing = np.r_[0, np.cumsum(self.needed == 0)]
         whole: Mask = missing[self.at + self.size] == missing[self.at]
         return whole & ~self.survives
@@ -131,22 +128,22 @@ class Occurrences:
 
 
 def needed_units(at: Indices, size: int, width: int) -> npt.NDArray[np.int64]:
-    """Returns for each of `width` units the number of spans that contain it. `at` has the spans' coordinates."""
+    """Returns for each of `width` units the number of spans that contain it, given the coordinates of the spans."""
     begins = np.bincount(at, minlength=width).astype(np.int64)
     begins[size:] -= begins[:-size].copy()
     return np.cumsum(begins)
 
 
 def smallest_requests(requests: Rows) -> Rows:
-    """Returns, of the REQUEST rows to each occurrence, the one from the smallest occurrence."""
-    requests = requests[order_of_occurrences(requests, after=[requests["from_page"], requests["from_unit"]])]
+    """Returns, of the REQUEST rows to each occurrence, the row from the first occurrence."""
+    requests = requests[sort_by(requests["page"], requests["unit"], *precedence(requests, "from_"))]
     return requests[is_new(requests["page"], requests["unit"])]
 
 
 def grant_proposals(occurrences: Occurrences, proposals: Rows) -> Rows:
-    """Moves the survivors, in the order of their occurrences, as proposed, and returns the granted proposals.
+    """Moves the survivors as proposed, in the order of their occurrences, and returns the granted proposals.
 
-    A survivor whose occurrence stays as a whole without it does not move.
+    A survivor does not move if other survivors need all its units.
     """
     smallest = smallest_requests(proposals)
     granted = np.zeros(len(smallest), bool)
@@ -160,12 +157,12 @@ def grant_proposals(occurrences: Occurrences, proposals: Rows) -> Rows:
 def request_moves(occurrences: Occurrences, options: Rows, requested: Rows) -> Rows:
     """Returns the REQUEST rows for the survivors that should move, so that no duplicate is left.
 
-    Of each duplicate left, in their order, the unit is freed that needs the fewest moves; of several, the last one.
-    Moves that have not been requested before come first.
+    For each remaining duplicate, frees the unit that needs the fewest moves. Ties: the last unit. Moves that have not
+    been requested before come first.
 
     Args:
         occurrences: the occurrences of the pages with duplicates left.
-        options: the possible REQUEST rows. Only some survivors have such rows.
+        options: the possible REQUEST rows; a survivor without such a row can't move.
         requested: the occurrences of the survivors whose move was requested before.
     """
     movable = occurrences.find(with_fields(options, OCCURRENCE, "from_"))
@@ -191,13 +188,12 @@ def request_moves(occurrences: Occurrences, options: Rows, requested: Rows) -> R
 
 
 def accept_requests(occurrences: Occurrences, requests: Rows, leaving: Rows) -> Rows:
-    """Returns the accepted requests: the moved survivor leaves no other occurrence as a duplicate.
+    """Returns the accepted REQUEST rows: the moved survivor makes no other occurrence a duplicate.
 
     Args:
-        occurrences: the occurrences of the pages to which survivors want to move.
-        requests: REQUEST rows of these survivors, whose new occurrences are on these pages.
-        leaving: the occurrences of the group's own survivors that have requested to move. A request must be acceptable
-            whether these survivors leave or stay.
+        occurrences: the occurrences of the pages to which survivors should move.
+        requests: the requests to these pages.
+        leaving: the group's own survivors that should move. A request must be acceptable whether they leave or stay.
     """
     requests = requests[order_of_occurrences(requests)]
     left = occurrences.find(leaving)
@@ -218,7 +214,7 @@ def accept_requests(occurrences: Occurrences, requests: Rows, leaving: Rows) -> 
 
 
 def _makes_duplicate(needed: npt.NDArray[np.int64], units: slice, others: list[slice]) -> bool:
-    """Tells whether a new survivor makes one of the `others` stay as a whole. All are given by their units."""
+    """Tells whether a new survivor needs the last free units of one of the `others`. All are given by their units."""
     for each in others:
         new = np.arange(each.start, each.stop)
         free = needed[each] == 0
@@ -236,9 +232,7 @@ class FirstSurvivors:
         rows = expand(repeated)
         is_repeat = is_after_other(rows) | (rows["other_group"] == KNOWN_GROUP)
         inside = is_repeat & (rows["other_group"] == group)
-        own = np.empty(len(rows) + int(inside.sum()), OCCURRENCE)
-        own["page"] = np.r_[rows["page"], rows["other_page"][inside]]
-        own["unit"] = np.r_[rows["unit"], rows["other_unit"][inside]]
+        own = np.concatenate([with_fields(rows, OCCURRENCE), with_fields(rows[inside], OCCURRENCE, "other_")])
         numbers = occurrence_numbers(own)
         number_of_row, first_in_group = numbers[: len(rows)], numbers[len(rows) :]
         occurrences = np.empty(int(numbers.max(initial=-1)) + 1, OCCURRENCE)
@@ -246,8 +240,8 @@ class FirstSurvivors:
         survivor = np.ones(len(occurrences), bool)
         survivor[number_of_row[is_repeat]] = False
         self.occurrences = Occurrences(marks_of(occurrences, survivor), size)
-        self._home = np.zeros(len(occurrences), _SOMEWHERE)
-        self._home[number_of_row[is_repeat]] = with_fields(rows[is_repeat], _SOMEWHERE, "other_")
+        self._home = np.zeros(len(occurrences), PLACE)
+        self._home[number_of_row[is_repeat]] = with_fields(rows[is_repeat], PLACE, "other_")
         elsewhere = ~survivor[first_in_group]  # not the first of all: both name the same first
         self._home[number_of_row[inside][elsewhere]] = self._home[first_in_group[elsewhere]]
         self._second = self._seconds(rows, number_of_row, is_repeat, inside, first_in_group, len(occurrences))
@@ -255,25 +249,30 @@ class FirstSurvivors:
     def _seconds(
         self, rows: Rows, number_of_row: Indices, is_repeat: Mask, inside: Mask, first_in_group: Indices, count: int
     ) -> Rows:
-        """Returns for each survivor the second occurrence of its span: the smallest that is in this group or named."""
+        """Returns for each survivor the second occurrence of its span: the first that is in this group or named."""
         of = np.r_[number_of_row[~is_repeat], first_in_group]
-        here = np.zeros(int(inside.sum()), _SOMEWHERE)
-        here["group"], here["page"], here["unit"] = self._group, rows["page"][inside], rows["unit"][inside]
-        candidates = np.r_[with_fields(rows[~is_repeat], _SOMEWHERE, "other_"), here]
-        order = order_of_occurrences(candidates, before=[of])[::-1]
-        seconds = np.zeros(count, _SOMEWHERE)
-        seconds[of[order]] = candidates[order]  # of several values for one occurrence, the last counts: the smallest
+        candidates = np.r_[with_fields(rows[~is_repeat], PLACE, "other_"), self._places(rows[inside])]
+        order = sort_by(of, *precedence(candidates))[::-1]
+        seconds = np.zeros(count, PLACE)
+        seconds[of[order]] = candidates[order]  # of several values for one occurrence, the last counts: the first
         return seconds
+
+    def _places(self, rows: Rows) -> Rows:
+        """Returns the PLACE rows of occurrences of this group."""
+        places = np.empty(len(rows), PLACE)
+        places["group"] = self._group
+        for name in OCCURRENCE.names or ():
+            places[name] = rows[name]
+        return places
 
     def marks(self) -> Rows:
         """Returns the MARK rows of all occurrences."""
         return marks_of(self.occurrences.rows, self.occurrences.survives)
 
     def proposals(self) -> Rows:
-        """Returns the smallest duplicate left of each span, as a REQUEST to its survivor. Known corpora do not change.
+        """Returns the first duplicate left of each span, as a REQUEST to its survivor. Known corpora do not change.
 
-        If only the survivor of its own span makes a duplicate stay as a whole, it makes no proposal: nothing would be
-        gained.
+        A duplicate makes no proposal if it is left only because of the survivor of its own span: a move gains nothing.
         """
         duplicates = np.flatnonzero(self.occurrences.duplicates_left() & (self._home["group"] != KNOWN_GROUP))
         home, rows = self._home[duplicates], self.occurrences.rows[duplicates]
@@ -291,9 +290,7 @@ class FirstSurvivors:
         return bool((self.occurrences.needed[self.occurrences.units(duplicate)] <= own).any())
 
     def options(self) -> Rows:
-        """Returns REQUEST rows for the survivors near duplicates left: the occurrences to and from which each could
-        move.
-        """
+        """Returns REQUEST rows for the survivors near duplicates left: to and from where each could move."""
         occurrences, reach = self.occurrences, 2 * (self._size - 1)
         near = [occurrences.around(each, reach) for each in np.flatnonzero(occurrences.duplicates_left()).tolist()]
         survivors = np.unique(np.concatenate([np.empty(0, np.intp), *near]))
@@ -301,16 +298,12 @@ class FirstSurvivors:
         return self._requests(survivors, self._second[survivors])
 
     def _requests(self, occurrences: Indices, to: Rows) -> Rows:
-        requests = np.empty(len(occurrences), REQUEST)
-        for name in ("group", "page", "unit"):
-            requests[name] = to[name]
-        requests["from_group"] = self._group
-        rows = self.occurrences.rows[occurrences]
-        requests["from_page"], requests["from_unit"] = rows["page"], rows["unit"]
+        requests, origins = np.empty(len(occurrences), REQUEST), self._places(self.occurrences.rows[occurrences])
+        for name in PLACE.names or ():
+            requests[name], requests[f"from_{name}"] = to[name], origins[name]
         return requests
 
 
-_SOMEWHERE = np.dtype([("group", "<u4"), *OCCURRENCE.descr])
 _PAGE_AND_GROUP = np.dtype([("group", "<u4"), *PAGE.descr])
 
 
@@ -318,14 +311,14 @@ def choose_survivors(graph: Graph, repeats: list[Output], spill: str, size: int)
     """Adds the steps that choose the survivor of each repeated span.
 
     Args:
-        graph: what the steps are added to.
-        repeats: (group, packed REPEATED rows) of all repeated spans.
+        graph: the graph.
+        repeats: outputs through REPEATED_SPANS.
         spill: a folder of this machine for blocks of rows between two steps; empty if the workers share no disk.
         size: the number of units in a span.
 
     Returns:
-        (group, packed MARK rows), in which each span's survivor is its first occurrence; and the outputs with (group,
-        packed OCCURRENCE rows) of all changes to these marks.
+        The output through MARKS, in which each span's survivor is its first occurrence, and the outputs through
+        CHANGES, which change these marks.
     """
     first = graph.add("Mark first copies", MarkFirst(spill, size), *repeats)
     near = [first["marks"], first["proposals"], first["candidate_pages"]]
@@ -343,7 +336,6 @@ def choose_survivors(graph: Graph, repeats: list[Output], spill: str, size: int)
 
 class _SurvivorStep(RowStep):
     def __init__(self, spill: str, size: int) -> None:
-        """Takes the spill folder and the number of units in a span."""
         super().__init__(spill)
         self._size = size
 
@@ -355,7 +347,7 @@ class _SurvivorStep(RowStep):
 
 
 def _send_changes(group: int, moved: Rows) -> Iterator[Sent]:
-    """Sends the changes: the occurrences of this group to which survivors move, and the occurrences that they leave."""
+    """Sends the occurrences of this group to which survivors move, and the occurrences that they leave."""
     yield CHANGES.to_group(with_fields(moved, OCCURRENCE), group)
     yield CHANGES.to_groups(with_fields(moved, OCCURRENCE, "from_"), moved["from_group"])
 

@@ -80,6 +80,11 @@ class RepeatedSpan(CorpusRule):
     keep_smallest: Literal["url hash", "url md5"] = "url hash"
     keep: Literal["one", "first"] = "one"
 
+    @property
+    def moves_survivors(self) -> bool:
+        """Whether another copy than the first can stay: spans of one unit never overlap, so their first copy stays."""
+        return self.size > 1 and self.keep == "one"
+
 
 @dataclass(frozen=True)
 class Validation(CorpusRule):

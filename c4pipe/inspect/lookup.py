@@ -219,14 +219,14 @@ class WorkFiles:
         urls: dict[int, str] = {}
         for file in files:
             pages = self._pages_with(hashes, file, stale)
-            spans = shuffle.span_rows(pages["page_key"].to_numpy(), file, pages["span_hashes"].combine_chunks())
+            spans = shuffle.span_rows(pages, file)
             rows.append(spans[np.isin(spans["hash"], hashes)])
             urls |= zip(pages["page_key"].to_pylist(), pages["url"].to_pylist(), strict=True)
         return np.concatenate(rows), urls
 
     def _pages_with(self, hashes: U64, file: int, stale: Rows) -> pa.Table:
         """Returns the pages of a work file that have one of these spans, without the captures in `stale`."""
-        columns = ["url_key", "page_key", "url", "span_hashes"]
+        columns = ["url_key", "url", *shuffle.SPAN_COLUMNS]
         tables = []
         for pages, _ in read_kept(self._files[file], columns, stale["row"][stale["file"] == file]):
             tables.append(pages.take(pa.array(_rows_with(pages["span_hashes"], hashes))))

@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.clean.work_file import URL_ROW
-from c4pipe.dedup import shuffle
+from c4pipe.dedup import near_pages, shuffle
 from c4pipe.dedup.occurrences import expand, marks_of, runs_of
 from c4pipe.dedup.order import find_repeats, find_stale_captures
 from c4pipe.dedup.removals import _units_by_page
@@ -24,6 +26,7 @@ from c4pipe.dedup.shuffle import (
     REPEATED,
     REQUEST,
     SPAN_ROW,
+    Shuffle,
     bucket_bits,
     bucketed,
     group_size,
@@ -166,6 +169,15 @@ def test_rows_have_no_padding() -> None:
     assert [each.itemsize for each in (REPEATED, MARK, REQUEST, OCCURRENCE, PAGE)] == [32, 20, 32, 12, 8]
 
 
+@pytest.mark.parametrize("module", [shuffle, near_pages])
+def test_the_docstring_of_a_shuffle_says_the_width_of_its_rows(module: ModuleType) -> None:
+    source = Path(module.__file__ or "").read_text()
+    found = {name: each for name, each in vars(module).items() if isinstance(each, Shuffle)}
+    for name in found.keys() - {"PAGES", "SIGNATURES", "STAYED"}:  # no rows of one width
+        docstring = source.partition(f"\n{name} = Shuffle(")[2].split('"""')[1]
+        assert docstring.startswith(f"{found[name].dtype.itemsize} bytes"), name
+
+
 @given(st.integers(0, 10**13), st.sampled_from([SPAN_ROW.itemsize, URL_ROW.itemsize]))
 def test_buckets_fit_and_are_no_more_than_needed(rows: int, row_bytes: int) -> None:
     bits = bucket_bits(rows, row_bytes)
@@ -210,7 +222,8 @@ pages = st.lists(st.tuples(page_keys, st.lists(hashes, max_size=6)), max_size=8)
 def test_span_rows(values: list[tuple[int, list[int]]], file: int, before: int) -> None:
     lists = pa.array([[1, 2]] * before + [spans for _, spans in values], pa.list_(pa.uint64()))
     keys = np.array([key for key, _ in values], dtype=np.uint64)
-    rows = span_rows(keys, file, lists[before:])  # a slice: its offsets don't start at 0
+    pages = pa.table({"page_key": keys, "span_hashes": lists[before:]})  # a slice: its offsets don't start at 0
+    rows = span_rows(pages, file)
     assert rows.dtype == SPAN_ROW
     assert as_list(rows) == [(span, key, file, unit) for key, spans in values for unit, span in enumerate(spans)]
 

@@ -266,7 +266,8 @@ def spans_to_remove(recipe: Recipe, facts_by_key: dict[int, CheckedPage]) -> tup
         unit_hashes(spans.cut(facts_by_key[key].text, facts_by_key[key].unit_starts), span.whitespace) for key in keys
     ]
     listed = pa.array([span_hashes(each, span.size).tolist() for each in hashes], pa.list_(pa.uint64()))
-    first, repeats = find_repeats(shuffle.span_rows(np.arange(len(keys), dtype=np.uint64), 0, listed))
+    pages = pa.table({"page_key": np.arange(len(keys), dtype=np.uint64), "span_hashes": listed})
+    first, repeats = find_repeats(shuffle.span_rows(pages, 0))
     if span.size == 1:
         removals = Removals(occurrences.marks_of(repeats, 0), np.empty(0, shuffle.OCCURRENCE), 1)
     else:
