@@ -19,12 +19,11 @@ def run(options: BuildCommandOptions) -> int:
     start_workers(options.workers, options.runner, options.input_names)
     from c4pipe.cli.progress import make_progress
     from c4pipe.jobs.build import build
-    from c4pipe.jobs.build_plan import plan_build
 
     started = time.monotonic()
     refuse_job_file(options, "build has two: use clean, then dedup")
     progress = make_progress(options)
-    manifest = build(plan_build(options, progress), progress)
+    manifest = build(options, progress)
     if not options.quiet:
         print_corpus(options.folder, manifest, time.monotonic() - started, progress)
     return corpus_status(options, manifest, options.max_missing)

@@ -23,12 +23,11 @@ def run(options: ImportCommandOptions) -> int:
     start_workers(options.workers, options.runner, options.input_names)
     from c4pipe.cli.progress import make_progress
     from c4pipe.jobs.build import build
-    from c4pipe.jobs.build_plan import plan_build
 
     started = time.monotonic()
     refuse_job_file(options, "import has two: leave it out")
     progress = make_progress(options)
-    manifest = build(plan_build(options, progress), progress)
+    manifest = build(options, progress)
     if not options.quiet:
         print_corpus(options.folder, manifest, time.monotonic() - started, progress)
     note_damage(options, manifest)

@@ -12,7 +12,6 @@ from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import format_count, short_repr
 from c4pipe.jobs.add import add
 from c4pipe.jobs.build import build
-from c4pipe.jobs.build_plan import plan_build
 from c4pipe.jobs.clean import clean
 from c4pipe.jobs.clean_plan import plan_clean
 from c4pipe.jobs.dedup import dedup
@@ -56,8 +55,7 @@ def build_corpus(options: BuildOptions) -> Corpus:
     Raises UsageError for an argument that can't be met, before any work is done; C4pipeError if the job can't go on,
     and its subclass LostDataError if the runner lost data.
     """
-    progress = Progress(options.progress)
-    build(plan_build(options), progress)
+    build(options, Progress(options.progress))
     return open_corpus(options.folder)
 
 
@@ -71,9 +69,8 @@ def clean_files(options: CleanOptions) -> CleanResult:
 
     The errors are those of `build_corpus`.
     """
-    progress = Progress(options.progress)
     plan = plan_clean(options)
-    counts = clean(plan, progress)
+    counts = clean(plan, Progress(options.progress))
     return CleanResult(options.folder, counts, tuple(plan.missing()))
 
 
@@ -85,8 +82,7 @@ def dedup_files(options: DedupOptions) -> Corpus:
 
     The returned corpus and the errors are those of `build_corpus`.
     """
-    progress = Progress(options.progress)
-    dedup(plan_dedup(options), progress)
+    dedup(plan_dedup(options), Progress(options.progress))
     return open_corpus(options.folder)
 
 
@@ -114,8 +110,7 @@ def import_text(options: ImportOptions) -> Corpus:
 
     The returned corpus and the errors are those of `build_corpus`.
     """
-    progress = Progress(options.progress)
-    build(plan_build(options), progress)
+    build(options, Progress(options.progress))
     return open_corpus(options.folder)
 
 

@@ -1,22 +1,56 @@
 """`build` and `import`: job 1, then job 2."""
 
+from c4pipe.clean.work_folder import is_work_file
 from c4pipe.corpus.manifest import Manifest
-from c4pipe.jobs.build_plan import BuildPlan, write_corpus
+from c4pipe.dedup import publish
+from c4pipe.dedup.known import find_known
+from c4pipe.errors import UsageError
+from c4pipe.io.paths import list_names
 from c4pipe.jobs.clean import clean
-from c4pipe.jobs.dedup_plan import note_files
+from c4pipe.jobs.clean_plan import CleanPlan, check_annotate_folder, plan_clean
+from c4pipe.jobs.dedup import write_corpus
+from c4pipe.jobs.dedup_plan import check_corpus_options, corpus_identity, note_files
+from c4pipe.jobs.options import BuildOptions, ImportOptions
 from c4pipe.jobs.slurm import build_on_slurm
 from c4pipe.runners.events import Progress
 from c4pipe.runners.local_flow import Workers
 from c4pipe.runners.table import find_runner
 
 
-def build(plan: BuildPlan, progress: Progress) -> Manifest:
-    """Cleans the files of a plan, writes their corpus, and returns its manifest. Raises the errors of `clean` and
-    `dedup`.
-    """
-    note_files(plan.options, progress)
-    if find_runner(plan.options.runner).submits:
-        return build_on_slurm(plan, progress)
+def build(options: BuildOptions | ImportOptions, progress: Progress) -> Manifest:
+    """Cleans files, writes their corpus, and returns its manifest. Raises the errors of `clean` and `dedup`."""
+    plan = plan_build(options, progress)
+    note_files(options, progress)
+    if find_runner(options.runner).submits:
+        return build_on_slurm(options, plan, progress)
     with Workers() as workers:
-        clean(plan.clean, progress, workers)
-        return write_corpus(plan, progress, workers)
+        clean(plan, progress, workers)
+        return write_corpus(options, plan, progress, workers)
+
+
+def plan_build(options: BuildOptions | ImportOptions, progress: Progress | None = None) -> CleanPlan:
+    """Checks the options of both jobs, and returns the plan of job 1: job 2 is planned when the work files exist.
+
+    Changes nothing. Raises UsageError for an option that can't be met, and if the folders hold something else.
+    """
+    check_corpus_options(options.folder, options.shards)
+    check_annotate_folder(options, options.folder)
+    plan = plan_clean(options, progress)
+    inputs = list(dict.fromkeys((file.name, file.size, None) for file in plan.files))
+    known = find_known(options.known_corpora, plan.recipe)
+    identity = corpus_identity(plan.recipe, plan.lists.digests, inputs, options.formats, known=known)
+    publish.check_folder(options.folder, identity)
+    _check_work(plan)
+    return plan
+
+
+def _check_work(plan: CleanPlan) -> None:
+    """Raises UsageError if the work folder holds work files of other inputs, which job 2 would take, too."""
+    work = plan.options.work_folder
+    own = {plan.target(file).name for file in plan.files}
+    others = sorted(name for name in list_names(work) - own if is_work_file(name))
+    if others:
+        raise UsageError(
+            f"{work} also holds work files of other inputs ({others[0]}, ...): "
+            "use them all with c4pipe dedup, delete the folder, or give build another --work"
+        )

@@ -15,7 +15,6 @@ from c4pipe.io.downloads import OnWait
 from c4pipe.io.paths import StoragePath, check_inner, storage_path
 from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
-from c4pipe.jobs.parts import divide
 from c4pipe.lists.lists import LISTS_FOLDER, Lists
 from c4pipe.recipes.choose import ListedRecipe, choose_recipe
 from c4pipe.recipes.recipe import Recipe
@@ -116,7 +115,6 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
     columns: tuple[str, ...] = CRAWL_PROVENANCE if options.provenance else ()
     if isinstance(options, ImportOptions):
         files, columns = find_text(options, notes.append)
-        files = divide(files, options.layout, options.work_folder, notes.append)
     else:
         files = find_inputs(
             options.input_names, options.selection, note_wait(progress), notes.append, options.input_kind

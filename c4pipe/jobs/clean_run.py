@@ -17,16 +17,15 @@ from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.log import LOG
 from c4pipe.io.words import first_of
 from c4pipe.jobs.clean_plan import CleanPlan
+from c4pipe.jobs.import_text import number_lines
 from c4pipe.jobs.logs import count_values, key_values
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
-from c4pipe.jobs.parts import number_lines
 from c4pipe.jobs.work_state import work_state
 from c4pipe.lists.lists import LISTS_FOLDER
 from c4pipe.runners import control_totals
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
-from c4pipe.runners.local_flow import Workers
-from c4pipe.runners.local_runner import local_workers
+from c4pipe.runners.local_flow import Workers, local_workers
 from c4pipe.runners.machine_limits import allowed_cores
 from c4pipe.runners.runner import run_job
 from c4pipe.wet.damage import HAS_NO

@@ -18,9 +18,11 @@ from c4pipe.errors import LostDataError
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.lock import only_run
 from c4pipe.io.log import LOG
-from c4pipe.jobs.dedup_plan import CorpusPlan, note_files
+from c4pipe.jobs.clean_plan import CleanPlan
+from c4pipe.jobs.dedup_plan import CorpusPlan, note_files, plan_dedup
 from c4pipe.jobs.index import write_index
 from c4pipe.jobs.logs import count_values, key_values, log_cost
+from c4pipe.jobs.options import BuildOptions, ImportOptions
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
@@ -64,6 +66,18 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None, 
             LOG.warning(warning)
     if plan.options.index:
         write_index(plan.options.folder, plan.options, progress, workers)
+    return manifest
+
+
+def write_corpus(
+    options: BuildOptions | ImportOptions, cleaned: CleanPlan, progress: Progress, workers: Workers | None = None
+) -> Manifest:
+    """Writes the corpus of files that are cleaned, and returns its manifest. Raises the errors of `dedup`."""
+    manifest = dedup(plan_dedup(options, {file.name for file in cleaned.files}), progress, workers)
+    known = {file["name"] for file in (*manifest["inputs"], *manifest["missing"])}
+    if lost := [file.name for file in cleaned.files if file.name not in known]:
+        files = f"{cleaned.file_count} {cleaned.recipe.input_format} files"
+        raise LostDataError(f"{len(lost)} of {files} are not in the corpus: {lost[0]}, ...")
     return manifest
 
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from c4pipe.corpus.formats.table import FORMAT_NAMES, parse_formats
 from c4pipe.errors import UsageError
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.options import Option, PathArgument, as_strings, comma_separated, shared_fields
+from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.table import find_runner
 
 if TYPE_CHECKING:
     from c4pipe.clean.annotated_folder import Annotate
     from c4pipe.clean.dropped_pages import KeepDropped
-    from c4pipe.io.downloads import NetworkOptions
-    from c4pipe.io.paths import StoragePath
     from c4pipe.recipes.recipe import Recipe
     from c4pipe.wet.columns import Column
     from c4pipe.wet.extraction import TextLayout
@@ -95,13 +95,11 @@ class CrawlOptions(KindOptions):
         return as_strings(self.inputs)
 
     @cached_property
-    def network(self) -> "NetworkOptions":
+    def network(self) -> NetworkOptions:
         """How files are downloaded, by all processes together.
 
         Raises UsageError for a bandwidth that is not above 0, or a URL as the cache.
         """
-        from c4pipe.io.downloads import NetworkOptions
-
         if re.match(r"\w\w+:/", str(self.cache)):
             raise UsageError(f"--cache {self.cache}: downloads are kept on this machine; give a folder")
         if self.bandwidth is not None and not self.bandwidth > 0:
@@ -193,7 +191,7 @@ class ShardOptions:
     ] = ()
 
     @property
-    def known_corpora(self) -> "tuple[StoragePath, ...]":
+    def known_corpora(self) -> tuple[StoragePath, ...]:
         """The folders of the known corpora."""
         return _storage_paths(self.known)
 
@@ -208,7 +206,7 @@ class DroppedOptions:
     ] = None
 
     @property
-    def folder(self) -> "StoragePath":
+    def folder(self) -> StoragePath:
         """The folder that the job writes."""
         raise NotImplementedError
 
@@ -235,7 +233,7 @@ class OutputOptions(DroppedOptions, ShardOptions, FormatOptions):
     ] = False
 
     @property
-    def folder(self) -> "StoragePath":
+    def folder(self) -> StoragePath:
         """The folder of the corpus."""
         return _storage_path(self.output)
 
@@ -289,16 +287,12 @@ class CleaningOptions(RunnerOptions, DroppedOptions, RecipeOptions):
         Option("keep in a column how many pages of the inputs were nearly the same; the recipe has near_duplicate"),
     ] = False
     wait: Annotated[bool, Option("for --runner slurm: show progress until the jobs have ended")] = False
+    is_submitted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.wait and not find_runner(self.runner).submits:
             raise UsageError("--wait is only for --runner slurm: leave it out")
-
-    @property
-    def is_submitted(self) -> bool:
-        """Whether the job can be submitted to Slurm."""
-        return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,7 +302,7 @@ class CleanOptions(CleaningOptions, AnnotateOptions, CrawlOptions):
     work: Annotated[PathArgument, Option("folder for the work files", "DIR")]
 
     @property
-    def folder(self) -> "StoragePath":
+    def folder(self) -> StoragePath:
         """The work folder."""
         return _storage_path(self.work)
 
@@ -322,14 +316,14 @@ class CorpusOptions(CleaningOptions, OutputOptions):
     work: Annotated[PathArgument | None, Option("folder for the work files", "DIR", otherwise="OUTPUT/_work")] = None
 
     @property
-    def work_folder(self) -> "StoragePath":
+    def work_folder(self) -> StoragePath:
         """The work folder."""
         from c4pipe.clean.work_folder import WORK_FOLDER
 
         return self.folder / WORK_FOLDER if self.work is None else _storage_path(self.work)
 
     @property
-    def work_folders(self) -> "tuple[StoragePath, ...]":
+    def work_folders(self) -> tuple[StoragePath, ...]:
         """The work folder, for job 2."""
         return (self.work_folder,)
 
@@ -345,6 +339,7 @@ class ImportOptions(CorpusOptions):
 
     input_kind: ClassVar[str] = "text"
     annotation: ClassVar[None] = None
+    network: ClassVar[NetworkOptions] = NetworkOptions()
     inputs: Annotated[
         PathArgument | Sequence[PathArgument],
         Option(
@@ -422,13 +417,6 @@ class ImportOptions(CorpusOptions):
         names = comma_separated(self.columns)
         return None if names == (ALL_COLUMNS,) else split_columns(names)
 
-    @property
-    def network(self) -> "NetworkOptions":
-        """How files are downloaded."""
-        from c4pipe.io.downloads import NetworkOptions
-
-        return NetworkOptions()
-
 
 _WorkFolders = Annotated[
     PathArgument | Sequence[PathArgument],
@@ -443,7 +431,7 @@ class DedupOptions(RunnerOptions, OutputOptions):
     work: _WorkFolders
 
     @property
-    def work_folders(self) -> "tuple[StoragePath, ...]":
+    def work_folders(self) -> tuple[StoragePath, ...]:
         """The work folders."""
         return _storage_paths(self.work)
 
@@ -456,12 +444,12 @@ class AddOptions(RunnerOptions, ShardOptions):
     work: _WorkFolders
 
     @property
-    def folder(self) -> "StoragePath":
+    def folder(self) -> StoragePath:
         """The folder of the corpus."""
         return _storage_path(self.corpus)
 
     @property
-    def work_folders(self) -> "tuple[StoragePath, ...]":
+    def work_folders(self) -> tuple[StoragePath, ...]:
         """The work folders."""
         return _storage_paths(self.work)
 
@@ -482,11 +470,9 @@ class PlanOptions(RecipeOptions, FormatOptions, CrawlOptions):
         return CleanOptions(**shared_fields(self, CleanOptions), work="", workers=1)
 
 
-def _storage_path(path: PathArgument) -> "StoragePath":
-    from c4pipe.io.paths import storage_path
-
+def _storage_path(path: PathArgument) -> StoragePath:
     return storage_path(os.fspath(path))
 
 
-def _storage_paths(paths: PathArgument | Sequence[PathArgument]) -> "tuple[StoragePath, ...]":
+def _storage_paths(paths: PathArgument | Sequence[PathArgument]) -> tuple[StoragePath, ...]:
     return tuple(map(_storage_path, as_strings(paths)))

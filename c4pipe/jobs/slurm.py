@@ -28,11 +28,11 @@ from c4pipe.io.json_files import read_checked_json, write_checked_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import list_names, remove_tree, storage_path
 from c4pipe.io.words import first_of, format_count
-from c4pipe.jobs.build_plan import BuildPlan, write_corpus
 from c4pipe.jobs.clean_plan import CleanPlan
 from c4pipe.jobs.clean_run import finish_work, largest_first, run_clean
+from c4pipe.jobs.dedup import write_corpus
 from c4pipe.jobs.dedup_plan import plan_dedup
-from c4pipe.jobs.options import CleanOptions
+from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
 from c4pipe.jobs.work_state import check_state, prepare_work, work_state
 from c4pipe.lists.lists import LISTS_FOLDER, load_lists
 from c4pipe.recipes.choose import ListedRecipe
@@ -85,37 +85,37 @@ def clean_on_slurm(plan: CleanPlan, progress: Progress) -> dict[str, int]:
         return finish_work(plan, progress)
 
 
-def build_on_slurm(plan: BuildPlan, progress: Progress) -> Manifest:
+def build_on_slurm(options: BuildOptions | ImportOptions, plan: CleanPlan, progress: Progress) -> Manifest:
     """Submits what is missing of a corpus. With `--wait`, waits for it, and returns the manifest.
 
-    The errors are those of `clean_on_slurm`.
+    Raises the errors of `clean_on_slurm`.
     """
-    clean, output = plan.clean, plan.options.folder
+    output = options.folder
     if not isinstance(output, Path):
         raise UsageError(f"--output {output}: --runner slurm needs a folder that all nodes share")
-    with only_run(clean.work):
-        manifest = _finished(plan, progress)
-        words = "" if manifest else _submit(clean, progress, output)
+    with only_run(plan.work):
+        manifest = _find_finished(options, plan, progress)
+        words = "" if manifest else _submit(plan, progress, output)
     if manifest:
         return manifest
-    _wait_for_files(clean, progress, words)
-    check_missing(clean)
-    corpus = plan_dedup(plan.options, {file.name for file in clean.files})
+    _wait_for_files(plan, progress, words)
+    check_missing(plan)
+    corpus = plan_dedup(options, {file.name for file in plan.files})
     spill = str(output.absolute() / STAGING / "_spill")
     with watch_dedup(progress, output, corpus.shard_files, spill, corpus.page_counts):
-        _wait_while_active(clean.work, DEDUP)
+        _wait_while_active(plan.work, DEDUP)
     manifest = read_manifest(output)
     if manifest is None:
-        raise C4pipeError(f"dedup failed: c4pipe status {clean.work} says why; the same command submits it again")
+        raise C4pipeError(f"dedup failed: c4pipe status {plan.work} says why; the same command submits it again")
     return manifest
 
 
-def _finished(plan: BuildPlan, progress: Progress) -> Manifest | None:
+def _find_finished(options: BuildOptions | ImportOptions, plan: CleanPlan, progress: Progress) -> Manifest | None:
     """Returns the manifest of the corpus if it is complete, and notes that."""
-    output, state = plan.options.folder, work_state(plan.clean)
+    output, state = options.folder, work_state(plan)
     if state.open or state.missing or read_manifest(output) is None:
         return None
-    corpus = plan_dedup(plan.options, {file.name for file in plan.clean.files})
+    corpus = plan_dedup(options, {file.name for file in plan.files})
     manifest = publish.find_complete(output, corpus.identity, corpus.missing)
     if manifest:
         progress.note_complete(output)
@@ -329,7 +329,7 @@ def run_task(folder: Path, task: str, progress: Progress) -> None:
         clear_abandoned(plan.work)  # without the lock, which a command that asks for this run may have
         finish_work(plan, progress)
         assert not isinstance(plan.options, CleanOptions)
-        write_corpus(BuildPlan(plan.options, plan), progress)
+        write_corpus(plan.options, plan, progress)
         return
     part = replace(plan, files=tuple(plan.files[number] for number in submission["tasks"][int(task)]))
     for file in part.files:  # what a task of these files left that was killed or has failed

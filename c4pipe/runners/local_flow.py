@@ -1,15 +1,29 @@
-"""Runs a job in processes of this machine, without Beam.
+"""Runs a job in processes of this machine, and its entry in the table of runners.
 
-Beam's import and its graph take seconds, and its local runner loses elements between processes (2.77).
+Beam does not run them: its import and its graph take two to three seconds in each process, and its local runner loses
+elements between processes, because a flush by time races the writer (2.77). Plain processes run the same graph and give
+the same bytes.
+
+On Linux, workers are forks of a server that imports their modules while the command makes its plan. In `build`, the
+same processes work for `clean` and for `dedup` (`Workers`). A step begins when its input is complete. Elements that are
+added up stay in the command's own process: it reads the examples of the report while workers write shards, and
+publishes the corpus while they end.
 """
 
 import threading
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from c4pipe.runners.flow import Step
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.log import LOG
+from c4pipe.runners.events import Progress
+from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.machine_limits import WorkerLimit, allowed_workers
+from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.runners.table import Runner
 from c4pipe.runners.worker import release_memory
 
 if TYPE_CHECKING:
@@ -232,3 +246,44 @@ def by_name(step: Step, results: Iterable[list[tuple[str, Any]]]) -> dict[str, C
         for output, element in some:
             outputs[output].append(element)
     return outputs
+
+
+def local_workers(options: RunnerOptions, tasks: int) -> WorkerLimit:
+    """Returns how many processes of this machine run a job, and why.
+
+    Args:
+        options: the runner and its options; `workers` is None for as many as this machine allows.
+        tasks: the number of independent tasks.
+    """
+    allowed = WorkerLimit(options.workers, "--workers") if options.workers else allowed_workers()
+    return min(allowed, WorkerLimit(max(1, tasks), f"{tasks:,} to do"), key=lambda limit: limit.most)
+
+
+def run_here(
+    graph: Callable[[Flow], None],
+    options: RunnerOptions,
+    tasks: int,
+    progress: Progress,
+    workers: Workers | None = None,
+) -> None:
+    """Runs a job to its end in processes of this machine, those of `workers` if they are given.
+
+    Raises C4pipeError if a process is killed, and the errors of the steps.
+    """
+    count, reason = local_workers(options, tasks)
+    LOG.info("runner: this machine, %d %s (%s)", count, "process" if count == 1 else "processes", reason)
+    try:
+        with LocalFlow(count, workers) as flow:
+            graph(flow)
+    except BrokenExecutor as error:
+        raise C4pipeError(
+            "a worker process was killed, perhaps because memory ran out: the same command continues from here, "
+            "--workers with a smaller number takes less memory"
+        ) from error
+
+
+def _refuse_options(given: Sequence[str]) -> tuple[str, ...]:
+    raise UsageError(f"{given[0]} is an option of another runner than this machine: name it with --runner")
+
+
+LOCAL = Runner(title="this machine", run=run_here, read_options=_refuse_options, options="")

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from c4pipe.runners.flow import Step
-from c4pipe.runners.worker import release_memory
+from c4pipe.runners.worker import release_memory, set_up_step
 
 SUMS = 0
 """The partition of elements that are only added up. The pairs (key, value) are in the others."""
@@ -91,26 +90,16 @@ class PartitionedFlow:
         return self.shuffle(collection) if isinstance(collection, Created) else collection
 
 
-_current: tuple[bytes, Step] | None = None
-"""The step that this worker process has set up, pickled and as an object. An engine uses a process for many tasks."""
-
-
 def work(packed: bytes, elements: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     """Applies a step to elements, in a worker process: sets the step up unless it was the last one."""
-    global _current
-    if _current is None or _current[0] != packed:
-        if _current is None:
-            _forget_archives()
-        else:
-            _current[1].teardown()
-        step: Step = pickle.loads(packed)
-        step.setup()
-        pa.set_memory_pool(pa.system_memory_pool())  # see `lighten`, which is for processes of c4pipe's own
+    step, is_new = set_up_step(packed)
+    if is_new:
+        _forget_archives()
+        pa.set_memory_pool(pa.system_memory_pool())  # see `lighten`, which is for c4pipe's own processes
         gc.collect()
         gc.freeze()  # Spark collects garbage after each task: it would visit all objects that the step has loaded
-        _current = packed, step
     for element in elements:
-        yield from _current[1].process(element)
+        yield from step.process(element)
         release_memory()
 
 

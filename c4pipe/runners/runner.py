@@ -12,8 +12,7 @@ from c4pipe.io.paths import StoragePath, remove_tree
 from c4pipe.io.words import plain_reason
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
-from c4pipe.runners.local_flow import Workers
-from c4pipe.runners.local_runner import LOCAL, run_here
+from c4pipe.runners.local_flow import LOCAL, Workers, run_here
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.table import find_runner
 from c4pipe.runners.worker import is_limit, limit_error

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
@@ -62,6 +62,8 @@ class RunnerOptions(WorkerOptions):
         Sequence[str], Option('options for a runner of Beam, such as ["--parallelism=8"]', in_python=True)
     ] = ()
     runner_options: Annotated[Sequence[str], Option("options for any other runner", in_python=True)] = ()
+    is_submitted: ClassVar[bool] = False
+    """Whether the job can be submitted to Slurm."""
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:
@@ -77,11 +79,6 @@ class RunnerOptions(WorkerOptions):
     def hides_messages(self) -> bool:
         """Whether the messages of another runner's client (job ids, links, states) are hidden."""
         return True
-
-    @property
-    def is_submitted(self) -> bool:
-        """Whether the job can be submitted to Slurm."""
-        return False
 
     @property
     def is_local(self) -> bool:

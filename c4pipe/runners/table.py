@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 GROUP = "c4pipe.runners"
 """The group of entry points that add runners."""
 
-_LOCAL = "c4pipe.runners.local_runner:LOCAL"
+_LOCAL = "c4pipe.runners.local_flow:LOCAL"
 _NO_NAMES = ("local", "localrunner")
 _NAMED = {
-    "ray": "c4pipe.runners.ray_options:RAY",
-    "spark": "c4pipe.runners.spark_options:SPARK",
+    "ray": "c4pipe.runners.engines:RAY",
+    "spark": "c4pipe.runners.engines:SPARK",
     "slurm": "c4pipe.runners.slurm:SLURM",
 }
-_OTHERS = "c4pipe.runners.beam_options:BEAM"  # Beam has names of its own, and takes the paths of classes
+_OTHERS = "c4pipe.runners.engines:BEAM"  # Beam has names of its own, and takes the paths of classes
 
 _SENTENCES = {
     "spark_master": "--spark-master {given} is only for --runner spark",

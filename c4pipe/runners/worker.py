@@ -6,6 +6,7 @@ import errno
 import gc
 import logging
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -14,6 +15,7 @@ from types import ModuleType
 
 from c4pipe.errors import C4pipeError
 from c4pipe.io.words import error_reason
+from c4pipe.runners.flow import Step
 
 _LIMITS = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _LIMIT_WORDS = ("can't start new thread", "failed to map segment", "cannot allocate memory")  # of Python and the linker
@@ -106,6 +108,23 @@ def limit_error(error: BaseException) -> C4pipeError:
         f"this system's limits on memory, processes or open files are too low for this run ({why}): give a smaller "
         "number with --workers, or raise the limit (ulimit -a shows all limits)"
     )
+
+
+_current: tuple[bytes, Step] | None = None
+"""The step that this worker process has set up, pickled and as an object: a process works on many elements."""
+
+
+def set_up_step(packed: bytes) -> tuple[Step, bool]:
+    """Returns a pickled step, and whether this call has set it up, instead of the last step."""
+    global _current
+    if _current and _current[0] == packed:
+        return _current[1], False
+    if _current:
+        _current[1].teardown()
+    step: Step = pickle.loads(packed)
+    step.setup()
+    _current = packed, step
+    return step, True
 
 
 _of_workers = 0.0

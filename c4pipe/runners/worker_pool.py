@@ -14,7 +14,14 @@ from types import ModuleType
 from typing import Any
 
 from c4pipe.runners.flow import Step
-from c4pipe.runners.worker import add_cpu_seconds, cpu_seconds, initialise_worker, limit_error, release_memory
+from c4pipe.runners.worker import (
+    add_cpu_seconds,
+    cpu_seconds,
+    initialise_worker,
+    limit_error,
+    release_memory,
+    set_up_step,
+)
 
 if "from multiprocessing.forkserver" in " ".join(sys.orig_argv):  # in the server: where it can't fork, the run says so
     sys.excepthook = lambda *_: None
@@ -47,7 +54,7 @@ def start_server(*modules: str) -> None:
 
 @contextlib.contextmanager
 def _named_limits() -> Iterator[None]:
-    """Raises C4pipeError where the code of the `with` block can't start a process or thread, or open a file."""
+    """Raises C4pipeError if the code of the `with` block can't start a process or thread, or open a file."""
     try:
         yield
     except BrokenExecutor:
@@ -157,30 +164,19 @@ class _LightProcess(WorkerProcess):
             sys.modules["__main__"] = main
 
 
-_current: tuple[bytes, Step] | None = None
-"""The step that this worker process has set up, pickled and as an object."""
-
-
 def _nothing() -> None:
     pass
 
 
 def _process(packed: bytes, element: Any) -> tuple[bytes, float]:
-    """Applies a step to one element, in a worker process: sets the step up unless it was the last one.
+    """Applies a step to one element, in a worker process. Returns the pickled outputs and the CPU seconds.
 
-    Returns the pickled outputs and the CPU seconds of the step. The outputs wait until all elements are done, and take
-    much less memory as bytes than as objects.
+    The outputs wait until all elements are done, and take much less memory as bytes than as objects.
     """
-    global _current
     before = cpu_seconds()
-    if _current is None or _current[0] != packed:
-        if _current is not None:
-            _current[1].teardown()
-        step: Step = pickle.loads(packed)
-        step.setup()
-        _current = packed, step
+    step, _ = set_up_step(packed)
     try:
-        made = pickle.dumps(list(_current[1].process(element)))
+        made = pickle.dumps(list(step.process(element)))
         return made, cpu_seconds() - before
     finally:
         release_memory()

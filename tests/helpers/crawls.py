@@ -7,7 +7,6 @@ from typing import Any
 
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.jobs.build import build as run_build
-from c4pipe.jobs.build_plan import plan_build
 from c4pipe.jobs.options import BuildOptions
 from c4pipe.runners.events import Progress
 from c4pipe.wet.page import Page
@@ -67,7 +66,7 @@ def build(work: Path, output: Path, inputs: tuple[str, ...], url: str = "", **op
         workers=1,
         **options,  # type: ignore[arg-type]
     )
-    return run_build(plan_build(build_options), Progress())
+    return run_build(build_options, Progress())
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

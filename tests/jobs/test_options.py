@@ -12,7 +12,7 @@ import pytest
 
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import RemotePath
-from c4pipe.jobs.build_plan import plan_build
+from c4pipe.jobs.build import plan_build
 from c4pipe.jobs.clean_plan import plan_clean
 from c4pipe.jobs.dedup_plan import plan_dedup
 from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions

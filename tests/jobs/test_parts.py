@@ -18,7 +18,7 @@ import pytest
 import c4pipe
 from c4pipe.cli import main
 from c4pipe.errors import UsageError
-from c4pipe.jobs import parts
+from c4pipe.jobs import import_text
 from c4pipe.jobs.dedup_plan import plan_dedup
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.wet.damage import Damage
@@ -83,7 +83,7 @@ def write(folder: Path, kind: str) -> Path:
 def made(path: Path, output: Path, size: int, recipe: str = "as-is", **options: object) -> dict[str, bytes]:
     """Builds a corpus with parts of a size, and returns its files but those of the work folder."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "PART_BYTES", size)
+        patch.setattr(import_text, "PART_BYTES", size)
         given = {"split": "lines", "workers": 1, **options}
         c4pipe.import_text([path], output=output, recipe=recipe, **given)  # type: ignore[arg-type]
     files = {name: data for name, data in contents(output).items() if not name.startswith("_work")}
@@ -198,7 +198,10 @@ def test_parts_on_runners(runner: str, kind: str, tmp_path: Path) -> None:
     assert len(work_files(tmp_path / "parts")) > 4
 
 
-_RUN = "import sys; from c4pipe.jobs import parts; from c4pipe.cli import main; parts.PART_BYTES = int(sys.argv.pop(1))"
+_RUN = (
+    "import sys; from c4pipe.jobs import import_text; from c4pipe.cli import main; "
+    "import_text.PART_BYTES = int(sys.argv.pop(1))"
+)
 
 
 @pytest.mark.slow
@@ -234,8 +237,8 @@ def test_a_large_file_that_is_compressed_is_named(tmp_path: Path, capsys: pytest
     path = tmp_path / "large.jsonl.zst"
     path.write_bytes(pa.compress(lines(), "zstd", asbytes=True))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "_LARGE", path.stat().st_size)
-        patch.setattr(parts, "PART_BYTES", 100)
+        patch.setattr(import_text, "_LARGE", path.stat().st_size)
+        patch.setattr(import_text, "PART_BYTES", 100)
         assert main.main(["import", str(path), "--output", str(tmp_path / "out"), "--workers", "1"]) == 0
     assert "c4pipe: large.jsonl.zst: one process reads such a large file alone; Parquet" in capsys.readouterr().err
     assert work_files(tmp_path / "out") == ["large.jsonl.zst.parquet"]
@@ -278,7 +281,7 @@ def test_a_file_of_which_a_part_is_missing_is_missing_once(tmp_path: Path) -> No
         web.script = lambda name, before: "404" if name == "large.jsonl" and before > asked + 7 else None
         command = ["import", *urls, "--output", str(tmp_path / "out"), "--workers", "1", "--quiet"]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(parts, "PART_BYTES", SIZE)
+            patch.setattr(import_text, "PART_BYTES", SIZE)
             assert main.main(command) == 3
             manifest = c4pipe.open_corpus(tmp_path / "out").manifest
             assert [each["name"] for each in manifest["missing"]] == ["large.jsonl"]

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.errors import C4pipeError
-from c4pipe.runners import local_runner
+from c4pipe.runners import local_flow
 from c4pipe.runners.beam_runner import BeamFlow
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import LocalFlow, Workers
@@ -284,7 +284,7 @@ def test_no_more_processes_than_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(count)
         return LocalFlow(1)
 
-    monkeypatch.setattr(local_runner, "LocalFlow", flow)
+    monkeypatch.setattr(local_flow, "LocalFlow", flow)
     for workers, tasks in ((8, 3), (2, 3), (1, 3), (4, 0)):
         run_job(lambda flow: None, RunnerOptions(workers=workers), tasks)
     assert asked == [3, 2, 1, 1]
