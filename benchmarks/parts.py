@@ -112,8 +112,8 @@ def build(clock: Clock, files: Sequence[str], recipe: str, lists: Path, folder: 
     plan = clean_plan.plan_clean(
         CleanOptions(list(files), work=work, recipe=recipe, lists=lists, workers=1), Progress(None)
     )
-    plan.lists.save(plan.work / LISTS_FOLDER)
-    cleaner = file_cleaner.WetFileCleaner(plan.recipe, load_lists(plan.work / LISTS_FOLDER, plan.lists.digests))
+    plan.listed.lists.save(plan.work / LISTS_FOLDER)
+    cleaner = file_cleaner.WetFileCleaner(plan.recipe, load_lists(plan.work / LISTS_FOLDER, plan.listed.lists.digests))
     targets = [work_path(plan.work, file) for file in plan.files]
     for file, target in zip(plan.files, targets, strict=True):
         with Path(file.path).open("rb") as stream:

@@ -8,9 +8,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 from c4pipe.errors import UsageError
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.paths import RemotePath, StoragePath
 
 
 class AtomicFile:
@@ -117,11 +118,18 @@ def make_folder(folder: StoragePath) -> None:
     sync(folder.parent)
 
 
-def move(path: Path, target: Path) -> None:
-    """Renames a file or folder that is on the disk. On return, the new name is on the disk, too. Raises OSError."""
-    path.rename(target)
-    for folder in {path.parent, target.parent}:
-        sync(folder)
+def move(path: StoragePath, target: StoragePath) -> None:
+    """Gives a file another path, and replaces an existing file; on this machine, also a folder. Raises OSError.
+
+    On return, the new name is on the disk. Makes the folder of the target if it is missing.
+    """
+    make_folder(target.parent)
+    if isinstance(path, Path) and isinstance(target, Path):
+        path.rename(target)
+        for folder in {path.parent, target.parent}:
+            sync(folder)
+    else:
+        cast(RemotePath, path).replace(cast(RemotePath, target))
 
 
 @contextlib.contextmanager

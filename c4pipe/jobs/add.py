@@ -10,7 +10,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, cast
 
 from c4pipe.corpus import manifest as manifest_file
@@ -24,7 +23,7 @@ from c4pipe.io.atomic import clear_abandoned, make_folder, move, write_bytes
 from c4pipe.io.json_files import write_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import shared_fields
-from c4pipe.io.paths import RemotePath, StoragePath, check_inner, list_names, read_file, remove_tree
+from c4pipe.io.paths import StoragePath, check_inner, list_names, read_file, remove_tree
 from c4pipe.io.versions import versions
 from c4pipe.jobs.dedup import dedup
 from c4pipe.jobs.dedup_plan import CorpusPlan, plan_dedup
@@ -200,13 +199,14 @@ def _publish(corpus: StoragePath, number: int) -> Manifest:
         clear_abandoned(each)
     manifest = _manifest_of(folder / GROWN)
     if number == 2:  # the first part becomes a part, too
+        make_folder(part_folder(corpus, 1))
         for name in {MANIFEST, MOVED_SPANS} & list_names(corpus):
-            _write(part_folder(corpus, 1) / name, read_file(corpus / name, sys.maxsize))
+            write_bytes(part_folder(corpus, 1) / name, read_file(corpus / name, sys.maxsize))
     new = [shard["path"] for shard in manifest["shards"] if part_number(shard["path"]) == number]
     for path in new:
         source = folder / path.replace(f"-part{number:03}-", "-")
         if source.exists():
-            _move(source, corpus / path)
+            move(source, corpus / path)
         elif not (corpus / path).exists():
             raise LostDataError(f"{source} does not exist any more: delete {folder}, and run the same command again")
     write_bytes(corpus / MANIFEST, read_file(folder / GROWN / MANIFEST))
@@ -221,22 +221,8 @@ def _clean(corpus: StoragePath, number: int) -> None:
         return
     for name in DESCRIPTIONS:
         if (folder / GROWN / name).exists():
-            _move(folder / GROWN / name, corpus / name)
+            move(folder / GROWN / name, corpus / name)
     (corpus / MOVED_SPANS).unlink(missing_ok=True)
     for name in sorted(list_names(folder) - {*_OF_PART, GROWN}):
         remove_tree(folder / name) if (folder / name).is_dir() else (folder / name).unlink()
     remove_tree(folder / GROWN)
-
-
-def _write(target: StoragePath, data: bytes) -> None:
-    make_folder(target.parent)
-    write_bytes(target, data)
-
-
-def _move(source: StoragePath, target: StoragePath) -> None:
-    """Gives a file another path. Replaces an existing file."""
-    make_folder(target.parent)
-    if isinstance(source, Path):
-        move(source, cast(Path, target))
-    else:
-        source.replace(cast(RemotePath, target))

@@ -7,7 +7,7 @@ from c4pipe.dedup.known import find_known
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import list_names
 from c4pipe.jobs.clean import clean
-from c4pipe.jobs.clean_plan import CleanPlan, check_annotate_folder, plan_clean
+from c4pipe.jobs.clean_plan import CleanPlan, plan_clean
 from c4pipe.jobs.dedup import write_corpus
 from c4pipe.jobs.dedup_plan import check_corpus_options, corpus_identity, note_files
 from c4pipe.jobs.options import BuildOptions, ImportOptions
@@ -34,11 +34,10 @@ def plan_build(options: BuildOptions | ImportOptions, progress: Progress | None 
     Changes nothing. Raises UsageError for an option that can't be met, and if the folders hold something else.
     """
     check_corpus_options(options.folder, options.shards)
-    check_annotate_folder(options, options.folder)
     plan = plan_clean(options, progress)
     inputs = list(dict.fromkeys((file.name, file.size, None) for file in plan.files))
     known = find_known(options.known_corpora, plan.recipe)
-    identity = corpus_identity(plan.recipe, plan.lists.digests, inputs, options.formats, known=known)
+    identity = corpus_identity(plan.recipe, plan.listed.lists.digests, inputs, options.formats, known=known)
     publish.check_folder(options.folder, identity)
     _check_work(plan)
     return plan

@@ -36,7 +36,11 @@ def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -
         progress.note(f"--cache {cache}: its file system has no locks (flock), so downloaded files are not kept")
     if find_runner(plan.options.runner).submits:
         return clean_on_slurm(plan, progress)
-    with only_run(plan.options.work_folder), _only_annotation(plan):
+    annotate = plan.options.annotation
+    with (
+        only_run(plan.options.work_folder),
+        only_run(storage_path(annotate.folder)) if annotate else contextlib.nullcontext(),
+    ):
         state = prepare_work(plan, progress)
         tasks = largest_first((*state.missing, *state.open))
         before = cpu_seconds()
@@ -51,9 +55,3 @@ def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -
         if tasks and not state.done and plan.options.is_local:  # the whole job ran in this call
             log_cost("clean", spent, counts.get("bytes.read", 0))
         return counts
-
-
-def _only_annotation(plan: CleanPlan) -> contextlib.AbstractContextManager[None]:
-    """Locks the annotated folder of a plan, if it has one."""
-    annotate = plan.options.annotation
-    return only_run(storage_path(annotate.folder)) if annotate else contextlib.nullcontext()

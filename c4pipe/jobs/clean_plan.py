@@ -11,11 +11,10 @@ from c4pipe.errors import UsageError
 from c4pipe.filters.column_rules import ColumnBelow, missing
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.lines import FewWords
-from c4pipe.io.downloads import OnWait
 from c4pipe.io.paths import StoragePath, check_inner, storage_path
 from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
-from c4pipe.lists.lists import LISTS_FOLDER, Lists
+from c4pipe.lists.lists import LISTS_FOLDER
 from c4pipe.recipes.choose import ListedRecipe, choose_recipe
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.events import Progress
@@ -55,16 +54,6 @@ class CleanPlan:
         return self.listed.recipe
 
     @property
-    def lists(self) -> Lists:
-        """The lists that the recipe needs."""
-        return self.listed.lists
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """The fingerprint of the recipe with its lists."""
-        return self.listed.fingerprint
-
-    @property
     def file_count(self) -> int:
         """The number of input files; a file with parts counts once."""
         return len({file.name for file in self.files})
@@ -96,7 +85,7 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
     """
     check_runner(options)
     dropped = options.dropped
-    check_annotate_folder(options)
+    _check_annotate_folder(options)
     recipe = choose_recipe(options.recipe, options.language_codes, options.language_model, options.score)
     if isinstance(options, ImportOptions):
         made = options.layout.extraction
@@ -116,9 +105,8 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
     if isinstance(options, ImportOptions):
         files, columns = find_text(options, notes.append)
     else:
-        files = find_inputs(
-            options.input_names, options.selection, note_wait(progress), notes.append, options.input_kind
-        )
+        on_wait = progress.note_wait if progress else None
+        files = find_inputs(options.input_names, options.selection, on_wait, notes.append, options.input_kind)
     recipe = recipe.with_columns(columns + ((COPIES_COLUMN,) if options.copies else ()))
     _check_columns(recipe)
     listed = ListedRecipe.gather(recipe, options.lists, options.links, options.language_model)
@@ -126,7 +114,7 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
         notes.append(note)
     plan = CleanPlan(options, listed, files, tuple(notes), dropped)
     if options.annotation:
-        check_annotated(options.annotation, recipe, plan.fingerprint)
+        check_annotated(options.annotation, recipe, plan.listed.fingerprint)
     return plan
 
 
@@ -143,28 +131,16 @@ def _check_columns(recipe: Recipe) -> None:
             raise UsageError(f"recipe {recipe.name}: {missing(rule, 'the inputs')}")
 
 
-def check_annotate_folder(
-    options: CleanOptions | BuildOptions | ImportOptions, output: StoragePath | None = None
-) -> None:
-    """Raises UsageError if annotated files are to be written into a folder that has other files.
-
-    Args:
-        options: the options of job 1.
-        output: the folder of the corpus, which takes no other folders; None without one.
-    """
+def _check_annotate_folder(options: CleanOptions | BuildOptions | ImportOptions) -> None:
+    """Raises UsageError if annotated files are to be written into a folder that has other files."""
     annotate = options.annotation
     if annotate is None:
         return
     folder = storage_path(annotate.folder).absolute()
-    for what, other in {"--work": options.work_folder, "--output": output}.items():
-        if other is not None and other.absolute() == folder:
+    for what, other in {"--work": options.work_folder, "--output": options.folder}.items():
+        if other.absolute() == folder:
             raise UsageError(f"--annotate {annotate.folder} is also {what}: give a folder of its own")
-    if output is not None and str(folder).startswith(f"{output.absolute()}/"):
+    if not isinstance(options, CleanOptions) and str(folder).startswith(f"{options.folder.absolute()}/"):
         raise UsageError(
             f"--annotate {annotate.folder} is inside the folder of the corpus: give a folder outside of it"
         )
-
-
-def note_wait(progress: Progress | None) -> OnWait | None:
-    """Returns a function that tells the user of each wait for a server; None without progress."""
-    return (lambda wait: progress.note(f"waits: {wait}")) if progress else None

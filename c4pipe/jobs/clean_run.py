@@ -59,7 +59,7 @@ def run_clean(plan: CleanPlan, files: list[InputFile], progress: Progress, worke
         step = CleanWetFile(
             plan.recipe,
             plan.work / LISTS_FOLDER,
-            plan.lists.digests,
+            plan.listed.lists.digests,
             network_of_worker(options, len(tasks)),
             plan.dropped,
             options.annotation,

@@ -55,7 +55,14 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None, 
             if plan.known and plan.recipe.find(NearDuplicate):
                 progress.note("known corpora are compared by URLs and spans; near_duplicate compares new pages alone")
             before = cpu_seconds()
-            _run(plan, _begin(plan), progress, workers, spill)
+            token = publish.begin(
+                plan.options.folder,
+                plan.identity,
+                plan.shard_files,
+                clean_counts=plan.clean_counts,
+                missing=plan.missing,
+            )
+            _run(plan, plan.parameters(token), progress, workers, spill)
             manifest = _verify(plan)
             if plan.options.is_local:  # it uses the processes of this machine
                 log_cost("dedup", cpu_seconds() - before, manifest["counts"].get("bytes.read", 0))
@@ -105,18 +112,6 @@ def _note_crawls(plan: CorpusPlan, progress: Progress) -> None:
             f"{unnamed:,} of {len(plan.headers):,} {plan.recipe.input_format} files name no crawl in their first "
             "record (isPartOf): near_duplicate takes all of them as one crawl"
         )
-
-
-def _begin(plan: CorpusPlan) -> DedupPlan:
-    """Makes the output folder ready, and returns the parameters of the steps."""
-    token = publish.begin(
-        plan.options.folder,
-        plan.identity,
-        plan.shard_files,
-        clean_counts=plan.clean_counts,
-        missing=plan.missing,
-    )
-    return plan.parameters(token)
 
 
 def _run(

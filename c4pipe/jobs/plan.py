@@ -16,7 +16,7 @@ from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import StoragePath, file_sizes
 from c4pipe.io.streams import InputOpener
 from c4pipe.io.words import format_count
-from c4pipe.jobs.clean_plan import CleanPlan, note_wait
+from c4pipe.jobs.clean_plan import CleanPlan
 from c4pipe.jobs.dedup import dedup
 from c4pipe.jobs.dedup_plan import plan_dedup
 from c4pipe.jobs.options import CleanOptions, DedupOptions
@@ -162,8 +162,8 @@ def _clean_slices(
     plan: CleanPlan, files: Sequence[InputFile], work: Path, sources: InputOpener, progress: Progress
 ) -> list[_Slice]:
     """Cleans a slice of each file into a work folder. Raises OSError, and C4pipeError if the slices hold no page."""
-    plan.lists.save(work / LISTS_FOLDER)
-    cleaner = WetFileCleaner(plan.recipe, lists.load_lists(work / LISTS_FOLDER, plan.lists.digests))
+    plan.listed.lists.save(work / LISTS_FOLDER)
+    cleaner = WetFileCleaner(plan.recipe, lists.load_lists(work / LISTS_FOLDER, plan.listed.lists.digests))
     slices, unread = list[_Slice](), list[str]()
 
     def look() -> Status:
@@ -321,7 +321,7 @@ def make_plan(build: CleanPlan, formats: Sequence[str], slices: int, cores: int,
         progress: gets how many slices are measured, and a note for each wait for a server.
     """
     network = build.options.network
-    sources = InputOpener(replace(network, tries=min(_TRIES, network.tries)), note_wait(progress))
+    sources = InputOpener(replace(network, tries=min(_TRIES, network.tries)), progress.note_wait)
     plan = Plan(len(build.files))
     try:
         plan = replace(plan, sizes=(sizes := measure_sizes(build.files, sources)))
@@ -336,5 +336,5 @@ def find_crawls(options: CleanOptions, progress: Progress) -> list[str]:
 
     Raises UsageError or C4pipeError if the crawls of a pattern can't be found out.
     """
-    named = [crawl_names(name, options.selection, note_wait(progress)) for name in options.input_names]
+    named = [crawl_names(name, options.selection, progress.note_wait) for name in options.input_names]
     return sorted({crawl for crawls in named for crawl in crawls}) if all(named) else []

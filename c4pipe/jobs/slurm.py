@@ -176,7 +176,12 @@ def _submit_scripts(
         changed["known"] = tuple(str(each.absolute()) for each in plan.options.known_corpora)
     task_options = replace(plan.options, **changed)
     sources = tuple(file._replace(path=file.absolute_path) for file in plan.files)
-    pickled = task_options, plan.recipe.to_json(), plan.lists.digests, sources  # the lists are in the work folder
+    pickled = (
+        task_options,
+        plan.recipe.to_json(),
+        plan.listed.lists.digests,
+        sources,
+    )  # the lists are in the work folder
     write_bytes(folder / _PLAN, pickle.dumps(pickled))
     largest = slurm.largest_array() if tasks else 1
     arrays, ids = list[str](), list[str]()
@@ -244,17 +249,13 @@ def read_submission(folder: Path) -> Submission:
     return found
 
 
-def _number_in_submission(task: ActiveTask) -> int:
-    """Returns the number of a task of `clean` in its submission."""
-    return int(task.script.stem.partition("-")[2]) + (task.array_index or 0)
-
-
 def files_of(tasks: Iterable[ActiveTask]) -> set[str]:
     """Returns the names of the files of some tasks."""
     by_folder: dict[Path, list[int]] = {}
     for task in tasks:
         if task.script.stem != DEDUP:
-            by_folder.setdefault(task.script.parent, []).append(_number_in_submission(task))
+            number = int(task.script.stem.partition("-")[2]) + (task.array_index or 0)
+            by_folder.setdefault(task.script.parent, []).append(number)
     names = set[str]()
     for folder, numbers in by_folder.items():
         submission = read_submission(folder)
@@ -321,7 +322,9 @@ def run_task(folder: Path, task: str, progress: Progress) -> None:
 
     Raises C4pipeError if a file is missing or can't be cleaned, or if the files are not complete for `dedup`.
     """
-    plan = _read_plan(folder)
+    options, recipe, digests, files = pickle.loads((folder / _PLAN).read_bytes())
+    lists = load_lists(options.work_folder / LISTS_FOLDER, digests)
+    plan = CleanPlan(options, ListedRecipe(Recipe.from_json(recipe), lists), files, (), options.dropped)
     submission = read_submission(folder)
     if task == DEDUP:
         check_cleaned(plan)
@@ -341,9 +344,3 @@ def run_task(folder: Path, task: str, progress: Progress) -> None:
     if left := list(work_state(part).open):
         raise C4pipeError(f"{left[0].work_name} was not cleaned")
     check_missing(part)
-
-
-def _read_plan(folder: Path) -> CleanPlan:
-    options, recipe, digests, files = pickle.loads((folder / _PLAN).read_bytes())
-    lists = load_lists(options.work_folder / LISTS_FOLDER, digests)
-    return CleanPlan(options, ListedRecipe(Recipe.from_json(recipe), lists), files, (), options.dropped)

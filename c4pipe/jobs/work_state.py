@@ -85,7 +85,7 @@ def _damage(plan: CleanPlan, inputs: InputOpener, file: InputFile) -> tuple[Stor
     suspect = target
     try:
         header = read_named_header(target)
-        check_done(target, header, file.size, plan.recipe, plan.fingerprint)
+        check_done(target, header, file.size, plan.recipe, plan.listed.fingerprint)
         if file.size is not None:
             ends = _ends(inputs, file.path, file.size)
             check_ends(target, header, ends)
@@ -95,7 +95,7 @@ def _damage(plan: CleanPlan, inputs: InputOpener, file: InputFile) -> tuple[Stor
             examples.stored_examples(target)
         if annotate := plan.options.annotation:
             suspect = annotate.path(file.work_name)
-            check_annotated_file(annotate, file.work_name, plan.recipe, plan.fingerprint, header.ends_sha256)
+            check_annotated_file(annotate, file.work_name, plan.recipe, plan.listed.fingerprint, header.ends_sha256)
     except DamagedFileError as error:
         return suspect, error
     return None
@@ -126,7 +126,7 @@ def prepare_work(plan: CleanPlan, progress: Progress) -> WorkState:
     clear_abandoned(plan.work / LISTS_FOLDER)
     if plan.options.annotation:
         clear_abandoned(storage_path(plan.options.annotation.folder))
-    plan.lists.save(plan.work / LISTS_FOLDER)
+    plan.listed.lists.save(plan.work / LISTS_FOLDER)
     state = check_state(plan, progress)
     if state.missing or state.open:
         write_checked_json(plan.work / work_folder.PLANNED, {"files": [file.work_name for file in plan.files]})

@@ -123,6 +123,10 @@ class Progress:
         if self._on_note:
             self._on_note(text)
 
+    def note_wait(self, wait: object) -> None:
+        """Notes that the run waits for a server."""
+        self.note(f"waits: {wait}")
+
     def note_complete(self, result: StoragePath, again: str = "give another --output, or delete it") -> None:
         """Notes that a job did nothing, because its result was there; `again` says how to make it again."""
         self.did_nothing = True
@@ -157,33 +161,23 @@ class Progress:
                 the last known values.
         """
         LOG.info("%s: begins", job)
-        started = time.monotonic()
+        started, how, stop = time.monotonic(), "done in", threading.Event()
         self._runner_job_id = None
-        try:
-            with self._watched(job, folder, look):
-                yield
-        except BaseException as error:
-            LOG.info("%s: ended by %s after %.1f s", job, type(error).__name__, time.monotonic() - started)
-            raise
-        LOG.info("%s: done in %.1f s", job, time.monotonic() - started)
-
-    @contextlib.contextmanager
-    def _watched(self, job: str, folder: StoragePath, look: Callable[[], Status]) -> Iterator[None]:
-        if self._callback is None and not LOG.isEnabledFor(logging.INFO):  # nobody would see the result of a look
-            yield
-            return
-        stop = threading.Event()
         interval = self._interval if isinstance(folder, Path) else max(self._interval, _STORE_SECONDS)
         events = self._events(job, look, stop.wait, interval)
-        thread = threading.Thread(
-            target=_send, args=(events, self._callback or (lambda event: None)), name="progress", daemon=True
-        )
-        thread.start()
+        watch = threading.Thread(target=_send, args=(events, self._callback), name="progress", daemon=True)
         try:
+            if self._callback or LOG.isEnabledFor(logging.INFO):  # otherwise nobody would see the result of a look
+                watch.start()
             yield
+        except BaseException as error:
+            how = f"ended by {type(error).__name__} after"
+            raise
         finally:
             stop.set()
-            thread.join()
+            if watch.ident is not None:
+                watch.join()
+            LOG.info("%s: %s %.1f s", job, how, time.monotonic() - started)
 
     def _events(
         self, job: str, look: Callable[[], Status], wait: Callable[[float], bool], interval: float
@@ -215,10 +209,11 @@ class Progress:
             yield ProgressEvent(job, phase, status.share, status.words, facts, seconds, estimate, self._runner_job_id)
 
 
-def _send(events: Iterator[ProgressEvent], callback: Callable[[ProgressEvent], None]) -> None:
+def _send(events: Iterator[ProgressEvent], callback: Callable[[ProgressEvent], None] | None) -> None:
     try:
         for event in events:
-            callback(event)
+            if callback:
+                callback(event)
     except Exception as error:
         LOG.warning("progress is no longer reported: %s: %s", type(error).__name__, error, exc_info=True)
 

@@ -24,20 +24,18 @@ _ERROR_LINE = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt)): (.+
 def spill_folder(options: RunnerOptions, near: StoragePath) -> Iterator[str]:
     """Yields the folder for bytes between two steps (see `Spill`), or "" for a runner that moves bytes itself.
 
-    It is inside the folder `near`, whose owner removes it; that of a run that was stopped is removed first. If `near`
-    is in an object store, it is a temporary folder for the runner of this machine.
+    The folder is inside `near`, whose owner removes it; the folder of a run that was stopped is removed first. If
+    `near` is in an object store, the runner of this machine gets a temporary folder.
     """
-    if find_runner(options.runner).shares_files:
+    is_shared, is_here = find_runner(options.runner).shares_files, isinstance(near, Path)
+    if is_shared or (options.is_local and is_here):
         remove_tree(near / "_spill")
-        yield f"file://{near.absolute() / '_spill'}" if isinstance(near, Path) else str(near / "_spill")
-    elif not options.is_local:
-        yield ""
-    elif isinstance(near, Path):
-        remove_tree(near / "_spill")
-        yield str(near / "_spill")
-    else:
+        yield f"{'file://' if is_shared and is_here else ''}{near.absolute() / '_spill'}"
+    elif options.is_local:
         with tempfile.TemporaryDirectory(prefix="c4pipe-") as folder:
             yield folder
+    else:
+        yield ""
 
 
 def check_runner(options: RunnerOptions) -> None:

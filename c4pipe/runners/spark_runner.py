@@ -66,19 +66,15 @@ class SparkFlow(LocalFlow):
 @contextlib.contextmanager
 def _described(session: SparkSession, name: str) -> Iterator[None]:
     """Gives Spark's jobs inside of the `with` block a name, which Spark's pages show."""
-    if is_remote():
-        tag = name.replace(",", " ")
-        session.addTag(tag)
-        try:
-            yield
-        finally:
-            session.removeTag(tag)
-    else:
-        session.sparkContext.setLocalProperty("spark.job.description", name)
-        try:
-            yield
-        finally:
-            session.sparkContext.setLocalProperty("spark.job.description", None)
+    with contextlib.ExitStack() as ending:
+        if is_remote():
+            tag = name.replace(",", " ")
+            session.addTag(tag)
+            ending.callback(session.removeTag, tag)
+        else:
+            session.sparkContext.setLocalProperty("spark.job.description", name)
+            ending.callback(session.sparkContext.setLocalProperty, "spark.job.description", None)
+        yield
 
 
 _DEFAULTS = {

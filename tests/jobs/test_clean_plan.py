@@ -35,7 +35,7 @@ def test_a_plan_changes_nothing(tmp_path: Path) -> None:
     plan = plan_of(tmp_path / "work")
     assert [file.name for file in plan.files] == sorted(path.name for path in CRAWL.iterdir())
     assert plan.recipe.name == "noblocklist"
-    assert plan.fingerprint == plan.recipe.fingerprint({})
+    assert plan.listed.fingerprint == plan.recipe.fingerprint({})
     assert not (tmp_path / "work").exists()
 
 
