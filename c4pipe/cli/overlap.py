@@ -46,7 +46,7 @@ def overlap_lines(overlap: "Overlap", max_pages: int, output: "StoragePath | Non
     Args:
         overlap: what was found.
         max_pages: the most pages on which an n-gram could be without being ignored.
-        output: the file of the matches; None where there is none.
+        output: the file of the matches; None if there is none.
     """
     yield _files_table(overlap)
     yield styled("long enough: the example has an n-gram; at 70 %: at least that share of its", "dim")

@@ -62,7 +62,7 @@ def choose_recipe(
 
 
 def check_installed(recipe: Recipe) -> None:
-    """Raises UsageError, with the command that installs it, where the recipe's language detector, or the word tokenizer
+    """Raises UsageError, with the command that installs it, if the recipe's language detector, or the word tokenizer
     of a language, is not installed.
     """
     if language := recipe.find(Language):

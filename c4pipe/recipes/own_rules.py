@@ -38,7 +38,7 @@ def find_rule(name: str, folder: Path | None = None) -> type[Rule]:
         name: module and class, such as `my_rules:ShortTitle`.
         folder: a further folder in which to look for the module; None for no further folder.
 
-    Raises UsageError where the module can't be imported, or has no such rule.
+    Raises UsageError if the module can't be imported, or has no such rule.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} names no rule of your own: write MODULE:CLASS, such as my_rules:ShortTitle")
@@ -95,7 +95,7 @@ def load_rule(origin: str) -> type[Rule]:
 
     Nothing is imported unless the module that is found here has the same digest, and defines the class.
 
-    Raises UsageError where there is no such module, or its file is another one.
+    Raises UsageError if there is no such module, or its file is another one.
     """
     match = _ORIGIN.fullmatch(origin) if isinstance(origin, str) else None
     if match is None:
@@ -116,7 +116,7 @@ def load_rule(origin: str) -> type[Rule]:
 
 
 def check_place(rule: Rule, stage: str) -> str | None:
-    """Returns why a rule of the user's own can't stand in a stage; None where it can."""
+    """Returns why a rule of the user's own can't stand in a stage; None if it can."""
     if not is_own(type(rule)) or stage in _STAGES.get(rule.scope, ()):
         return None
     stages = ", ".join(_STAGES.get(rule.scope, ())) or "none"
@@ -124,7 +124,7 @@ def check_place(rule: Rule, stage: str) -> str | None:
 
 
 def _file_of(module: str) -> str | None:
-    """Returns the file of a module, without importing it or the packages that it is in; None where there is none."""
+    """Returns the file of a module, without importing it or the packages that it is in; None if there is none."""
     name, folders, spec = "", None, None
     for part in module.split("."):
         name = f"{name}.{part}".lstrip(".")

@@ -52,7 +52,7 @@ class Recipe:
         by_language: parameters of page rules for pages of some language, and word tokenizers (`filters.rule`). If there
             are any, a language that has none gets those of FineWeb-2.
 
-    Raises UsageError where a name or description is no line of text, a stage has something else than rules, the rules
+    Raises UsageError if a name or description is no line of text, a stage has something else than rules, the rules
     contradict each other, or a rule stands twice in a stage.
     """
 
@@ -148,7 +148,7 @@ class Recipe:
                 yield stage, each
 
     def find(self, rule: type[AnyRule]) -> AnyRule | None:
-        """Returns the first rule of a class, or None where the recipe has none."""
+        """Returns the first rule of a class, or None if the recipe has none."""
         found = self._by_name.get(rule.name)
         return found if isinstance(found, rule) else None
 
@@ -169,7 +169,7 @@ class Recipe:
         return name in self._by_name
 
     def rule(self, name: str) -> Rule:
-        """Returns the first rule of a name. Raises UsageError, with the nearest name, where the recipe has none."""
+        """Returns the first rule of a name. Raises UsageError, with the nearest name, if the recipe has none."""
         if not isinstance(name, str) or name not in self._by_name:
             known = list(self._by_name)
             raise UsageError(
@@ -231,7 +231,7 @@ class Recipe:
         return replace(self, extraction=extraction)
 
     def with_columns(self, columns: Sequence[str]) -> "Recipe":
-        """Returns the recipe for pages that carry other columns, such as `score:float`. Raises UsageError where a rule
+        """Returns the recipe for pages that carry other columns, such as `score:float`. Raises UsageError if a rule
         makes a column of this name.
         """
         made = {each.name for each in parse_columns(self._made_columns)}
@@ -249,7 +249,7 @@ class Recipe:
         return self._map(lambda each: each.with_parameters(parameters) if each.name == rule else each)
 
     def check_change(self, rule: str, parameters: Iterable[str]) -> None:
-        """Raises UsageError where a parameter of a rule has a value for each language."""
+        """Raises UsageError if a parameter of a rule has a value for each language."""
         if taken := [each for each in parameters if self.is_by_language(rule, each)]:
             raise UsageError(
                 f"recipe {self.name} has {taken[0]} of {rule} for each language: "

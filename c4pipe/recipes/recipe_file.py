@@ -66,7 +66,7 @@ def recipe_toml(recipe: Recipe, path: Path, bases: Mapping[str, Recipe]) -> str:
         path: where the file will be: modules of the user's own rules are looked for beside it.
         bases: the recipes that the file can name as its base.
 
-    Raises UsageError where no base can be changed into the recipe.
+    Raises UsageError if no base can be changed into the recipe.
     """
     texts = ("\n".join(_lines_of(recipe, base)) + "\n" for base in bases.values())
     made = [text for text in texts if _rules_of(text, path, bases) == _rules_in(recipe)]

@@ -33,7 +33,7 @@ from c4pipe.wet.extraction import TEXT_ENDINGS, is_json, is_parquet
 from c4pipe.wet.inputs import find_inputs, log_note
 
 HELD_OUT_KEY = (1 << 64) // 20 * 19
-"""Where there is no validation split, pages with this key or a larger one are held out: one page in twenty."""
+"""If there is no validation split, pages with this key or a larger one are held out: one page in twenty."""
 
 _SHARD = re.compile(r"c4-(train|validation)-(part\d{3}-)?\d{5}-of-\d{5}\..+")
 _ROWS_AT_ONCE = 2048
