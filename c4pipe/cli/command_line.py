@@ -1,4 +1,4 @@
-"""A command line with the options of two programs: those of c4pipe, and after `--` those of the runner."""
+"""A command line with the options of two programs: of c4pipe, and after `--` of the runner."""
 
 import argparse
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ _SIMILAR = 0.7  # from 0 to 1
 
 
 def parse_command_line(parser: Parser, given: Sequence[str]) -> tuple[Command[Any], dict[str, Any]]:
-    """Returns a command and its options, the options of the runner in the field that the runner names.
+    """Returns a command and its options; the options of the runner are in the field that the runner names.
 
-    Raises UsageError, with similar names, for an option that the command does not have.
+    Raises UsageError, with similar names, for an unknown option.
     """
     own, others = split_command_line(parser, given)
     arguments = parser.parse_args(own)
@@ -30,9 +30,9 @@ def parse_command_line(parser: Parser, given: Sequence[str]) -> tuple[Command[An
 
 
 def split_command_line(parser: Parser, given: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Splits a command line at `--` into c4pipe's arguments and the options of the runner.
+    """Splits a command line at `--` into arguments of c4pipe and options of the runner.
 
-    Raises UsageError, with similar names, for an option that the command does not have.
+    Raises UsageError, with similar names, for an unknown option.
     """
     command = next((parser.commands[each] for each in given if each in parser.commands), None)
     if command is None:
@@ -53,7 +53,7 @@ def split_command_line(parser: Parser, given: Sequence[str]) -> tuple[list[str],
         if takes_value and not equals:
             next(values, None)
     if others:
-        _check_others(command, own, others)
+        _check_runner_options(command, own, others)
     return own, others
 
 
@@ -67,7 +67,7 @@ def _refuse_option(command: Parser, name: str) -> NoReturn:
     raise UsageError(f"{command.name} has no option {name}{hint} (see {command.prog} --help)")
 
 
-def _check_others(command: Parser, own: Sequence[str], others: Sequence[str]) -> None:
+def _check_runner_options(command: Parser, own: Sequence[str], others: Sequence[str]) -> None:
     """Raises UsageError for options of c4pipe after `--`, unless only the runner itself knows its options."""
     if not command.takes_runner_options:
         raise UsageError(f"{command.name} takes no options for a runner: leave out {others[0]} and the -- before it")

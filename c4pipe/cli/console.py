@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import textwrap
+from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from c4pipe.errors import C4pipeError
@@ -19,12 +20,7 @@ if TYPE_CHECKING:
 
 
 class Ending(NamedTuple):
-    """How a command ended.
-
-    Attributes:
-        outcome: two words at most, for programs.
-        meaning: a few words, for people.
-    """
+    """How a command ended: two words at most, for programs, and a few words, for people."""
 
     outcome: str
     meaning: str
@@ -52,7 +48,7 @@ def endings_sentence() -> str:
 class _Output(io.FileIO):
     """Standard output or standard error. After the first error, nothing more is written to it.
 
-    A run ends if its results can't be written. It goes on if its progress can't.
+    A run ends if its results can't be written, and goes on if its progress can't.
     """
 
     _failed = False
@@ -75,10 +71,10 @@ _STDOUT, _STDERR = 1, 2
 
 
 def open_streams() -> None:
-    """Makes the standard streams of this process usable; nothing may have been printed before.
+    """Makes the standard streams of this process usable, before anything is printed.
 
-    A closed stream becomes /dev/null: otherwise, the next file that is opened would take its number. A character that
-    the encoding of a stream does not have is written as its escape, such as `\\u2026`.
+    A closed stream becomes /dev/null: otherwise, the next file that is opened would take its number. Characters that
+    the encoding of a stream lacks are written as escapes, such as `\\u2026`.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         os.set_inheritable(number, True)
@@ -88,7 +84,7 @@ def open_streams() -> None:
 
 
 def _text_stream(number: int, before: TextIO | None) -> TextIO:
-    """Returns a stream with the encoding of the stream that Python has made, if it has."""
+    """Returns a stream with the encoding of Python's own stream."""
     os.set_blocking(number, True)  # otherwise a full pipe is an error
     raw = _Output(number, "wb", closefd=False)
     by_line = number == _STDERR or raw.isatty() or getattr(before, "write_through", False)  # which python -u sets
@@ -97,7 +93,7 @@ def _text_stream(number: int, before: TextIO | None) -> TextIO:
 
 
 def printer(file: IO[str] | None = None, width: int = 160) -> "Console":
-    """Returns a console for a file (standard error by default): as wide as the terminal, or `width` in a file."""
+    """Returns a console for a file (default: standard error), as wide as its terminal, or `width` wide."""
     from c4pipe.cli.rich_console import SafeConsole
 
     file = file or sys.stderr
@@ -105,27 +101,38 @@ def printer(file: IO[str] | None = None, width: int = 160) -> "Console":
 
 
 def say(console: "Console", text: str) -> None:
-    """Prints a line of text. Neither Rich nor the terminal takes any part of it for a command."""
+    """Prints a line of text. Rich and the terminal take no part of it for a command."""
     console.print(_wrapped(visible(text), console.file), highlight=False, markup=False, soft_wrap=True)
 
 
 def _wrapped(text: str, file: IO[str]) -> str:
-    """Returns a text, with line ends between words if the file is a terminal. A path is never cut."""
+    """Wraps a text for a terminal, between words: a path is never cut."""
     if not file.isatty():
         return text
     width = os.get_terminal_size(file.fileno()).columns or 80
     return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
 
 
-def new_table(**style: Any) -> "Table":
-    """Returns an empty table without lines around it; `style` has what Rich's table takes."""
+def new_table(*columns: str, numbers: Sequence[str] = (), **style: Any) -> "Table":
+    """Returns an empty table without lines around it.
+
+    Args:
+        columns: the names of columns of text. Only the last one is wrapped if the table is too wide.
+        numbers: the names of the columns of numbers, which follow.
+        style: further arguments for Rich's table.
+    """
     from rich.table import Table
 
-    return Table(**{"box": None, "pad_edge": False, **style})
+    table = Table(**{"box": None, "pad_edge": False, **style})
+    for each in columns:
+        table.add_column(each, no_wrap=each != columns[-1], overflow="fold")
+    for each in numbers:
+        table.add_column(each, justify="right", no_wrap=True)
+    return table
 
 
 def styled(text: str, style: str = "", **layout: Any) -> "Text":
-    """Returns a text in a style of Rich. Nothing in it is a command to the terminal."""
+    """Returns a text in a style of Rich, without characters that a terminal would obey."""
     from rich.text import Text
 
     return Text(visible(text), style, **layout)
@@ -137,7 +144,7 @@ def note(text: str, as_json: bool = False) -> None:
 
 
 def print_end(status: int, error: str, as_json: bool) -> None:
-    """Prints how a command ended: the error, if there is one, or a line of JSON."""
+    """Prints the end of a command: its error, or a line of JSON."""
     if as_json:
         print(
             json.dumps({"outcome": EXIT_STATUSES[status].outcome, "exit_status": status, "error": error or None}),

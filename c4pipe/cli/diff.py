@@ -1,4 +1,4 @@
-"""The command `diff`: how two corpora differ."""
+"""The command `diff`: the differences between two corpora."""
 
 import json
 import sys
@@ -36,7 +36,7 @@ class DiffOptions(LogOptions):
 
 
 def run(options: DiffOptions) -> None:
-    """Compares two corpora and prints the difference. Raises UsageError if one is not finished or can't be read."""
+    """Compares two corpora and prints the differences. Raises UsageError if one is not finished or can't be read."""
     if options.examples < 0:
         raise UsageError(f"--examples {options.examples}: give the number of pages to show of each kind, 0 or more")
 
@@ -73,7 +73,7 @@ _WIDTH = 80
 
 
 def heads(diff: "Diff") -> Iterator["Text"]:
-    """Yields a line for each corpus: its folder, its recipe, and the extractor of its text from HTML."""
+    """Yields a line for each corpus: folder, recipe, languages, and the extractor of text from HTML."""
     for side, corpus in zip(("first", "second"), diff.corpora, strict=True):
         languages = corpus.recipe.languages
         words = ", ".join(languages) if len(languages) <= 8 else f"{len(languages)} languages"
@@ -82,20 +82,21 @@ def heads(diff: "Diff") -> Iterator["Text"]:
 
 
 def counts_table(diff: "Diff") -> "Table":
-    """Returns the counters side by side; `-` if a recipe does not have the rule."""
+    """Returns the counters side by side; `-` if a recipe lacks the rule."""
     from c4pipe.inspect.diff import split_name
 
-    table = _table("", "first", "second", "difference")
+    table = new_table("", numbers=("first", "second", "difference"))
     for name, (first, second) in diff.counts.items():
         label = _label(diff, *split_name(name))
         if label:
             style = "" if label.startswith(" ") else "bold"
-            table.add_row(styled(label, style), _number(first), _number(second), _change(first or 0, second or 0))
+            numbers = ("-" if number is None else f"{number:,}" for number in (first, second))
+            table.add_row(styled(label, style), *numbers, _show_change((second or 0) - (first or 0)))
     return table
 
 
 def _label(diff: "Diff", what: str, rest: str) -> str:
-    """Returns the name of a counter's row, or "" if the table has none."""
+    """Returns the label of a counter; "" if the table leaves it out."""
     if what == "pages.kept" and rest:
         many = any(len(corpus.recipe.languages) > 1 for corpus in diff.corpora)
         return f"  of these in {rest}" if many else ""
@@ -107,8 +108,8 @@ def _label(diff: "Diff", what: str, rest: str) -> str:
 
 
 def pages_table(diff: "Diff") -> "Table":
-    """Returns how many pages are in one corpus, in both, and in both with other text."""
-    table = _table("", "pages")
+    """Returns the numbers of pages in one corpus, in both, and in both with other text."""
+    table = new_table("", numbers=("pages",))
     for kind in diff.kinds:
         table.add_row(_KINDS[kind], f"{diff.pages[kind]:,}")
     table.add_row("in both, with the same text", f"{diff.pages['same_text']:,}")
@@ -116,7 +117,7 @@ def pages_table(diff: "Diff") -> "Table":
 
 
 def example_lines(diff: "Diff", width: int = _WIDTH) -> Iterator["Text"]:
-    """Yields the examples, in lines of at most so many columns."""
+    """Yields the examples, in lines of at most `width` columns."""
     for kind in diff.kinds:
         if diff.examples[kind]:
             yield styled("")
@@ -135,19 +136,7 @@ def example_lines(diff: "Diff", width: int = _WIDTH) -> Iterator["Text"]:
                 yield line
 
 
-def _table(*heads: str) -> "Table":
-    table = new_table()
-    for number, head in enumerate(heads):
-        table.add_column(head, justify="right" if number else "left", no_wrap=bool(number), overflow="fold")
-    return table
-
-
-def _number(value: int | None) -> str:
-    return "-" if value is None else f"{value:,}"
-
-
-def _change(first: int, second: int) -> "Text":
-    change = second - first
+def _show_change(change: int) -> "Text":
     return styled(f"{change:+,}", "green" if change > 0 else "red") if change else styled("0", "dim")
 
 

@@ -1,4 +1,4 @@
-"""The command `explain`: why a page is in a corpus, or would be, or not."""
+"""The command `explain`: why a corpus has a page, or lacks it."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from c4pipe.recipes.recipe import Recipe
 
 Explained = tuple[dict[str, Any], "RenderableType"]
-"""A page as JSON values, and as it is shown on the terminal."""
+"""A page as JSON values, and for the terminal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +70,8 @@ class ExplainOptions(RecipeOptions, KindOptions):
 
 def run(options: ExplainOptions) -> None:
     """Prints why pages are kept or dropped. Raises UsageError for an input that can't be explained."""
-    corpus = _corpus(options.input)
-    explained = list(_of_corpus(options, corpus) if corpus else _of_pages(options))
+    corpus = _find_corpus(options.input)
+    explained = list(_explain_corpus_page(options, corpus) if corpus else _explain_pages(options))
     console = printer(sys.stdout)
     for number, (values, view) in enumerate(explained):
         if options.json:
@@ -82,8 +82,8 @@ def run(options: ExplainOptions) -> None:
         console.print(view)
 
 
-def _corpus(text: str) -> "StoragePath | None":
-    """Returns the folder that the input names, or None for a text or a WET file."""
+def _find_corpus(text: str) -> "StoragePath | None":
+    """Returns the folder of a corpus; None for a text, a WET or a WARC file."""
     from c4pipe.inspect.page_input import STANDARD_INPUT, is_there
     from c4pipe.io.object_store import is_store
     from c4pipe.io.paths import storage_path
@@ -96,7 +96,7 @@ def _corpus(text: str) -> "StoragePath | None":
     return folder if folder.is_dir() else None
 
 
-def _of_corpus(options: ExplainOptions, folder: "StoragePath") -> Iterator[Explained]:
+def _explain_corpus_page(options: ExplainOptions, folder: "StoragePath") -> Iterator[Explained]:
     from c4pipe.inspect.explain import CorpusExplainer
 
     explainer = CorpusExplainer(folder, options.work, options.known)
@@ -112,7 +112,7 @@ def _of_corpus(options: ExplainOptions, folder: "StoragePath") -> Iterator[Expla
         yield asdict(verdict), capture_view(verdict)
 
 
-def _of_pages(options: ExplainOptions) -> Iterator[Explained]:
+def _explain_pages(options: ExplainOptions) -> Iterator[Explained]:
     from c4pipe.clean.evaluate import RecipeEvaluator
     from c4pipe.clean.trace import explain_page
     from c4pipe.inspect.page_input import find_input_pages
@@ -140,13 +140,13 @@ _WIDEST = 1000  # columns of a terminal: a line can have megabytes
 
 
 def page_view(verdict: "PageVerdict") -> "RenderableType":
-    """Returns the verdict of a recipe on a page: its lines, the rules, and the outcome."""
+    """Returns the lines of a page, the verdicts of the rules, and the outcome."""
     reason = ", after ".join(filter(None, (verdict.reason, verdict.lost_lines)))
     return _group(
         _head(verdict.page.url, verdict.page.timestamp, f"recipe {verdict.recipe}"),
-        _texts("line", map(_line, verdict.lines)),
+        _text_table("line", map(_show_line, verdict.lines)),
         styled(""),
-        _rules(verdict.rules),
+        _rule_table(verdict.rules),
         styled(""),
         *_note_on_parentheses(verdict.rules, verdict.lines),
         _end(reason, "It goes on to dedup, where all pages together decide."),
@@ -154,12 +154,12 @@ def page_view(verdict: "PageVerdict") -> "RenderableType":
 
 
 def capture_view(verdict: "CaptureVerdict") -> "RenderableType":
-    """Returns the verdict on a capture in a corpus: its sentences or lines, the rules, and the outcome."""
+    """Returns the sentences or lines of a capture, the verdicts of the rules, and the outcome."""
     shown: list[RenderableType] = [_head(verdict.url, verdict.timestamp, verdict.source)]
     if verdict.units:
-        shown += [_texts(verdict.unit, map(_unit, verdict.units)), styled("")]
+        shown += [_text_table(verdict.unit, map(_show_unit, verdict.units)), styled("")]
     if verdict.rules:
-        shown += [_rules(verdict.rules), styled("")]
+        shown += [_rule_table(verdict.rules), styled("")]
     for loss in {each.kept_by: each for each in verdict.losses}.values():
         places = _unit_ranges([each for each in verdict.losses if each.kept_by == loss.kept_by])
         shown.append(styled(f"{verdict.unit} {places}: {_copy_of(loss, verdict.unit)}"))
@@ -171,7 +171,7 @@ def capture_view(verdict: "CaptureVerdict") -> "RenderableType":
 
 
 def page_json(verdict: "PageVerdict") -> dict[str, Any]:
-    """Returns the verdict of a recipe on a page as JSON values, without shortening."""
+    """Returns the verdict on a page as JSON values, without shortening."""
     return {
         "url": verdict.page.url,
         "timestamp": verdict.page.timestamp,
@@ -197,38 +197,37 @@ def _head(url: str, *more: str) -> "Text":
     return head.append(visible(url), "bold").append(f"\n{'; '.join(filter(None, map(visible, more)))}\n")
 
 
-def _texts(noun: str, rows: Iterable[tuple["Text", str]]) -> "Table":
-    """Returns a table of (verdict, text). The text of a green verdict is bright; a long one ends in an ellipsis."""
-    table = new_table(padding=(0, 2, 0, 0))
-    table.add_column(noun, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("text")  # the only column that may be wrapped becomes narrower; its texts are cut instead
+def _text_table(noun: str, rows: Iterable[tuple["Text", str]]) -> "Table":
+    """Returns a table of (verdict, text). Texts of green verdicts are bright; long texts end in an ellipsis."""
+    # Only the column of texts may be wrapped, so it becomes narrower; its texts are cut instead.
+    table = new_table(noun, "verdict", "text", padding=(0, 2, 0, 0))
+    table.columns[0].justify = "right"
     for number, (verdict, text) in enumerate(rows, 1):
         style = "" if verdict.style == "green" else "dim"
         table.add_row(str(number), verdict, styled(text[:_WIDEST], style, no_wrap=True, overflow="ellipsis"))
     return table
 
 
-def _line(line: "LineVerdict") -> tuple["Text", str]:
+def _show_line(line: "LineVerdict") -> tuple["Text", str]:
     edited = f"edited: {', '.join(line.edits)}" if line.edits else ""
     said = line.rule or edited or ("kept" if line.asked else "-")
     colour = "red" if line.rule else "yellow" if line.edits else "green"
-    return _verdict(said, colour, line.asked), line.line
+    return _show_verdict(said, colour, line.asked), line.line
 
 
-def _verdict(said: str, colour: str, asked: bool) -> "Text":
+def _show_verdict(said: str, colour: str, asked: bool) -> "Text":
     """Returns a verdict, in parentheses if the pipeline never asked for it."""
     return styled(said, colour) if asked or said == "-" else styled(f"({said})", "dim")
 
 
-def _unit(unit: "UnitVerdict") -> tuple["Text", str]:
+def _show_unit(unit: "UnitVerdict") -> tuple["Text", str]:
     from c4pipe.filters.corpus_rules import RepeatedSpan
 
     return styled("kept", "green") if unit.kept else styled(RepeatedSpan.name, "red"), unit.text
 
 
 def _copy_of(loss: "Loss", unit: str) -> str:
-    """Says where the copy of a lost span is, or which rule dropped it with its page."""
+    """Returns a sentence about the copy of a lost span: its page, or the rule that dropped that page."""
     if loss.known:
         return f"the same {unit}s are in {loss.kept_by}"
     if loss.in_corpus:
@@ -248,20 +247,17 @@ def _unit_ranges(losses: Sequence["Loss"]) -> str:
 
 
 def _note_on_parentheses(rules: Sequence["RuleVerdict"], lines: Sequence["LineVerdict"] = ()) -> list["RenderableType"]:
-    """Returns the sentence about verdicts in parentheses, if there are any."""
+    """Returns the sentence about parentheses; empty if no verdict has them."""
     of_rules = any(not each.asked and each.dropped is not None for each in rules)
     of_lines = any(not each.asked and (each.rule or each.edits) for each in lines)
-    words = "In parentheses: the verdict of a rule behind the one that dropped the page."
+    words = "In parentheses: the verdict of a rule after the one that dropped the page."
     return [styled(words, "dim")] if of_rules or of_lines else []
 
 
-def _rules(rules: Sequence["RuleVerdict"]) -> "Table":
-    table = new_table(padding=(0, 2, 0, 0))
-    table.add_column("rule", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("because", overflow="fold")
+def _rule_table(rules: Sequence["RuleVerdict"]) -> "Table":
+    table = new_table("rule", "verdict", "because", padding=(0, 2, 0, 0))
     for each in rules:
-        verdict = _verdict(*_DECISIONS[each.dropped], each.asked)
+        verdict = _show_verdict(*_DECISIONS[each.dropped], each.asked)
         table.add_row(each.rule, verdict, styled(each.fact, "" if each.asked else "dim"))
     return table
 

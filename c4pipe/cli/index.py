@@ -1,30 +1,21 @@
 """The command `index`: the index of a finished corpus, for `--known` of later corpora."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
 
 from c4pipe.cli.console import note
-from c4pipe.cli.options import TerminalOptions, path_or_url, start_workers
+from c4pipe.cli.options import CorpusArgument, TerminalOptions, start_workers
 from c4pipe.cli.parser import Command
-from c4pipe.io.options import Option
 from c4pipe.io.words import format_count
 from c4pipe.runners.runner_options import RunnerOptions
 
-if TYPE_CHECKING:
-    from c4pipe.io.paths import StoragePath
-
 
 @dataclass(frozen=True, kw_only=True)
-class IndexOptions(TerminalOptions, RunnerOptions):
+class IndexOptions(TerminalOptions, RunnerOptions, CorpusArgument):
     """The options of the command."""
-
-    corpus: Annotated[
-        "StoragePath", Option("folder of a finished corpus", "CORPUS", positional=True, parse=path_or_url)
-    ]
 
 
 def run(options: IndexOptions) -> None:
-    """Writes the index, and prints what it has."""
+    """Writes the index, and prints its numbers."""
     start_workers(options.workers, options.runner)
     from c4pipe.cli.progress import make_progress
     from c4pipe.dedup.known import HASH

@@ -64,25 +64,24 @@ def run(options: ListsOptions) -> None:
     """Downloads the lists, prints their status, or makes the list of robots.txt files."""
     from c4pipe.lists import pinned_lists
 
-    _check(options)
+    _check_options(options)
     if options.action == "robots":
         _list_robots(options)
         return
-    wanted = _wanted(options)
+    wanted = _choose_lists(options)
     folder = options.lists or pinned_lists.cache_dir()
     if options.action == "fetch":
         source = options.source or pinned_lists.SOURCE
         count = pinned_lists.fetch(folder, source, lambda line: print(visible(line), file=sys.stderr), wanted)
-        present = len(wanted) - count
-        print(visible(f"{format_count(count, 'list')} downloaded, {present} already present: {folder}"))
+        print(visible(f"{format_count(count, 'list')} downloaded, {len(wanted) - count} already present: {folder}"))
         return
     print(visible(str(folder)))
     for pinned, status in pinned_lists.status_of_lists(folder, wanted):
         print(f"  {status:13}  {pinned.path:42}  {pinned.commit[:8]}  {pinned.sha256[:12]}")
 
 
-def _check(options: ListsOptions) -> None:
-    """Raises UsageError for arguments that another action takes."""
+def _check_options(options: ListsOptions) -> None:
+    """Raises UsageError for arguments of another action."""
     is_robots = options.action == "robots"
     if is_robots and not options.files:
         raise UsageError(
@@ -112,8 +111,8 @@ def _list_robots(options: ListsOptions) -> None:
     print(visible(f"list: {summary.path} ({format_count(summary.path.stat().st_size, 'byte')})"))
 
 
-def _wanted(options: ListsOptions) -> Sequence["pinned_lists.PinnedList"]:
-    """Returns the lists that `--recipe` and `--languages` name, or all."""
+def _choose_lists(options: ListsOptions) -> Sequence["pinned_lists.PinnedList"]:
+    """Returns the lists of `--recipe` and `--languages`; by default all lists."""
     from c4pipe.lists import pinned_lists
     from c4pipe.recipes.choose import choose_recipe, needed_lists
 

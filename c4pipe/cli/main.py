@@ -1,4 +1,4 @@
-"""The command line: reads the arguments, runs the command, prints how it ended."""
+"""The command line: reads the arguments, runs the command, prints its end."""
 
 import atexit
 import contextlib
@@ -39,7 +39,7 @@ COMMANDS = {
     "tune": "choose the limits of rules by looking: a page with sliders about an annotated folder",
     "lists": "download the bad-words and domain lists, show them, or make that of robots.txt files",
 }
-"""All commands, in the order of the help, and what each does in a few words."""
+"""All commands, in the order of the help, each with a few words about it."""
 
 # The module of a command is imported when the command is named, and Beam, NumPy, Arrow or Rich when it runs, so that
 # `c4pipe --help` answers at once.
@@ -52,7 +52,7 @@ def load_command(name: str) -> Command[Any]:
 
 
 def run() -> int:
-    """Runs the command of this process: `main` in a process of its own, which can do little else after that."""
+    """Runs `main` in its own process, which can do little else after that."""
     open_streams()
     lighten()
     ended: list[int] = []
@@ -74,29 +74,22 @@ def _exit_at_once(ended: Sequence[int]) -> None:
 
 
 def main(given: Sequence[str] | None = None) -> int:
-    """Runs a command and returns its exit status.
-
-    Args:
-        given: the arguments; those of this process by default.
-
-    Returns 0, 1 if the command can't go on, 2 for wrong usage, 3 if files are missing, 4 if no page was kept, 130 if it
-    was stopped.
-    """
+    """Runs the command of some arguments, by default of this process, and returns its exit status (`EXIT_STATUSES`)."""
     given = list(sys.argv[1:] if given is None else given)
 
     def run_command() -> int:
-        _complete()
+        _answer_shell()
         parser = make_parser(given)
-        command, options = parse_command_line(parser, _help_of(parser, given))
+        command, options = parse_command_line(parser, _expand_help(parser, given))
         _check_current_folder()
         with log_to(options.get("log"), given, lambda text: note(text, "--json-progress" in given)):
             return int(command.run(command.options(**options)) or 0)
 
-    return ending_of(run_command, "--json-progress" in given)
+    return run_to_end(run_command, "--json-progress" in given)
 
 
-def ending_of(run_command: Callable[[], int], as_json: bool = False) -> int:
-    """Runs a function, prints how it ended, and returns the exit status. Errors that a user can meet are sentences."""
+def run_to_end(run_command: Callable[[], int], as_json: bool = False) -> int:
+    """Runs a function, prints its end, and returns the exit status. An error that a user can meet is one sentence."""
     # Messages of libraries are not printed: c4pipe prints the important messages itself, and errors are raised.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
@@ -118,7 +111,7 @@ def ending_of(run_command: Callable[[], int], as_json: bool = False) -> int:
 
 
 def _check_current_folder() -> None:
-    """Raises UsageError if the current folder was deleted: then neither paths nor new processes have a start."""
+    """Raises UsageError if the current folder was deleted: paths and new processes need it."""
     try:
         Path.cwd()
     except FileNotFoundError:
@@ -128,16 +121,14 @@ def _check_current_folder() -> None:
 
 
 def make_parser(given: Sequence[str] | None = None) -> Parser:
-    """Returns the parser of all commands. Only the first command that is among the arguments has its options.
-
-    Args:
-        given: the arguments; None for a parser in which every command has its options.
+    """Returns the parser of all commands. Only the first command among the arguments has its options; every command if
+    `given` is None.
     """
     named = list(COMMANDS) if given is None else [each for each in given if each in COMMANDS][:1]
     return build_parser(COMMANDS, {name: load_command(name) for name in named})
 
 
-def _help_of(parser: Parser, given: list[str]) -> list[str]:
+def _expand_help(parser: Parser, given: list[str]) -> list[str]:
     """Returns `build --help` for `help build`. Without a command, prints the help, and raises UsageError."""
     if given[:1] == ["help"]:
         return [*given[1:2], "--help"]
@@ -147,8 +138,8 @@ def _help_of(parser: Parser, given: list[str]) -> list[str]:
     return given
 
 
-def _complete() -> None:
-    """Answers a shell that asks for completions, and ends the process; does nothing for any other caller."""
+def _answer_shell() -> None:
+    """Answers a shell that asks for completions, and ends the process."""
     if "_ARGCOMPLETE" in os.environ:
         import argcomplete
 

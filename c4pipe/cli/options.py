@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol
 
-from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
 from c4pipe.runners.machine_limits import allowed_workers
-from c4pipe.runners.runner_options import RunnerOptions
 
 if TYPE_CHECKING:
     from c4pipe.io.paths import StoragePath
@@ -33,12 +31,35 @@ class LogOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class TerminalOptions(LogOptions, QuietOptions):
-    """What a command prints."""
+    """The output of a command."""
 
     @property
     def hides_messages(self) -> bool:
         """Whether the messages of another runner's client (job ids, links, states) are hidden."""
         return self.quiet or self.json_progress
+
+
+def path_or_url(text: str) -> "StoragePath":
+    """Returns a folder or file of this machine or of an object store."""
+    from c4pipe.io.paths import storage_path
+
+    return storage_path(text)
+
+
+def readable_path(text: str) -> "StoragePath":
+    """Returns a folder or file to read, of this machine or of any store."""
+    from c4pipe.io.paths import storage_path
+
+    return storage_path(text, reads=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusArgument:
+    """A finished corpus."""
+
+    corpus: Annotated[
+        "StoragePath", Option("folder of a finished corpus", "CORPUS", positional=True, parse=path_or_url)
+    ]
 
 
 class Shown(Protocol):
@@ -53,33 +74,13 @@ class Shown(Protocol):
         """Whether it is shown as lines of JSON."""
 
 
-def path_or_url(text: str) -> "StoragePath":
-    """Returns the folder or file that an option names, on this machine or in an object store."""
-    from c4pipe.io.paths import storage_path
-
-    return storage_path(text)
-
-
-def readable_path(text: str) -> "StoragePath":
-    """Returns the folder or file that an option names, on this machine or in any store: it is only read."""
-    from c4pipe.io.paths import storage_path
-
-    return storage_path(text, reads=True)
-
-
 def start_workers(workers: int | None, runner: str | None, inputs: Sequence[str] = ()) -> None:
     """Starts the server of a command's worker processes. It imports their modules while this process makes the plan.
 
-    Does nothing if the command starts no worker: with another runner, for one worker, or for one file.
+    Does nothing for another runner, one worker or one file: then no worker starts.
     """
     is_one_file = len(inputs) == 1 and Path(inputs[0]).is_file()
     if runner is None and not is_one_file and (workers or allowed_workers().most) > 1:
         from c4pipe.runners.worker_pool import start_server
 
         start_server("c4pipe.jobs.worker_imports")
-
-
-def refuse_job_file(options: RunnerOptions, why: str) -> None:
-    """Raises UsageError if a command of several jobs is to be written to one file."""
-    if any(option.startswith("--output_executable_path") for option in options.beam):
-        raise UsageError(f"--output_executable_path writes one job to a file, and {why}")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def print_corpus(folder: "StoragePath", manifest: "Manifest", seconds: float, progress: "Progress") -> None:
-    """Prints the funnel of a corpus and where the corpus is; as `print_funnel` if nothing was done."""
+    """Prints the funnel of a corpus and its folder, as `print_funnel`."""
     shards = manifest["shards"]
     size = format_count(sum(shard["bytes"] for shard in shards), "byte")
     outcome = f"corpus: {folder} ({format_count(len(shards), 'file')}, {size}, {seconds:,.1f} s)"
@@ -27,9 +27,7 @@ def print_corpus(folder: "StoragePath", manifest: "Manifest", seconds: float, pr
 
 
 def print_funnel(folder: "StoragePath", manifest: "Manifest", outcome: str, progress: "Progress") -> None:
-    """Prints the funnel of a corpus, or of its new part, and the outcome. If nothing was done, prints where the
-    report is.
-    """
+    """Prints the funnel of a corpus or of its new part, and the outcome; the path of the report if nothing was done."""
     from c4pipe.recipes.recipe import Recipe
     from c4pipe.report.html_page import REPORT_PAGE
 
@@ -42,14 +40,7 @@ def print_funnel(folder: "StoragePath", manifest: "Manifest", outcome: str, prog
 
 
 def corpus_status(options: TerminalOptions, manifest: "Manifest", allowed: int | None, next_step: str = "") -> int:
-    """Prints which files are missing and whether no page or language was kept, and returns the exit status.
-
-    Args:
-        options: of the command.
-        manifest: of the corpus.
-        allowed: the value of `--max-missing`, or None.
-        next_step: as in `report_missing`.
-    """
+    """Prints missing files and languages without a page, and returns the exit status (see `report_missing`)."""
     from c4pipe.recipes.recipe import Recipe
 
     missing = report_missing(options, manifest["missing"], allowed, next_step)
@@ -57,8 +48,8 @@ def corpus_status(options: TerminalOptions, manifest: "Manifest", allowed: int |
 
 
 def report_nothing_kept(options: TerminalOptions, recipe: "Recipe", counts: Mapping[str, int]) -> int:
-    """Prints a warning if no page, or none of a wanted language, was kept, and returns the exit status: 4
-    without pages, else 0.
+    """Prints a warning if no page of the corpus or of a language was kept. Returns the exit status: 4 without pages,
+    else 0.
     """
     from c4pipe.corpus.funnel import empty_warning
 
@@ -77,7 +68,7 @@ def report_missing(
         options: of the command.
         missing: the missing files, each with its `error`.
         allowed: the value of `--max-missing`, or None.
-        next_step: how the missing files come into the corpus; "" for the same command.
+        next_step: what the user does to get the missing files; "" for the same command.
     """
     for values in missing[:5]:
         note(f"missing: {values['error']}", options.json_progress)
@@ -93,10 +84,7 @@ def funnel_table(recipe: "Recipe", counts: Mapping[str, int]) -> "Table":
     """Returns the funnel as a table: records, pages, lines, sentences, bytes, damage (see `funnel_rows`)."""
     from c4pipe.corpus.funnel import funnel_rows
 
-    table = new_table()
-    table.add_column("")
-    table.add_column("number", justify="right")
-    table.add_column("%", justify="right")
+    table = new_table("", numbers=("number", "%"))
     rows = funnel_rows(recipe, counts)
     section = rows[0].section
     for row in rows:

@@ -1,4 +1,4 @@
-"""The command `overlap`: what a corpus shares with examples of evaluation sets."""
+"""The command `overlap`: text that a corpus shares with examples of evaluation sets."""
 
 import sys
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ class OverlapCommandOptions(TerminalOptions, OverlapOptions):
 
 
 def run(options: OverlapCommandOptions) -> None:
-    """Searches a corpus for examples, and prints how many of them it has and on which pages."""
+    """Searches a corpus for examples, and prints the numbers of examples and their pages."""
     from c4pipe.cli.progress import make_progress
     from c4pipe.inspect.overlap import overlap
 
@@ -41,13 +41,7 @@ _WIDTH = 80
 
 
 def overlap_lines(overlap: "Overlap", max_pages: int, output: "StoragePath | None") -> "Iterator[RenderableType]":
-    """Yields what to print about an overlap.
-
-    Args:
-        overlap: what was found.
-        max_pages: the most pages on which an n-gram could be without being ignored.
-        output: the file of the matches; None if there is none.
-    """
+    """Yields the lines and tables about an overlap. N-grams on more than `max_pages` pages were ignored."""
     yield _files_table(overlap)
     yield styled("long enough: the example has an n-gram; at 70 %: at least that share of its", "dim")
     yield styled("n-grams is in the corpus", "dim")
@@ -63,10 +57,9 @@ def overlap_lines(overlap: "Overlap", max_pages: int, output: "StoragePath | Non
 
 
 def _files_table(overlap: "Overlap") -> "Table":
-    table = new_table(padding=(0, 2, 0, 0))
-    table.add_column("file", overflow="fold", max_width=24)
-    for head in ("n", "examples", "long enough", "found", "at 70 %", "pages"):
-        table.add_column(head, justify="right", no_wrap=True)
+    numbers = ("n", "examples", "long enough", "found", "at 70 %", "pages")
+    table = new_table("file", numbers=numbers, padding=(0, 2, 0, 0))
+    table.columns[0].max_width = 24
     for each in overlap.files:
         counts = (each.ngram, each.examples, each.searched, each.found, each.contaminated, each.pages)
         table.add_row(styled(each.file), *(f"{count:,}" for count in counts))
@@ -74,8 +67,7 @@ def _files_table(overlap: "Overlap") -> "Table":
 
 
 def _pages_table(overlap: "Overlap") -> "Table":
-    table = new_table(padding=(0, 2, 0, 0))
-    table.add_column("examples", justify="right", no_wrap=True)
+    table = new_table(numbers=("examples",), padding=(0, 2, 0, 0))
     table.add_column("page")
     for url, examples in overlap.top_pages(_TOP):
         shown = styled(url, no_wrap=True)

@@ -20,7 +20,7 @@ class Parser(argparse.ArgumentParser):
 
     Attributes:
         name: the command, such as `build`; `c4pipe` for the parser of all commands.
-        arguments: its arguments and options, in their order.
+        arguments: the arguments and options, in order.
         commands: the parsers of the commands, by name; empty in the parser of a command.
         command: the command; None in the parser of all commands.
     """
@@ -39,7 +39,7 @@ class Parser(argparse.ArgumentParser):
         return action
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Raises UsageError for a value that is none of an argument's choices."""
+        """Raises UsageError unless a value is one of the choices."""
         if action.choices is not None and value not in action.choices:
             known = ", ".join(action.choices)
             raise UsageError(
@@ -51,7 +51,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} (see {self.prog} --help)")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """Ends the process after the help was printed. Raises C4pipeError if it can't be written."""
+        """Ends the process after the help. Raises C4pipeError if it can't be written."""
         sys.stdout.flush()
         super().exit(status, message)
 
@@ -89,8 +89,8 @@ def decimal_number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is no number, such as 0.5") from None
 
 
-class _Given(argparse.Action):
-    """Stores the value of an option. A list that is given again is joined to the first; another value is an error."""
+class _StoreOnce(argparse.Action):
+    """Stores the value of an option. A second list is joined to the first one; any other second value is an error."""
 
     def __call__(self, parser: object, namespace: argparse.Namespace, value: Any, flag: str | None = None) -> None:
         given = vars(namespace).setdefault("options given", {})
@@ -111,7 +111,7 @@ class Command(Generic[Options]):
 
     Attributes:
         options: the record of its options (`io.options`).
-        run: runs it with its options; returns the exit status, None for 0.
+        run: runs the command; returns the exit status, None for 0.
         examples: command lines for the help, at least one.
     """
 
@@ -139,7 +139,7 @@ def add_options(parser: Parser, record: type) -> None:
             if option.nargs:
                 keywords["nargs"] = option.nargs
             if not option.positional:
-                keywords["action"] = "append" if option.repeated else _Given
+                keywords["action"] = "append" if option.repeated else _StoreOnce
         if option.positional:
             action = parser.add_argument(field.name, **keywords)
         else:
@@ -150,7 +150,7 @@ def add_options(parser: Parser, record: type) -> None:
 
 
 def _parser_of(kind: Any, option: Option) -> Callable[[str], Any]:
-    """Returns what makes the value of an option of a text: of its type, or one of a sequence from `8,13`."""
+    """Returns the function from a text to the value of an option: of its type, or a sequence from `8,13`."""
     kinds = get_args(kind) or (kind,)
     parse = whole_number if int in kinds else decimal_number if float in kinds else str
     is_list = any(get_origin(each) is Sequence for each in (kind, *get_args(kind)))
@@ -167,13 +167,13 @@ def _completer(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
 
 
 def given_options(command: Command[Any], arguments: argparse.Namespace) -> dict[str, Any]:
-    """Returns the options of a command that are given or have a default, by the names of the record's fields."""
+    """Returns the options of a command that are given or have a default, by name of the field."""
     names = {field.name for field, _, _ in options_of(command.options)}
     return {name: value for name, value in vars(arguments).items() if name in names and value is not None}
 
 
 class _Version(argparse.Action):
-    """Prints the version, which implementation of each kernel runs, and the versions of the libraries."""
+    """Prints the versions of c4pipe and its libraries, and the implementation of each kernel."""
 
     def __init__(self, option_strings: list[str], dest: str, help: str | None = None) -> None:
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
@@ -191,7 +191,7 @@ class _Version(argparse.Action):
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Keeps the lines of a text, and wraps those that are not indented."""
+    """Keeps the line ends of a text, and wraps the lines without indentation."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return "\n".join(
@@ -211,12 +211,7 @@ _RUNNER_OPTIONS = (
 
 
 def build_parser(helps: Mapping[str, str], commands: Mapping[str, Command[Any]]) -> Parser:
-    """Returns the parser of all commands.
-
-    Args:
-        helps: what each command does, in a few words, by its name.
-        commands: the commands that need their options.
-    """
+    """Returns the parser of all commands, given a few words about each, and the commands that need their options."""
     parser = Parser(
         prog="c4pipe",
         description="Builds a C4 pretraining corpus from Common Crawl WET files, as the T5 paper describes it.",
@@ -244,7 +239,7 @@ def build_parser(helps: Mapping[str, str], commands: Mapping[str, Command[Any]])
 
 
 def _epilog(command: Command[Any]) -> str:
-    """Returns the end of a command's help: examples, options of runners, and exit statuses."""
+    """Returns the end of a help: examples, options of runners, and exit statuses."""
     examples = "\n".join(f"    {example}" for example in command.examples)
     runner = f"{_RUNNER_OPTIONS}\n\n" if command.takes_runner_options else ""
     return f"Example:\n{examples}\n\n{runner}{endings_sentence()}"

@@ -1,4 +1,4 @@
-"""The command `plan`: what a build will take."""
+"""The command `plan`: time and disk space of a build."""
 
 import sys
 from dataclasses import replace
@@ -69,16 +69,8 @@ def run(options: PlanOptions) -> int:
 
 
 def plan_table(plan: "Plan", hourly: float | None = None, crawls: int = 1) -> "Table":
-    """Returns a plan as a table for the terminal: each estimate and its source.
-
-    Args:
-        plan: the estimates.
-        hourly: the price of the machine for an hour, or None.
-        crawls: how many crawls like this one there are.
-    """
-    table = new_table()
-    table.add_column("")
-    table.add_column("estimate", justify="right")
+    """Returns a table of estimates and their sources, for a machine of a price per hour and a number of crawls."""
+    table = new_table("", numbers=("estimate",))
     table.add_column("from")
     _add_inputs(table, plan)
     if (estimate := plan.estimate) is None:

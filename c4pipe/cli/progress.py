@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from c4pipe.cli.rich_console import BarWithLine
 
 BAR_SECONDS = 0.5
-"""Between two looks of a bar at its job."""
+"""Seconds between two updates of a bar."""
 
 _JSON_SECONDS = 1.0
 _LINE_SECONDS = 15.0
@@ -27,7 +27,7 @@ _GAPS = 4  # columns between the five of a bar
 
 
 def make_progress(options: Shown) -> Progress:
-    """Returns the progress of a command, shown as its options `--quiet` and `--json-progress` ask for."""
+    """Returns the progress of a command, by its options `--quiet` and `--json-progress`."""
     if options.json_progress:
         return Progress(show_json(sys.stderr), lambda text: note(text, as_json=True), _JSON_SECONDS)
     if options.quiet:
@@ -39,9 +39,9 @@ def make_progress(options: Shown) -> Progress:
 
 
 class ProgressBar:
-    """Shows a bar for each job on a terminal: the bar, the time left, and as many words as fit behind them.
+    """Shows a bar for each job on a terminal, with the time left and as many words as fit.
 
-    A wait for a server has a line of its own if it does not fit.
+    A wait for a server has its own line if it does not fit.
     """
 
     def __init__(self, console: "Console") -> None:
@@ -50,7 +50,7 @@ class ProgressBar:
         self._task: TaskID | None = None
 
     def __call__(self, event: ProgressEvent) -> None:
-        """Shows an event: the first one of a job starts its bar, the last one ends it."""
+        """Shows an event. The first event of a job starts its bar, the last one ends it."""
         if self._bar is None or self._task is None:
             self._bar = self._make_bar()
             self._task = self._bar.add_task(event.job, total=1.0, clock="", words="")
@@ -86,20 +86,20 @@ class ProgressBar:
 
 
 def fitted(words: str, room: int) -> str:
-    """Returns as many of the parts of a text, which have commas between them, as fit into a number of columns."""
+    """Cuts a text at a comma so that it fits into a number of columns."""
     while len(words) > room and words:
         words = words.rpartition(", ")[0]
     return words
 
 
 def without_wait(words: str) -> tuple[str, str]:
-    """Splits words: returns the words without waits for a server, and the words about waits ("" without waits)."""
+    """Splits words into the words without waits for a server, and the words about waits ("" without waits)."""
     match = _WAIT.search(words)
     return (words[: match.start()] + words[match.end() :], match[1]) if match else (words, "")
 
 
 def _clock(event: ProgressEvent) -> str:
-    """Returns the time left. If it is not known, or if the job has ended, returns the time since the start."""
+    """Returns the time left; the time since the start if the job has ended or the time left is unknown."""
     if event.phase == "end":
         return format_clock(event.seconds)
     left = event.seconds_left

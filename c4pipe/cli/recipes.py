@@ -1,9 +1,9 @@
-"""The command `recipes`: names of recipes, the rules of one, several side by side, or what the rules of one drop."""
+"""The command `recipes`: names of recipes, their rules, or the number of pages that each rule drops."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from c4pipe.cli.console import new_table, printer, say, styled
 from c4pipe.cli.options import readable_path
@@ -48,12 +48,11 @@ class RecipesOptions:
 
 
 def run(options: RecipesOptions) -> None:
-    """Prints names of recipes, the rules of one, several side by side, or what the rules of an annotated folder drop.
-
-    Raises UsageError for an unknown recipe and a folder that is not annotated.
+    """Prints names or rules of recipes, or the drops of an annotated folder. Raises UsageError for an unknown recipe
+    and a folder that is not annotated.
     """
     if options.cost is not None:
-        _show_cost(options, options.cost)
+        _print_drops(options, options.cost)
         return
 
     from c4pipe.recipes.presets import RECIPES, find_recipe
@@ -89,7 +88,7 @@ def rules_table(recipe: "Recipe") -> "Table":
 
 
 def names_table(recipes: Iterable["Recipe"], no_wrap: bool = False) -> "Table":
-    """Returns a table with a line for each recipe and its description."""
+    """Returns the names and descriptions of recipes."""
     table = new_table(show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="ellipsis" if no_wrap else "fold", no_wrap=no_wrap)
@@ -99,19 +98,18 @@ def names_table(recipes: Iterable["Recipe"], no_wrap: bool = False) -> "Table":
 
 
 def comparison_tables(recipes: Sequence["Recipe"], width: int) -> Iterator["Table"]:
-    """Yields recipes side by side, in as many tables as it takes on a terminal of `width` columns.
+    """Yields tables with recipes side by side, for a terminal of `width` columns.
 
-    For each rule, the tables show the stage at which a recipe applies it, and the parameters below. A parameter with
-    the same value in all recipes that have the rule is not shown: `rules_table` shows it.
+    They show the stages of each rule, and its parameters that differ: `rules_table` shows all parameters.
     """
     fitting = max(1, (width - _RULE_WIDTH) // (_RECIPE_WIDTH + 2))
     count = -(-len(recipes) // fitting)
     size = -(-len(recipes) // count)
     for first in range(0, len(recipes), size):
-        yield _comparison(recipes, slice(first, first + size))
+        yield _compare(recipes, slice(first, first + size))
 
 
-def _comparison(recipes: Sequence["Recipe"], shown: slice) -> "Table":
+def _compare(recipes: Sequence["Recipe"], shown: slice) -> "Table":
     from rich.markup import escape
 
     from c4pipe.filters.rule import parameter_names
@@ -121,7 +119,7 @@ def _comparison(recipes: Sequence["Recipe"], shown: slice) -> "Table":
     table.add_column("rule", no_wrap=True, width=_RULE_WIDTH - 2)
     for recipe in recipes[shown]:
         table.add_column(escape(recipe.name).replace("-", "-\n"), overflow="fold", width=_RECIPE_WIDTH)
-    stages = [_stages(recipe) for recipe in recipes]
+    stages = [_find_stages(recipe) for recipe in recipes]
     own = {rule.name: type(rule) for recipe in recipes for _, rule in recipe.rules()}
     for kind in {**RULES, **own}.values():
         if not any(kind.name in each for each in stages):
@@ -130,7 +128,7 @@ def _comparison(recipes: Sequence["Recipe"], shown: slice) -> "Table":
         rules = [recipe.find(kind) for recipe in recipes]
         for name in parameter_names(kind):
             values = [
-                "by language" if recipe.is_by_language(kind.name, name) else _value(rule, name)
+                "by language" if recipe.is_by_language(kind.name, name) else _show_value(rule, name)
                 for recipe, rule in zip(recipes, rules, strict=True)
             ]
             if len({value for value in values if value is not None}) > 1:
@@ -138,15 +136,15 @@ def _comparison(recipes: Sequence["Recipe"], shown: slice) -> "Table":
     return table
 
 
-def _stages(recipe: "Recipe") -> dict[str, str]:
-    """Returns the stages of each rule: most rules have one."""
+def _find_stages(recipe: "Recipe") -> dict[str, str]:
+    """Returns the stages of each rule, by its name: most rules have one."""
     stages: dict[str, str] = {}
     for stage, rule in recipe.rules():
         stages[rule.name] = f"{stages[rule.name]}, {stage}" if rule.name in stages else stage
     return stages
 
 
-def _value(rule: "Rule | None", name: str) -> str | None:
+def _show_value(rule: "Rule | None", name: str) -> str | None:
     from c4pipe.filters.rule import parameter_text
 
     if rule is None:
@@ -157,8 +155,8 @@ def _value(rule: "Rule | None", name: str) -> str | None:
     return parameter_text(value)
 
 
-def _show_cost(options: RecipesOptions, folder: "StoragePath") -> None:
-    """Prints how many pages of an annotated folder each rule drops."""
+def _print_drops(options: RecipesOptions, folder: "StoragePath") -> None:
+    """Prints the number of pages of an annotated folder that each rule drops."""
     from c4pipe.clean.annotated_folder import open_annotated
     from c4pipe.inspect.rule_drops import count_rule_drops
     from c4pipe.io.words import format_count
@@ -187,34 +185,25 @@ _COST_NOTES = (
 
 
 def cost_tables(drops: "RuleDrops") -> Iterator["Table"]:
-    """Yields the pages that each page rule drops, the lines that each line rule drops or changes, and the overlap."""
+    """Yields the tables of pages by page rule, of dropped or edited lines by line rule, and of overlaps of rules."""
     from c4pipe.corpus.funnel import percent
 
-    pages = _number_table("rule", "dropped", "%", "alone", "first")
+    wide: Any = {"padding": (0, 2, 0, 0)}
+    pages = new_table("rule", numbers=("dropped", "%", "alone", "first"), **wide)
     any_rule = sum(drops.first.values())
     rows = [(rule, dropped, drops.alone[rule], drops.first[rule]) for rule, dropped in drops.dropped.items()]
     for rule, dropped, alone, first in (*rows, ("any rule", any_rule, sum(drops.alone.values()), any_rule)):
         pages.add_row(rule, f"{dropped:,}", percent(dropped, drops.pages), f"{alone:,}", f"{first:,}")
     yield pages
     if drops.lines:
-        lines = _number_table("line rule", "lines", "%")
+        lines = new_table("line rule", numbers=("lines", "%"), **wide)
         for rule, changed in drops.lines.items():
             lines.add_row(rule, f"{changed:,}", percent(changed, drops.lines_read))
         yield lines
-    overlap = new_table(padding=(0, 2, 0, 0))
-    overlap.add_column("rule", no_wrap=True)
-    overlap.add_column("also drop")
+    overlap = new_table("rule", "also drop", **wide)
     for rule, others in drops.overlap().items():
         overlap.add_row(rule, ", ".join(f"{other} {share}" for other, share in others.items()) or "-")
     yield overlap
-
-
-def _number_table(first: str, *numbers: str) -> "Table":
-    table = new_table(padding=(0, 2, 0, 0))
-    table.add_column(first, no_wrap=True)
-    for column in numbers:
-        table.add_column(column, justify="right", no_wrap=True)
-    return table
 
 
 COMMAND = Command(RecipesOptions, run, examples=("c4pipe recipes c4", "c4pipe recipes --cost annotated"))

@@ -1,28 +1,22 @@
-"""The command `report`: writes the report of a corpus that has none, or one of an earlier version."""
+"""The command `report`: writes a missing report of a corpus, or the report of an earlier version again."""
 
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from c4pipe.cli.console import printer, say
-from c4pipe.cli.options import TerminalOptions, path_or_url
+from c4pipe.cli.options import CorpusArgument, TerminalOptions
 from c4pipe.cli.parser import Command
 from c4pipe.io.options import Option
 from c4pipe.runners.runner_options import RunnerOptions, WorkerOptions
 
-if TYPE_CHECKING:
-    from c4pipe.io.paths import StoragePath
-
 
 @dataclass(frozen=True, kw_only=True)
-class ReportOptions(TerminalOptions, WorkerOptions):
+class ReportOptions(TerminalOptions, WorkerOptions, CorpusArgument):
     """The options of the command."""
 
-    corpus: Annotated[
-        "StoragePath", Option("folder of a finished corpus", "CORPUS", positional=True, parse=path_or_url)
-    ]
     opt_outs: Annotated[
         Path | None,
         Option(
@@ -34,11 +28,8 @@ class ReportOptions(TerminalOptions, WorkerOptions):
 
 
 def run(options: ReportOptions) -> None:
-    """Writes `report.html` of a corpus. If it has no `report.json`, this file is made from the shards, too.
-
-    With `--opt-outs`, also `opt_outs.json` and the dataset card.
-
-    Raises UsageError if the folder is no corpus, or its shards are needed and can't be read.
+    """Writes `report.html` of a corpus, and a missing `report.json`. With `--opt-outs`, also `opt_outs.json` and the
+    dataset card. Raises UsageError if the folder is no corpus, or if shards that are needed can't be read.
     """
     from c4pipe.cli.progress import make_progress
     from c4pipe.corpus import manifest
@@ -55,14 +46,14 @@ def run(options: ReportOptions) -> None:
     corpus_manifest = manifest.read_manifest(folder)
     if corpus_manifest is None:
         raise no_manifest(options.corpus, FileNotFoundError())
+    runner, progress = RunnerOptions(workers=options.workers), make_progress(options)
     with only_run(folder):
         if options.opt_outs is not None:
-            runner, progress = RunnerOptions(workers=options.workers), make_progress(options)
             count_opt_outs(open_corpus(folder), folder, options.opt_outs, runner, progress)
         counts = corpus_manifest["counts"]
         data = read_report_data(folder, counts)
         if data is None:
-            rebuild_data(open_corpus(folder), folder, RunnerOptions(workers=options.workers), make_progress(options))
+            rebuild_data(open_corpus(folder), folder, runner, progress)
             data = read_report_data(folder, counts)
             assert data  # it was written, or an error was raised
         tokens = count.counted_totals(folder)
@@ -78,10 +69,9 @@ def run(options: ReportOptions) -> None:
 
 
 def _print_refused(opt_outs: Mapping[str, Any], pages: int) -> None:
-    """Prints how many pages of a corpus are refused, by reason."""
+    """Prints the number of refused pages by reason."""
     for name, refused in opt_outs["refused"].items():
-        line = f"{name}: {refused['pages']:,} of {pages:,} pages, {refused['bytes']:,} bytes of text"
-        say(printer(sys.stdout), line)
+        say(printer(sys.stdout), f"{name}: {refused['pages']:,} of {pages:,} pages, {refused['bytes']:,} bytes of text")
 
 
 COMMAND = Command(ReportOptions, run, examples=("c4pipe report corpus",))

@@ -11,7 +11,7 @@ from c4pipe.io.words import visible
 
 
 class SafeConsole(Console):
-    """Rich's console. Only Rich's own styles and cursor movements reach the terminal, no codes of a text."""
+    """Rich's console: Rich's own styles and cursor movements reach the terminal, codes in a text do not."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Yields the pieces of what is printed, each text of them safe to show."""
@@ -21,11 +21,7 @@ class SafeConsole(Console):
 
 
 class BarWithLine(Progress):
-    """The bar.
-
-    Attributes:
-        below: the line; empty for none.
-    """
+    """A bar, and a line below it."""
 
     below = ""
 

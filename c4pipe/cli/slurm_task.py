@@ -4,12 +4,12 @@ import sys
 from pathlib import Path
 
 from c4pipe.cli.console import note, open_streams, printer
-from c4pipe.cli.main import ending_of
+from c4pipe.cli.main import run_to_end
 from c4pipe.cli.progress import show_lines
 from c4pipe.jobs.slurm import run_task
 from c4pipe.runners.events import Progress
 
-_SECONDS = 60.0  # between two lines of a log: each line takes a look at the work folder, which all tasks share
+_SECONDS = 60.0  # between two lines of a log: each line reads the work folder, which all tasks share
 
 
 def _run() -> int:
@@ -20,4 +20,4 @@ def _run() -> int:
 
 if __name__ == "__main__":
     open_streams()
-    sys.exit(ending_of(_run))
+    sys.exit(run_to_end(_run))

@@ -1,4 +1,4 @@
-"""The command `status`: how far a run is, what failed and why."""
+"""The command `status`: how far a run is, and which files failed, with the reasons."""
 
 import sys
 from dataclasses import dataclass
@@ -18,14 +18,12 @@ class StatusCommandOptions:
 
 
 def run(options: StatusCommandOptions) -> int:
-    """Prints how far the run is, and returns the exit status: 1 where it has stopped, 3 where files are missing."""
+    """Prints how far the run is, and returns the exit status: 1 if it has stopped, 3 if files are missing."""
     from c4pipe.jobs.status import run_status
 
     status = run_status(readable_path(str(options.folder)))
     console = printer(sys.stdout)
-    table = new_table(show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
+    table = new_table("", numbers=("",), show_header=False)
     for state, number in status.files.items():
         if number or state == "done":
             of = f" of {status.planned:,} ({number / status.planned:.0%})" if status.planned and state == "done" else ""

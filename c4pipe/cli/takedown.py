@@ -1,4 +1,4 @@
-"""The command `takedown`: a corpus again, without the pages of a list."""
+"""The command `takedown`: writes a corpus again, without the pages of a list."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from c4pipe.cli.console import note
-from c4pipe.cli.options import TerminalOptions, path_or_url
+from c4pipe.cli.options import CorpusArgument, TerminalOptions, path_or_url
 from c4pipe.cli.parser import Command
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
@@ -17,20 +17,17 @@ if TYPE_CHECKING:
     from c4pipe.io.paths import StoragePath
 
 
-def _files(what: str) -> Option:
-    return Option(f"leave out the pages of these {what}; can be repeated", "FILE", repeated=True, parse=Path)
+def _files_option(of: str) -> Option:
+    return Option(f"leave out the pages of these {of}; can be repeated", "FILE", repeated=True, parse=Path)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TakedownOptions(TerminalOptions, WorkerOptions):
+class TakedownOptions(TerminalOptions, WorkerOptions, CorpusArgument):
     """The options of the command."""
 
-    corpus: Annotated[
-        "StoragePath", Option("folder of a finished corpus", "CORPUS", positional=True, parse=path_or_url)
-    ]
-    urls: Annotated[Sequence[Path], _files("URLs: a file with one on each line")] = ()
+    urls: Annotated[Sequence[Path], _files_option("URLs: a file with one on each line")] = ()
     domains: Annotated[
-        Sequence[Path], _files("hosts and their subdomains: a file with a host, or host with a path, a line")
+        Sequence[Path], _files_option("hosts and their subdomains: a file with a host, or host with a path, a line")
     ] = ()
     output: Annotated[
         "StoragePath | None",
@@ -53,11 +50,9 @@ def run(options: TakedownOptions) -> None:
         )
     runner = RunnerOptions(workers=options.workers)
     manifest = takedown(options.corpus, options.output, *given[0], runner, make_progress(options))
-    counts = manifest["counts"]
     if not options.quiet:
-        pages, left_out = (
-            format_count(number, "page") for number in (counts["pages.kept"], counts.get(TAKEDOWN_COUNTER, 0))
-        )
+        pages = format_count(manifest["counts"]["pages.kept"], "page")
+        left_out = format_count(manifest["counts"].get(TAKEDOWN_COUNTER, 0), "page")
         note(f"{options.output or options.corpus} has {pages}; {left_out} left out by takedowns")
 
 

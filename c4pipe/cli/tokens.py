@@ -1,4 +1,4 @@
-"""The command `tokens`: how many tokens a corpus has, a subset of a given number of tokens, and files of token ids."""
+"""The command `tokens`: the number of tokens of a corpus, a subset of some tokens, and files of token ids."""
 
 import sys
 import time
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from c4pipe.cli.console import new_table, printer, say, styled
-from c4pipe.cli.options import TerminalOptions, refuse_job_file
+from c4pipe.cli.options import TerminalOptions
 from c4pipe.cli.parser import Command
 from c4pipe.errors import UsageError
 from c4pipe.io.options import shared_fields
@@ -29,31 +29,31 @@ def run(options: TokensOptions) -> None:
     """Counts the tokens of a corpus, or writes its token files, or finds a page in them; prints the outcome."""
     files, around = ("format", "output", "length", "weights"), ("end_of_document", "begin_of_document")
     if options.find is not None:
-        _refuse(options, "--find", "vocabulary", "budget_subset", "best_first", *files, *around, "runner")
+        _refuse_options(options, "--find", "vocabulary", "budget_subset", "best_first", *files, *around, "runner")
         _find(options.corpus, options.find)
         return
     if options.vocabulary is None:
         raise UsageError("tokens needs a vocabulary: name its folder with --vocab (see c4pipe tokens --help)")
     if options.format is None:
-        _refuse(options, "a count of tokens", "output", "length", "weights")
+        _refuse_options(options, "a count of tokens", "output", "length", "weights")
         _count(options, options.vocabulary)
         return
-    _refuse(options, "--format", "budget_subset", "best_first")
+    _refuse_options(options, "--format", "budget_subset", "best_first")
     if options.output is None:
         raise UsageError("--format needs a folder for the files: name it with --output")
     _write_files(options, TokenFileOptions(**shared_fields(options, TokenFileOptions)))
 
 
-def _refuse(options: TokensOptions, what: str, *names: str) -> None:
-    """Raises UsageError if one of these options is given: the chosen action does not use it."""
+def _refuse_options(options: TokensOptions, action: str, *names: str) -> None:
+    """Raises UsageError if one of the named options is given."""
     for name in names:
         if getattr(options, name) is not None:
             option = "--vocab" if name == "vocabulary" else f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} is not for {what}: leave out one of them (see c4pipe tokens --help)")
+            raise UsageError(f"{option} is not for {action}: leave out one of them (see c4pipe tokens --help)")
 
 
 def _count(options: TokensOptions, vocabulary: str) -> None:
-    """Counts the tokens of a corpus, writes a subset if it is asked for, and prints both."""
+    """Counts the tokens of a corpus, writes a subset with `--budget-subset`, and prints both."""
     from c4pipe.cli.progress import make_progress
     from c4pipe.io.paths import storage_path
     from c4pipe.runners.runner import check_runner
@@ -65,7 +65,7 @@ def _count(options: TokensOptions, vocabulary: str) -> None:
     size = subset.parse_tokens("--budget-subset", wanted) if wanted is not None else None
     training = subset.parse_tokens("--training-tokens", options.training_tokens)
     if size is None:
-        _refuse(options, "a count of tokens", "best_first")
+        _refuse_options(options, "a count of tokens", "best_first")
     train = subset.open_one_language(corpus) if size is not None else None  # checked before the tokens are counted
     best = subset.open_best(train, options.best_first) if train and options.best_first is not None else None
     check_runner(options)
@@ -85,8 +85,6 @@ def _count(options: TokensOptions, vocabulary: str) -> None:
 
 def _write_files(options: TokensOptions, file_options: TokenFileOptions) -> None:
     """Writes the token files of a corpus, and prints their totals."""
-    refuse_job_file(options, "tokens --format has two")
-
     from c4pipe.cli.progress import make_progress
     from c4pipe.tokens import files
 
@@ -102,7 +100,7 @@ def _write_files(options: TokensOptions, file_options: TokenFileOptions) -> None
 
 
 def _find(folder: str, number: int) -> None:
-    """Prints which pages a document or a row of token files comes from."""
+    """Prints the pages of a document or row of token files."""
     from c4pipe.tokens.folder import find_pages
 
     console = printer(sys.stdout)
@@ -113,15 +111,10 @@ def _find(folder: str, number: int) -> None:
 
 def tokens_table(counts: Mapping[str, Any]) -> "Table":
     """Returns the totals of `tokens.json` as a table."""
-    table = new_table(pad_edge=True, padding=(0, 2, 0, 0))
-    table.add_column("language")
-    table.add_column("split")
-    for name in ("documents", "tokens"):
-        table.add_column(name, justify="right")
+    table = new_table("language", "split", numbers=("documents", "tokens"), pad_edge=True, padding=(0, 2, 0, 0))
     for language, splits in counts["totals"].items():
         for split, total in splits.items():
-            names = (styled(language), styled(split))
-            table.add_row(*names, f"{total['documents']:,}", f"{total['tokens']:,}")
+            table.add_row(styled(language), styled(split), f"{total['documents']:,}", f"{total['tokens']:,}")
     return table
 
 

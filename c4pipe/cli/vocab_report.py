@@ -1,4 +1,4 @@
-"""The command `vocab-report`: how well vocabularies fit held-out pages."""
+"""The command `vocab-report`: measures vocabularies on held-out pages."""
 
 import json
 import sys
@@ -10,6 +10,7 @@ from c4pipe.cli.console import new_table, note, printer, styled
 from c4pipe.cli.options import QuietOptions, Shown, path_or_url
 from c4pipe.cli.parser import Command
 from c4pipe.io.options import Option
+from c4pipe.io.words import first_of
 from c4pipe.vocab.request import SourceOptions
 
 if TYPE_CHECKING:
@@ -20,12 +21,10 @@ if TYPE_CHECKING:
     from c4pipe.vocab.sources import TrainingText
 
 FIGURES_FILE = "quality.json"
-"""The file that it writes."""
+"""The name of the file of figures."""
 
 NO_PIECE = 0.01
 """A source with a larger share of tokens that stand for characters without a piece gets a note."""
-
-_NAMED = 5  # sources, in a note
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +55,7 @@ class VocabReportOptions(QuietOptions, SourceOptions):
 
 
 def run(options: VocabReportOptions) -> None:
-    """Measures a vocabulary, and others beside it, and prints their figures."""
+    """Measures vocabularies, and prints their figures."""
     from c4pipe.vocab.model import model_file
     from c4pipe.vocab.sources import languages_of
 
@@ -98,26 +97,22 @@ def measure(
 
 
 def _notes(empty: Sequence[str], figures: Sequence["Figures"]) -> Iterator[str]:
-    """Yields a sentence about sources without held-out pages, and one about those with many tokens without a piece."""
+    """Yields a sentence about sources without held-out pages, and one about missing pieces."""
     if empty:
-        yield f"{_first(empty)}: no page is held out, so nothing is measured"
+        yield f"{', '.join(first_of(empty))}: no page is held out, so nothing is measured"
     lacking = [each for each in figures if each.no_piece_share > NO_PIECE]
     if lacking:
         lacking.sort(key=lambda each: -each.no_piece_share)
-        named = _first([f"{each.source} ({each.no_piece_share:.1%}, {each.vocabulary})" for each in lacking])
+        shares = [f"{each.source} ({each.no_piece_share:.1%}, {each.vocabulary})" for each in lacking]
+        named = ", ".join(first_of(shares))
         yield (
             f"more than {NO_PIECE:.0%} of the tokens are unknown or single bytes in {named}: train with a --coverage "
             "nearer to 1, or give these languages more weight"
         )
 
 
-def _first(names: Sequence[str]) -> str:
-    more = [f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else []
-    return ", ".join([*names[:_NAMED], *more])
-
-
 def _names(models: Sequence["StoragePath"]) -> list[str]:
-    """Returns a name for each model: that of its file or folder, with a number where several have the same."""
+    """Returns the name of each model's file or folder, with a number if several models have the same name."""
     from c4pipe.vocab.quality import model_name
 
     names = [model_name(file) for file in models]
@@ -126,17 +121,10 @@ def _names(models: Sequence["StoragePath"]) -> list[str]:
 
 
 def quality_table(figures: Sequence["Figures"]) -> "Table":
-    """Returns a table of figures: a row for each source and vocabulary, grouped by source.
-
-    The column of vocabularies is left out if there is only one.
-    """
+    """Returns a row for each source and vocabulary, grouped by source. A single vocabulary has no column."""
     alone = len({each.vocabulary for each in figures}) == 1
-    table = new_table()
-    table.add_column("held-out\npages of", no_wrap=True)
-    if not alone:
-        table.add_column("vocabulary", no_wrap=True)
-    for column in ("tokens", "characters\nper token", "tokens\nper word", "unknown\nor bytes", "pieces\nused"):
-        table.add_column(column, justify="right", no_wrap=True)
+    columns = ("tokens", "characters\nper token", "tokens\nper word", "unknown\nor bytes", "pieces\nused")
+    table = new_table("held-out\npages of", *(() if alone else ("vocabulary",)), numbers=columns)
     first: Figures | None = None  # of the source
     for each in figures:
         is_first = first is None or each.source != first.source

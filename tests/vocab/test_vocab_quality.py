@@ -359,8 +359,8 @@ def test_sources_with_many_tokens_without_a_piece_are_named() -> None:
     assert list(_notes([], [few])) == []
     assert list(_notes([], [few, *many])) == [
         "more than 1% of the tokens are unknown or single bytes in l8 (3.3%, ours), l7 (3.0%, ours), l6 (2.7%, ours), "
-        "l5 (2.3%, ours), l4 (2.0%, ours), 2 more: train with a --coverage nearer to 1, or give these languages more "
-        "weight"
+        "l5 (2.3%, ours), l4 (2.0%, ours), and 2 more: train with a --coverage nearer to 1, or give these languages "
+        "more weight"
     ]
     assert list(_notes(["c/de", "c/en"], [])) == ["c/de, c/en: no page is held out, so nothing is measured"]
 
