@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from c4pipe.cli.build import make_corpus
 from c4pipe.cli.console import note
 from c4pipe.cli.options import TerminalOptions
-from c4pipe.cli.outcome import corpus_status
+from c4pipe.cli.outcome import corpus_status, make_corpus
 from c4pipe.cli.parser import Command
 from c4pipe.io.words import format_count, short
 from c4pipe.jobs.options import ImportOptions
@@ -20,7 +19,7 @@ class ImportCommandOptions(TerminalOptions, ImportOptions):
 
 def run(options: ImportCommandOptions) -> int:
     """Imports the text, prints the funnel and the damage, and returns the exit status."""
-    manifest = make_corpus(options)
+    manifest = make_corpus(options, options)
     note_damage(options, manifest)
     return corpus_status(options, manifest, options.max_missing)
 

@@ -1,11 +1,12 @@
 """The output at the end of the commands that make a corpus."""
 
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from c4pipe.cli.console import MISSING, NOTHING_KEPT, new_table, note, printer, say
-from c4pipe.cli.options import TerminalOptions
+from c4pipe.cli.options import TerminalOptions, start_workers
 from c4pipe.io.words import format_count
 
 if TYPE_CHECKING:
@@ -13,9 +14,24 @@ if TYPE_CHECKING:
 
     from c4pipe.corpus.manifest import Manifest
     from c4pipe.io.paths import StoragePath
+    from c4pipe.jobs.options import BuildOptions, ImportOptions
     from c4pipe.recipes.recipe import Recipe
     from c4pipe.runners.events import Progress
     from c4pipe.wet.inputs import Missing
+
+
+def make_corpus(options: "BuildOptions | ImportOptions", terminal: TerminalOptions) -> "Manifest":
+    """Runs both jobs, prints the funnel, and returns the manifest of the corpus."""
+    start_workers(options.workers, options.runner, options.input_names)
+    from c4pipe.cli.progress import make_progress
+    from c4pipe.jobs.build import build
+
+    started = time.monotonic()
+    progress = make_progress(terminal)
+    manifest = build(options, progress)
+    if not terminal.quiet:
+        print_corpus(options.folder, manifest, time.monotonic() - started, progress)
+    return manifest
 
 
 def print_corpus(folder: "StoragePath", manifest: "Manifest", seconds: float, progress: "Progress") -> None:
