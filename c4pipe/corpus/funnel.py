@@ -233,10 +233,8 @@ class LanguageFunnel:
 
     @property
     def why_empty(self) -> str:
-        """The reason why no page of the language was kept, in words."""
-        if not self.most:
-            return f"no page was detected as {self.title}"
-        rule, number = self.most
+        """The reason why no page of a language with dropped pages was kept, in words."""
+        rule, number = self.most or ("", 0)
         pages = f"all {self.detected:,} pages" if self.detected > 1 else "the only page"
         words = f"{pages} detected as {self.title} {'were' if self.detected > 1 else 'was'} dropped"
         return f"{words} by {rule}" if number == self.detected else f"{words}; {rule} took most, {number:,}"
@@ -300,10 +298,11 @@ def empty_warning(recipe: Recipe, counts: Mapping[str, int]) -> str:
     finished = "pages.kept" in counts
     missed = empty_languages(recipe, languages_with_pages(counts)) if finished else recipe.languages
     funnels = [each for each in language_funnels(recipe, counts) if each.language in missed] if finished else []
+    words = _why_lost(funnels)
     if not counts.get("pages.kept" if finished else "pages.cleaned"):
-        words = [_all_dropped(rows), *_why_lost(funnels)]
-    else:
-        words = [_why_missed(funnels, drops_by_language(counts), missed), *_why_lost(funnels)] if funnels else []
+        words = [_all_dropped(rows), *words]
+    elif funnels:
+        words = [_why_missed(funnels, drops_by_language(counts), missed), *words]
     if not any(words):
         return ""
     line_rule = recipe.find(NoTerminalPunctuation) or recipe.find(FewWords)

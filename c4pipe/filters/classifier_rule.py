@@ -72,7 +72,7 @@ class ClassifierScore(PageRule):
         return None
 
     def value(self, page: CheckedPage) -> float:
-        """Returns the probability of the label; 0 where the classifier knows no word of the page."""
+        """Returns the probability of the label; 0 if the classifier knows no word of the page."""
         value = self._probability(page)
         if self.keep == "score":
             page.page.extra = {**page.page.extra, self.name: value}

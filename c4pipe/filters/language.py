@@ -12,7 +12,7 @@ from c4pipe.text.languages import UNKNOWN, Guess, cld3_module, known_languages, 
 
 
 def check_detector(detector: str) -> None:
-    """Raises UsageError, with the command that installs it, where a detector is not installed."""
+    """Raises UsageError, with the command that installs it, if a detector is not installed."""
     if detector == "cld3":
         cld3_module()
 

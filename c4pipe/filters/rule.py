@@ -86,7 +86,7 @@ class Rule:
         names_itself: whether `name` is a parameter, so that a recipe can have several rules of the class.
         file_parameters: the parameters that say where a file is. A recipe's fingerprint has the file's digest instead.
         added: the parameters that a rule got after corpora were made with it. A recipe's JSON, and so its fingerprint,
-            has them only where they differ from their defaults.
+            has them only if they differ from their defaults.
         scripts_do: what the rule does about the scripts of its parameter `scripts`, if it has that one.
 
     Raises UsageError, with the allowed values, for a parameter with another value.
@@ -142,11 +142,11 @@ class Rule:
         return replace(cast(Any, self), **parameters)  # type: ignore[no-any-return]
 
     def contradiction(self, others: Others, stage: str) -> str | None:
-        """Returns why the rule can't be used beside the other rules of a recipe in its stage; None where it can."""
+        """Returns why the rule can't be used beside the other rules of a recipe in its stage; None if it can."""
         return None
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
-        """Returns the lists of `needs` by name, of a user's folder. Raises UsageError where one is missing."""
+        """Returns the lists of `needs` by name, of a user's folder. Raises UsageError if one is missing."""
         return {}
 
     def pinned_lists(self, languages: Sequence[str]) -> Iterable[str]:
@@ -203,7 +203,7 @@ class PageRule(Rule):
         return cast(float, value) if self.counts else None
 
     def native(self, as_crawled: bool) -> NativeStep | None:
-        """Returns the step in C that decides the same; None where Python must decide.
+        """Returns the step in C that decides the same; None if Python must decide.
 
         Args:
             as_crawled: whether the rule sees the page as crawled, before the line rules.
@@ -230,7 +230,7 @@ class LineRule(Rule):
         return True
 
     def native(self) -> NativeStep | None:
-        """Returns the step in C that does the same; None where Python must do it."""
+        """Returns the step in C that does the same; None if Python must do it."""
         return None
 
 
@@ -386,7 +386,7 @@ _MOST_TEXTS = 64  # phrases or endings that the C extension supports
 
 
 def native_step(name: str, *arguments: int | tuple[str, ...]) -> NativeStep | None:
-    """Returns a step with the parameters of a rule; None where the C extension does not support them."""
+    """Returns a step with the parameters of a rule; None if the C extension does not support them."""
     return (name, *arguments) if all(map(_is_supported, arguments)) else None
 
 

@@ -187,7 +187,7 @@ class BannedUrlWord(_UrlWords):
     file = "banned_words"
 
     def value(self, page: CheckedPage) -> str | None:
-        """Returns a banned word of the URL; None where it has none."""
+        """Returns a banned word of the URL; None if it has none."""
         return next(iter(find_words(page.page.url, self._listed(page))), None)
 
 
@@ -228,7 +228,7 @@ class BannedUrlSubword(_UrlWords):
     file = "banned_subwords"
 
     def value(self, page: CheckedPage) -> str | None:
-        """Returns a banned text that the URL has; None where it has none."""
+        """Returns a banned text that the URL has; None if it has none."""
         return find_subword(page.page.url, page.tools.lists.url_words.get(self.file, ()))
 
 
@@ -242,7 +242,7 @@ class OptedOut(_Blocked):
     needs = ("opt_outs",)
 
     def value(self, page: CheckedPage) -> str | None:
-        """Returns the entry of the list that covers the URL; None where none does."""
+        """Returns the entry of the list that covers the URL; None if none does."""
         return find_opt_out(page.page.url, page.tools.lists.opt_outs)
 
     def says(self, value: str | None, dropped: bool, page: CheckedPage) -> str:
@@ -284,7 +284,7 @@ class RobotsRefused(_Blocked):
 
 
 def find_opt_out(url: str, opt_outs: U64) -> str | None:
-    """Returns the entry of a list of opt-outs that covers a URL; None where none does."""
+    """Returns the entry of a list of opt-outs that covers a URL; None if none does."""
     entries = list(covering_entries(url))
     place = first_listed(opt_outs, [url_key(entry) for entry in entries])
     return None if place is None else entries[place]

@@ -8,13 +8,14 @@ card_loading.md.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from c4pipe.corpus.formats.shard_format import PROBABILITY, shard_schema
 from c4pipe.corpus.formats.table import find_format
 from c4pipe.corpus.funnel import empty_reasons, empty_warning, funnel_rows, language_funnels, percent
+from c4pipe.corpus.layout import SPLITS
 from c4pipe.corpus.manifest import OTHER_NAMES, ListedShard, Manifest, sum_inputs
 from c4pipe.filters.classifier_rule import ClassifierScore
 from c4pipe.filters.corpus_rules import RepeatedSpan
@@ -34,7 +35,6 @@ from c4pipe.wet.extraction import describe_extraction
 
 CARD = "README.md"
 
-_SPLITS = ("train", "validation")
 _NONE: Mapping[str, int] = MappingProxyType({})
 _FIELDS = {
     "url": "as it was crawled",
@@ -70,14 +70,14 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
 
     Args:
         manifest: of the corpus (see `manifest.make_manifest`).
-        table_bytes: the bytes of the pages as a table of Arrow, by language/split, as the profile in `report.json` has
-            them; without them, the card has no `dataset_info`.
+        table_bytes: of the profile in `report.json`: the bytes of the pages as a table of Arrow, by language/split;
+            without them, the card has no `dataset_info`.
         opt_outs: the content of its `opt_outs.json`; None if its opt-outs are not counted.
     """
     recipe, counts, inputs = Recipe.from_json(manifest["recipe"]), manifest["counts"], sum_inputs(manifest)
     fields = _FIELDS | (_TEXT_FIELDS if recipe.input_format == "text" else _ORIGIN)
     best = min(map(find_format, manifest["formats"]), key=lambda each: not each.hub_timestamp)
-    stored = _stored(manifest["shards"], best.extension)
+    stored = _sum_shards(manifest["shards"], best.extension)
     columns = {each.name: _feature(str(each.type)) for each in shard_schema(recipe.columns)}
     for (language, split), size in stored.items():
         size["table_bytes"] = table_bytes.get(f"{language}/{split}", 0)
@@ -87,6 +87,7 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
             size["table_bytes"] -= size["pages"] * (_STRING_TIME - _TIME)
     pages = {place: size["pages"] for place, size in stored.items() if size["pages"]}
     languages = sorted({language for language, _ in pages})
+    train, validation = SPLITS
     return render(
         "card.md",
         manifest=manifest,
@@ -94,7 +95,7 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
         language_codes=_hub_codes(languages),
         all_from_common_crawl=OTHER_NAMES not in inputs.months,
         size_category=_size_category(counts.get("pages.kept", 0)),
-        configurations=list(_configurations(stored, best.extension)) if best.hub_timestamp else [],
+        configurations=_make_configurations(stored, languages, best.extension) if best.hub_timestamp else {},
         columns=columns if table_bytes else {},
         pages=counts.get("pages.kept", 0),
         bytes=counts.get("bytes.kept", 0),
@@ -103,7 +104,12 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
         extraction=describe_extraction(recipe.extraction) if recipe.extraction else "",
         rules=[(rule.name, recipe.sentence(rule), rule.source) for _, rule in recipe.rules()],
         funnel=funnel_rows(recipe, counts),
-        stored=list(_language_rows(recipe, counts, stored)),
+        languages=[
+            (each, stored[each.language, train] + stored[each.language, validation], stored[each.language, validation])
+            for each in language_funnels(recipe, counts)
+        ],
+        has_drops=bool(drops_by_language(counts)),
+        percent=percent,
         empty=empty_reasons(recipe, counts),
         inputs=inputs,
         parts=manifest.get("parts", ()),
@@ -121,7 +127,7 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
     )
 
 
-def _stored(shards: Sequence[ListedShard], extension: str) -> dict[tuple[str, str], Counter[str]]:
+def _sum_shards(shards: Sequence[ListedShard], extension: str) -> dict[tuple[str, str], Counter[str]]:
     """Returns pages, files and bytes by (language, split) of the shards with an extension."""
     stored: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for shard in shards:
@@ -129,32 +135,6 @@ def _stored(shards: Sequence[ListedShard], extension: str) -> dict[tuple[str, st
             language, _, name = shard["path"].partition("/")
             stored[language, name.split("-")[1]].update(pages=shard["rows"], files=1, bytes=shard["bytes"])
     return stored
-
-
-def _language_rows(
-    recipe: Recipe, counts: Mapping[str, int], stored: Mapping[tuple[str, str], Counter[str]]
-) -> Iterator[tuple[str, ...]]:
-    """Yields the cells of each language that has pages or lost pages, and those of all others together."""
-    others, size = 0, Counter[str]()
-    for each in language_funnels(recipe, counts):
-        files = sum((stored.get((each.language, split), Counter[str]()) for split in _SPLITS), Counter[str]())
-        if not each.detected:
-            others, size = others + 1, size + files
-            continue
-        rule, number = each.most or ("", 0)
-        validation = stored.get((each.language, "validation"), _NONE).get("pages", 0)
-        yield (
-            each.title,
-            f"{each.kept:,}",
-            percent(each.kept, counts.get("pages.kept", 0)),
-            f"{validation:,}",
-            f"{each.detected:,}" if drops_by_language(counts) else "-",
-            f"{rule}, {percent(number, each.detected)} %" if rule else "-",
-            f"{files['files']:,}",
-            f"{files['bytes']:,}",
-        )
-    if others:
-        yield f"{others:,} more", "0", "0.0", "0", "0", "-", f"{size['files']:,}", f"{size['bytes']:,}"
 
 
 def _title(recipe: Recipe, languages: Sequence[str]) -> str:
@@ -168,21 +148,21 @@ def _hub_codes(languages: Sequence[str]) -> list[str]:
     return sorted(OLD_CODES.get(code, code) for code in codes)
 
 
-def _configurations(stored: Mapping[tuple[str, str], Counter[str]], extension: str) -> Iterator[dict[str, Any]]:
-    """Yields the configurations of `datasets`: all languages together, then each language.
+def _make_configurations(
+    stored: Mapping[tuple[str, str], Counter[str]], languages: Sequence[str], extension: str
+) -> dict[str, dict[str, list[Any]]]:
+    """Returns the files of the configurations of `datasets`, by split: all languages together, then each language.
 
     A split without pages is left out, because `datasets` refuses it.
     """
-    places = {place: size for place, size in stored.items() if size["pages"]}
-    languages = sorted({language for language, _ in places})
-    groups = {"default": languages, **{language: [language] for language in languages}} if languages else {}
-    for name, group in groups.items():
-        splits = {}
-        for split in _SPLITS:
-            if found := [language for language in group if (language, split) in places]:
-                size = sum((places[language, split] for language in found), Counter[str]())
-                splits[split] = {**size, "paths": [_files(language, split, extension) for language in found]}
-        yield {"name": name, "splits": splits}
+    configurations: dict[str, dict[str, list[Any]]] = {name: {} for name in ("default", *languages) if languages}
+    for split in SPLITS:
+        for language in languages:
+            if (size := stored[language, split])["pages"]:
+                for name in ("default", language):
+                    files = {**size, "path": _files(language, split, extension)}
+                    configurations[name].setdefault(split, []).append(files)
+    return configurations
 
 
 def _feature(kind: str) -> str:
@@ -212,12 +192,8 @@ def _size_category(pages: int) -> str:
 
 
 def render_limits(recipe: Recipe, languages: Sequence[str], missing: int) -> str:
-    """Returns the known limits of a corpus as a list in Markdown.
-
-    Args:
-        recipe: the recipe of the corpus.
-        languages: codes of the languages that have pages.
-        missing: how many of the input files could not be fetched, or have no record.
+    """Returns the known limits of a corpus as a list in Markdown, given the languages with pages, and how many input
+    files could not be fetched or have no record.
     """
     rules = [rule for _, rule in recipe.rules()]
     return render(

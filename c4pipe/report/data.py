@@ -24,7 +24,7 @@ REPORT_VERSION, DEDUP_VERSION, OPT_OUTS_VERSION = 2, 1, 1
 _OF_BOTH = ("dropped_languages", "repeats", "near_duplicates", "copied_hosts")  # of `dedup.json` and `report.json`
 
 MOST_SHOWN = 20
-"""How many repeated spans, clusters of near-duplicates and pairs of hosts a report shows."""
+"""The most repeated spans, clusters of near-duplicates and pairs of hosts that a report shows."""
 
 TOGETHER = "together"
 """The reason in `opt_outs.json` that counts the pages that any list refuses."""
@@ -171,7 +171,7 @@ def make_report_data(
 
 
 def _with_rules(*found: DedupData | ReportData) -> Iterator[examples.Example]:
-    """Yields the examples of files as `clean.examples` has them: each with its rule."""
+    """Yields the examples of files in the form of `clean.examples`: each with its rule."""
     for each in found:
         for rule, pages in each["examples"].items():
             yield from ({**page, "rule": rule} for page in pages)
@@ -203,7 +203,7 @@ def add_dedup_data(first: DedupData, second: DedupData) -> DedupData:
 
 
 def add_report_data(reports: Sequence[ReportData], found: DedupData) -> ReportData:
-    """Returns the content of `report.json` for parts of a corpus, given that of each part, and the sum of the parts'
+    """Returns the content of `report.json` for a corpus, given the content of each part's, and the sum of the parts'
     `dedup.json`.
 
     The profile of a part names its largest domains only, so the pages of a domain are lower bounds.
@@ -218,11 +218,7 @@ def add_report_data(reports: Sequence[ReportData], found: DedupData) -> ReportDa
 
 
 def read_report_data(folder: StoragePath, counts: Mapping[str, int] = MappingProxyType({})) -> ReportData | None:
-    """Returns the `report.json` of a corpus, or None if there is none.
-
-    Args:
-        folder: the folder of the corpus.
-        counts: the counters of its manifest, which are compared; empty to compare none.
+    """Returns the `report.json` of a corpus; None if it is missing. Its sums are compared with the manifest's counters.
 
     Raises UsageError if it can't be used, or has other sums than the manifest or other findings than `dedup.json`.
     """
@@ -247,13 +243,8 @@ def read_report_data(folder: StoragePath, counts: Mapping[str, int] = MappingPro
 
 
 def read_dedup_data(folder: StoragePath, report: Mapping[str, Any] = MappingProxyType({})) -> DedupData | None:
-    """Returns the `dedup.json` of a corpus, or None if there is none.
-
-    Args:
-        folder: the folder of the corpus.
-        report: the values of `report.json`, to say what was changed in `dedup.json`; empty without that file.
-
-    Raises UsageError if it can't be used.
+    """Returns the `dedup.json` of a corpus; None if it is missing. Raises UsageError if it can't be used, with the
+    member that differs from the values of `report.json`.
     """
     values = read_json(folder / DEDUP_DATA, dict)
     if values is None:
@@ -267,6 +258,6 @@ def read_dedup_data(folder: StoragePath, report: Mapping[str, Any] = MappingProx
 
 
 def _compare(first: Mapping[str, Any], second: Mapping[str, Any], source: str) -> None:
-    """Raises ValueError if the findings in a file differ from those in another file, the source, if it has them."""
+    """Raises ValueError if the findings of two files differ, and `second` of the file `source` is not empty."""
     for name in _OF_BOTH if second else ():
         check_equal(first.get(name, []), second.get(name, []), source, name)

@@ -58,12 +58,7 @@ _WORDING_SIZE = 600  # characters of a recipe's description, and of a rule's
 _NAME_SIZE = 40  # characters of a language's code
 _LANGUAGE_ROWS = 2000
 _SHARES = ("pages", "% of pages", "bytes of text", "% of bytes")  # the heads of `_share_row`
-_COUNTERS = {
-    "pages.dropped": "pages dropped",
-    "lines.dropped": "lines dropped",
-    "lines.edited": "lines changed",
-    "pages.edited": "pages changed",
-}
+_COUNTERS = ("pages.dropped", "lines.dropped", "lines.edited", "pages.edited")
 _CAPTIONS = {
     "records": "The records of the WARC files",
     "pages": "A page counts for the first rule that drops it.",
@@ -75,7 +70,7 @@ _LOWER_BOUNDS = "; the numbers are lower bounds"
 
 @dataclass(frozen=True)
 class _Report:
-    """The input of a report: the arguments of `render_report`, and the recipe of the corpus."""
+    """The arguments of `render_report`, and the recipe of the corpus."""
 
     manifest: Manifest
     data: ReportData
@@ -85,7 +80,7 @@ class _Report:
 
     @cached_property
     def drops(self) -> Mapping[str, Mapping[str, int]]:
-        """The dropped pages by language and rule; empty for a corpus of an earlier version, which has no such count."""
+        """The dropped pages by language and rule; empty if an earlier version made the corpus."""
         return drops_by_language(self.manifest["counts"])
 
     @cached_property
@@ -119,7 +114,10 @@ def render_report(
     """
     recipe = Recipe.from_json(manifest["recipe"])
     report = _Report(manifest, data, tokens, opt_outs, recipe)
-    sections = [ReportSection(name, title, list(make_blocks(report))) for name, title, make_blocks in _SECTIONS]
+    sections = [
+        ReportSection(name, title, [block for block in make_blocks(report) if getattr(block, "rows", True)])
+        for name, title, make_blocks in _SECTIONS
+    ]
     return render(
         REPORT_PAGE,
         title=f"Report: C4 by recipe {recipe.name}",
@@ -141,18 +139,14 @@ def _facts(report: _Report) -> dict[str, str]:
     }
 
 
-def _page_blocks(report: _Report) -> Iterator[ReportBlock]:
+def _page_charts(report: _Report) -> Iterator[ReportBlock]:
     if warning := empty_warning(report.recipe, report.manifest["counts"]):
         yield Paragraph(f"Warning: {warning}.")
     yield from _funnel_charts(report, "records", "pages", "bytes")
 
 
-def _line_blocks(report: _Report) -> Iterator[ReportBlock]:
-    yield from _funnel_charts(report, "lines", "units", "spans")
-
-
 def _funnel_charts(report: _Report, *sections: str) -> Iterator[Table]:
-    """Yields the charts of the sections of the funnel that have rows."""
+    """Yields a chart of each section of the funnel."""
     notes = {kind: (meaning, "") for kind, meaning in SKIPPED.items()}
     for _, rule in report.recipe.applied_rules():
         link = _examples_id(rule.name) if report.data["examples"].get(rule.name) else ""
@@ -160,8 +154,7 @@ def _funnel_charts(report: _Report, *sections: str) -> Iterator[Table]:
     for section in sections:
         rows = [row for row in report.funnel if row.section == section and (section, row.kind) != ("pages", "part")]
         what = unit_name(report.recipe) if section == "units" else section
-        if rows:
-            yield funnel_chart(_CAPTIONS.get(section, what.capitalize()), what, rows, notes)
+        yield funnel_chart(_CAPTIONS.get(section, what.capitalize()), what, rows, notes)
 
 
 def _examples_id(rule: str) -> str:
@@ -180,8 +173,9 @@ def _rule_examples(report: _Report) -> Iterator[ReportBlock]:
             "about it, in the folder of the corpus."
         )
     for rule in rules:
-        numbers = ((report.count(f"{name}.{rule}"), words) for name, words in _COUNTERS.items())
-        count = next((f"{number:,} {words}" for number, words in numbers if number), "")
+        counter = next((name for name in _COUNTERS if report.count(f"{name}.{rule}")), "")
+        words = counter.replace(".", " ").replace("edited", "changed")
+        count = f"{report.count(f'{counter}.{rule}'):,} {words}" if counter else ""
         yield _examples(_examples_id(rule), rule, examples[rule], count)
 
 
@@ -224,9 +218,8 @@ def _languages(report: _Report) -> Iterator[ReportBlock]:
     yield LanguageTable("Pages of the corpus by language", rows, list(_last_language_rows(report)))
     if len(shown) < sum(1 for each in funnels if each.detected):
         yield Paragraph(f"These are the {len(shown):,} languages with most pages; manifest.json has the others.")
-    if reasons := empty_reasons(recipe, counts):
-        empty = [TableRow(name, (why,)) for name, why in reasons[-_LANGUAGE_ROWS:]]
-        yield Table("Languages without a page", ("language", "why"), empty, numbers=False)
+    empty = [TableRow(name, (why,)) for name, why in empty_reasons(recipe, counts)[-_LANGUAGE_ROWS:]]
+    yield Table("Languages without a page", ("language", "why"), empty, numbers=False)
 
 
 def _language_row(report: _Report, funnel: LanguageFunnel, has_chart: bool) -> LanguageRow:
@@ -293,7 +286,7 @@ def _last_language_rows(report: _Report) -> Iterator[LanguageRow]:
 
 
 def _tokens(report: _Report) -> Iterator[ReportBlock]:
-    """Yields the tokens by language if they are counted, else how to count them."""
+    """Yields the tokens by language, or the command that counts them."""
     rows = []
     for language in list(report.tokens)[:_LANGUAGES]:
         documents, tokens = (_count_tokens(report, language, what) for what in ("documents", "tokens"))
@@ -344,9 +337,9 @@ def _opt_outs(report: _Report) -> Iterator[ReportBlock]:
         for name, each in found["refused"].items()
     ]
     yield Table("Pages that would be refused", ("reason", *_SHARES), rows, chart="share")
-    if hosts := [_share_row(report, each["host"], each["pages"], each["bytes"]) for each in found["hosts"]]:
-        caption = f"The hosts with most of these pages{_LOWER_BOUNDS if found['hosts_cut'] else ''}"
-        yield Table(caption, ("host", *_SHARES), hosts, chart="share")
+    hosts = [_share_row(report, each["host"], each["pages"], each["bytes"]) for each in found["hosts"]]
+    caption = f"The hosts with most of these pages{_LOWER_BOUNDS if found['hosts_cut'] else ''}"
+    yield Table(caption, ("host", *_SHARES), hosts, chart="share")
 
 
 def _share_row(report: _Report, name: str, pages: int, size: int, total: bool = False) -> TableRow:
@@ -356,8 +349,12 @@ def _share_row(report: _Report, name: str, pages: int, size: int, total: bool = 
     return TableRow(name, cells, share_bar(pages, kept), total=total)
 
 
+def _count_row(name: str, *counts: int, note: str = "") -> TableRow:
+    return TableRow(name, tuple(f"{count:,}" for count in counts), note=note)
+
+
 def _duplicates(report: _Report) -> Iterator[Table]:
-    units, repeats = unit_name(report.recipe), report.data["repeats"]
+    units = unit_name(report.recipe)
     pages = report.count("pages.read"), "pages read"
     newest = report.count("units.newest"), f"{units} (newest page of each URL)"
     numbers: list[tuple[type[CorpusRule], str, str, tuple[int, str]]] = [
@@ -373,48 +370,41 @@ def _duplicates(report: _Report) -> Iterator[Table]:
             cells = f"{number:,}", percent(number, whole)
             rows.append(TableRow(what, cells, share_bar(number, whole, "dropped"), note=f"of {of}"))
     yield Table("Duplicates that were removed", ("what", "number", "%"), rows, chart="share")
-    clusters = [
-        TableRow(short(each["url"], 200), (f"{each['pages']:,}",)) for each in report.data.get("near_duplicates", ())
-    ]
-    if clusters:
-        yield Table("The largest clusters of pages that are nearly the same", ("page that stays", "pages"), clusters)
-    hosts = [
-        TableRow(f"{_host(each['host'])} \u2192 {_host(each['of'])}", (f"{each['pages']:,}",))
+    rows = [_count_row(short(each["url"], 200), each["pages"]) for each in report.data.get("near_duplicates", ())]
+    yield Table("The largest clusters of pages that are nearly the same", ("page that stays", "pages"), rows)
+    rows = [
+        _count_row(f"{_host(each['host'])} \u2192 {_host(each['of'])}", each["pages"])
         for each in report.data.get("copied_hosts", ())
     ]
-    if hosts:
-        caption = "Hosts whose pages are dropped, and hosts whose pages stay in their place"
-        yield Table(caption, ("dropped \u2192 stays", "pages"), hosts)
-    if repeats:
-        rows = [TableRow(each["text"], (f"{each['times']:,}", f"{each['domains']:,}")) for each in repeats]
-        caption = f"The most repeated {units}, as written where they were removed"
-        yield Table(caption, ("text", "times", "hosts it was removed from"), rows)
+    caption = "Hosts whose pages are dropped, and hosts whose pages stay in their place"
+    yield Table(caption, ("dropped \u2192 stays", "pages"), rows)
+    rows = [_count_row(each["text"], each["times"], each["domains"]) for each in report.data["repeats"]]
+    caption = f"The most repeated {units}, as written where they were removed"
+    yield Table(caption, ("text", "times", "hosts it was removed from"), rows)
 
 
 def _inputs(report: _Report) -> Iterator[ReportBlock]:
     missing = report.manifest["missing"]
     kind, sums = report.recipe.input_format, sum_inputs(report.manifest)
     yield Paragraph(f"{sums.files:,} {kind} files of {sums.bytes:,} bytes in total.")
-    if parts := report.manifest.get("parts"):
-        rows = [
-            TableRow(str(number), tuple(f"{count:,}" for count in (part["inputs"], part["input_bytes"], part["pages"])))
-            for number, part in enumerate(parts, 1)
-        ]
-        caption = "The parts of the corpus, each beside the earlier ones; _parts/*/manifest.json list their files"
-        yield Table(caption, ("part", f"{kind} files", "bytes of these files", "pages of the part"), rows)
+    rows = [
+        _count_row(str(number), part["inputs"], part["input_bytes"], part["pages"])
+        for number, part in enumerate(report.manifest.get("parts", ()), 1)
+    ]
+    caption = "The parts of the corpus, each beside the earlier ones; _parts/*/manifest.json list their files"
+    yield Table(caption, ("part", f"{kind} files", "bytes of these files", "pages of the part"), rows)
     if report.recipe.extraction:
         yield Paragraph(f"The text of a page is {describe_extraction(report.recipe.extraction)}.")
     yield from _input_list(report.manifest["inputs"], kind)
     damage = {damage: report.count(f"damage.{damage}") for damage in DAMAGE}
-    rows = [TableRow(name, (f"{count:,}",), note=DAMAGE[name]) for name, count in damage.items() if count]
-    yield (
-        Table("Damage in these files", ("damage", "times"), rows) if rows else Paragraph("These files have no damage.")
-    )
-    if missing:
-        first = f"; the first {_MISSING}" if len(missing) > _MISSING else ""
-        caption = f"{len(missing):,} more {kind} files could not be fetched, or have no record{first}"
-        rows = [TableRow(short(file["name"], 200), (short(file["error"], 300),)) for file in missing[:_MISSING]]
-        yield Table(caption, ("file", "error"), rows, numbers=False)
+    rows = [_count_row(name, count, note=DAMAGE[name]) for name, count in damage.items() if count]
+    yield Table("Damage in these files", ("damage", "times"), rows)
+    if not rows:
+        yield Paragraph("These files have no damage.")
+    first = f"; the first {_MISSING}" if len(missing) > _MISSING else ""
+    caption = f"{len(missing):,} more {kind} files could not be fetched, or have no record{first}"
+    rows = [TableRow(short(file["name"], 200), (short(file["error"], 300),)) for file in missing[:_MISSING]]
+    yield Table(caption, ("file", "error"), rows, numbers=False)
 
 
 def _input_list(inputs: Sequence[Input], kind: str) -> Iterator[Lines]:
@@ -443,8 +433,8 @@ def _rules(report: _Report) -> Iterator[Table]:
 
 
 _SECTIONS: tuple[tuple[str, str, Callable[[_Report], Iterable[ReportBlock]]], ...] = (
-    ("pages", "Pages", _page_blocks),
-    ("lines", "Lines and sentences", _line_blocks),
+    ("pages", "Pages", _page_charts),
+    ("lines", "Lines and sentences", lambda report: _funnel_charts(report, "lines", "units", "spans")),
     ("examples", "Examples for each rule", _rule_examples),
     ("languages", "Languages", _languages),
     ("tokens", "Tokens", _tokens),
@@ -455,4 +445,7 @@ _SECTIONS: tuple[tuple[str, str, Callable[[_Report], Iterable[ReportBlock]]], ..
     ("recipe", "Recipe", _rules),
     ("sample", "Some pages", _corpus_pages),
 )
-"""The sections in their order: the `id` that links lead to, the title, and the blocks. An empty one is left out."""
+"""The sections in their order: the `id` that links lead to, the title, and the blocks.
+
+A table without rows is left out, and so is a section without blocks.
+"""

@@ -55,11 +55,14 @@ class Profile(_Sizes):
     unsure: Sequence[PageExcerpt]
 
 
-BY_LANGUAGE = ("lengths", "language_bytes")
-COUNTS = ("pages", "table_bytes", "characters", "lines", "line_characters", "months", "domain_pages", "domain_bytes")
+COUNTS = (
+    *("pages", "table_bytes", "characters", "lines", "line_characters", "months"),
+    *("domain_pages", "domain_bytes", "lengths", "language_bytes"),
+)
+"""The members of a profile that are counters: they are added."""
 
 DOMAINS = 200
-"""How many domains of a shard a profile names: the domains with the most pages."""
+"""The most domains of a shard that a profile names: the domains with the most pages."""
 
 SAMPLE_PAGES = 5
 """How many pages of each language `sample` has: the pages with the smallest hashes. Nothing else uses these hashes."""
@@ -74,14 +77,9 @@ class Profiler:
     """Makes the profile of one shard, a batch of pages at a time."""
 
     def __init__(self, language: str, split: str) -> None:
-        """Starts an empty profile.
-
-        Args:
-            language: of the shard.
-            split: `train` or `validation`.
-        """
+        """Starts the empty profile of a shard."""
         self._language, self._name = language, f"{language}/{split}"
-        self._counts: dict[str, Counter[str]] = {name: Counter() for name in (*COUNTS, *BY_LANGUAGE)}
+        self._counts: dict[str, Counter[str]] = {name: Counter() for name in COUNTS}
         self._domains: list[pa.Table] = []
         self._sample: list[dict[str, Any]] = []
         self._unsure: list[dict[str, Any]] = []
@@ -137,7 +135,7 @@ def add_profiles(profiles: Iterable[Profile]) -> Profile:
 
     If a shard had more than DOMAINS domains, the number of domains and each domain's pages and bytes are lower bounds.
     """
-    counts: dict[str, Counter[str]] = {name: Counter() for name in (*COUNTS, *BY_LANGUAGE)}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in COUNTS}
     domain_count, cut = 0, False
     sample: dict[str, list[Any]] = {}
     unsure: list[Any] = []
@@ -191,19 +189,19 @@ def _profile(
     sample: list[Any],
     unsure: list[Any],
 ) -> Profile:
-    sums = {name: dict(sorted(counts[name].items(), key=_order)) for name in (*COUNTS, *BY_LANGUAGE)}
+    sums = {name: dict(sorted(counts[name].items(), key=_order)) for name in COUNTS}
     others = {"domains": domain_count, "domains_cut": cut, "sample": sample, "unsure": unsure}
     return cast(Profile, {**sums, **others})
 
 
 def _order(item: tuple[str, int]) -> tuple[int, str]:
-    """The sort key of a counter's item: numbers come in their order, names in a fixed one."""
+    """Returns the sort key of a counter's item: numbers are in their order, names in a fixed one."""
     return len(item[0]), item[0]
 
 
 def _bytes_in_memory(column: Any) -> int:
-    """Returns the bytes of a column in Arrow's memory, without what depends on the batches: their first offsets, and
-    the bits of nulls. A value of less than one byte counts as one byte.
+    """Returns the bytes of a column in Arrow's memory, without the first offsets and the bits of nulls, which depend on
+    the batches. A value of less than one byte counts as one byte.
     """
     if pa.types.is_list(column.type):
         return 4 * len(column) + _bytes_in_memory(pc.list_flatten(column))

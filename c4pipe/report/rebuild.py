@@ -30,14 +30,8 @@ from c4pipe.runners.runner_options import RunnerOptions
 def rebuild_data(corpus: Corpus, folder: StoragePath, runner: RunnerOptions, progress: Progress) -> None:
     """Writes the `report.json` of a corpus.
 
-    The findings of job 2 come from `dedup.json`; the examples of the rules of job 1 come from the work files, if
-    the folder has any.
-
-    Args:
-        corpus: the corpus; its shards are read.
-        folder: the folder of the corpus, absolute: a worker may run in any folder.
-        runner: the runner that reads the shards.
-        progress: shows that the job runs, and its end.
+    The findings of job 2 come from `dedup.json`, the examples of job 1 from the work files of the folder. `folder` is
+    absolute: a worker may run in any folder.
 
     Raises C4pipeError if a shard can't be read, UsageError if `dedup.json` can't be used.
     """

@@ -32,10 +32,7 @@ class Paragraph:
 class ShareBar:
     """A bar in the last column of a table. It repeats a number of its row, so it needs no text.
 
-    Attributes:
-        width: a share of the column, from 0 to 1.
-        start: where the bar begins, from 0 to 1.
-        kind: `kept` or `dropped`, which decide the colour.
+    `width` and `start` are shares of the column, from 0 to 1. `kind`, `kept` or `dropped`, decides the colour.
     """
 
     width: float
@@ -45,15 +42,8 @@ class ShareBar:
 
 @dataclass(frozen=True)
 class TableRow:
-    """A row of a table of numbers.
-
-    Attributes:
-        name: of the row.
-        cells: numbers, ready to be shown.
-        bar: the bar after the numbers.
-        note: a line of small text below the name.
-        link: the `id` of the element that the name links to.
-        total: whether the row is a total, in bold letters.
+    """A row of a table: its name, with a small `note` below, and the `id` that the name links to; texts as cells; a bar
+    after them. A total is in bold letters.
     """
 
     name: str
@@ -82,15 +72,7 @@ LanguageCells = Mapping[str, tuple[str, float | None]]
 
 @dataclass(frozen=True)
 class LanguageRow:
-    """A row of a table of languages.
-
-    Attributes:
-        name: of the language.
-        code: of the language.
-        cells: of the other columns.
-        funnel: the table that the name opens; None for no table.
-        total: whether the row is a total, in bold letters.
-    """
+    """A row of a table of languages; `funnel` is the table that the name opens. A total is in bold letters."""
 
     name: str
     code: str
@@ -101,13 +83,7 @@ class LanguageRow:
 
 @dataclass(frozen=True)
 class LanguageTable:
-    """A table of languages, which `templates/sort.js` sorts by the head that is clicked.
-
-    Attributes:
-        caption: of the table.
-        rows: of the languages, sorted by the second column.
-        ends: rows that stay at the end.
-    """
+    """A table of languages, which `templates/sort.js` sorts by the head that is clicked; `ends` stay at the end."""
 
     macro: ClassVar = "language_table"
     caption: str
@@ -129,12 +105,8 @@ class Lines:
 class Examples:
     """Pages under a heading that opens and closes.
 
-    Attributes:
-        name: the `id` of the element.
-        title: the heading.
-        note: small text after the heading.
-        pages: mappings with `url`, `timestamp`, `fact` (a sentence, or ""), `text` (pieces; every second is marked) and
-            perhaps `command` (that explains the page).
+    `name` is the `id` of the element, `note` small text after the heading. Pages are mappings with `url`, `timestamp`,
+    `fact` (a sentence, or ""), `text` (pieces; every second is marked) and perhaps `command` (explains the page).
     """
 
     macro: ClassVar = "examples"
@@ -157,14 +129,13 @@ class ReportSection:
 
 
 def funnel_chart(caption: str, what: str, rows: Iterable[FunnelRow], notes: Mapping[str, tuple[str, str]]) -> Table:
-    """Returns one section of a funnel as a table. The bar of a row shows what was left, and what the rule dropped of
-    that.
+    """Returns one section of a funnel as a table. The bar of a row shows what is left, or what a rule dropped.
 
     Args:
         caption: of the table.
         what: the things that are counted, in the plural.
-        rows: the rows of one section. The first row is the number of things read.
-        notes: a note and a link (either may be empty) for the rows that have them, by the row's name.
+        rows: the rows of one section; the first row is the number of things read.
+        notes: a note and a link by the row's name; either may be empty.
     """
     table_rows, left = [], 0
     for row in rows:
