@@ -12,18 +12,7 @@ from typing import Any
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import WORDS
 from c4pipe.filters.language import Language
-from c4pipe.filters.repetition_rules import (
-    Repeated5Grams,
-    Repeated6Grams,
-    Repeated7Grams,
-    Repeated8Grams,
-    Repeated9Grams,
-    Repeated10Grams,
-    RepeatedLines,
-    Top2Gram,
-    Top3Gram,
-    Top4Gram,
-)
+from c4pipe.filters.repetition_rules import NGRAM_RULES, RepeatedLines
 from c4pipe.filters.rule import Rule
 from c4pipe.filters.word_rules import (
     FewAlphabeticWords,
@@ -44,9 +33,7 @@ _TABLE = Path(__file__).with_suffix(".tsv")
 _NUMBERS: tuple[tuple[type[Rule], str], ...] = (
     (Language, "min_probability"),
     (RepeatedLines, "at_most"),
-    *((each, "at_most") for each in (Top2Gram, Top3Gram, Top4Gram)),
-    *((each, "at_most") for each in (Repeated5Grams, Repeated6Grams, Repeated7Grams)),
-    *((each, "at_most") for each in (Repeated8Grams, Repeated9Grams, Repeated10Grams)),
+    *((each, "at_most") for each in NGRAM_RULES),
     (FewPunctuatedLines, "at_least"),
     (ManyNewlines, "at_most"),
     (ShortMeanWord, "at_least"),

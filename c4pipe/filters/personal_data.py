@@ -5,10 +5,11 @@ the next, so its time is linear also in a line of many signs.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from itertools import cycle
+from typing import ClassVar
 
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.rule import LineRule, Texts
@@ -20,8 +21,6 @@ _LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|[01]?[0-9][0-9]?)"
 _DOMAIN = re.compile(rf"(?:{_LABEL}\.)+{_LABEL}|\[(?:{_OCTET}\.){{3}}(?:{_OCTET}|[A-Za-z0-9-]*[A-Za-z0-9]:)\]")
 _IP_ADDRESS = re.compile(rf"(?:{_OCTET}\.){{3}}{_OCTET}")
-_IN_ADDRESS = re.compile(r"\.[0-9]{1,3}\.[0-9]")  # it begins with a known character: `re` finds that much faster
-_AT = re.compile("@")
 _WORD = re.compile(r"\w")
 
 # IANA IPv4 Special-Purpose Address Registry: what is not globally reachable. Multicast addresses are.
@@ -36,11 +35,36 @@ _YET_PUBLIC = (IPv4Address("192.0.0.9"), IPv4Address("192.0.0.10"))
 
 
 class _Mask(LineRule):
-    """Replaces personal data by `replacements`, in turn; each page begins with the first."""
+    """Replaces personal data by `replacements`, in turn; each page begins with the first.
+
+    Attributes:
+        hint: a pattern that each line with such data has.
+    """
 
     edits = True
     stage = "cleaned"
+    hint: ClassVar[re.Pattern[str]]
     replacements: Texts
+
+    def may_change(self, page: CheckedPage) -> bool:
+        return self.hint.search(page.text) is not None
+
+    def edit(self, lines: Sequence[str]) -> list[str]:
+        turns = cycle(self.replacements or ("",))
+        masked = []
+        for line in lines:
+            if self.hint.search(line):
+                pieces, place = [], 0
+                for start, end in self.find(line):
+                    pieces += [line[place:start], next(turns)]
+                    place = end
+                line = "".join([*pieces, line[place:]])
+            masked.append(line)
+        return masked
+
+    def find(self, line: str) -> Iterator[tuple[int, int]]:
+        """Yields the start and the end of each replaced piece of a line."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -50,13 +74,20 @@ class EmailAddress(_Mask):
     name = "email_address"
     does = "replaces e-mail addresses by {replacements}, in turn"
     source = _SOURCE
+    hint = re.compile("@")
     replacements: Texts = ("email@example.com", "firstname.lastname@example.org")
 
-    def may_change(self, page: CheckedPage) -> bool:
-        return _AT.search(page.text) is not None
-
-    def edit(self, lines: Sequence[str]) -> list[str]:
-        return _masked(lines, _AT.search, _email_addresses, self.replacements)
+    def find(self, line: str) -> Iterator[tuple[int, int]]:
+        """Yields the start and the end of each e-mail address."""
+        last = 0  # the end of the last address
+        at = line.find("@")
+        while at >= 0:
+            start = _find_local_part(line, last, at)
+            domain = _DOMAIN.match(line, at + 1) if start < at else None
+            if domain:
+                last = domain.end()
+                yield start, last
+            at = line.find("@", max(at + 1, last))
 
 
 @dataclass(frozen=True)
@@ -66,6 +97,7 @@ class PublicIpAddress(_Mask):
     name = "public_ip_address"
     does = "replaces public IPv4 addresses by {replacements}, in turn"
     source = _SOURCE
+    hint = re.compile(r"\.[0-9]{1,3}\.[0-9]")  # it begins with a known character: `re` finds that much faster
     # Chosen by datatrove: nobody answered at them.
     replacements: Texts = (
         "22.214.171.124",
@@ -76,47 +108,15 @@ class PublicIpAddress(_Mask):
         "18.104.22.168",
     )
 
-    def may_change(self, page: CheckedPage) -> bool:
-        return _IN_ADDRESS.search(page.text) is not None
-
-    def edit(self, lines: Sequence[str]) -> list[str]:
-        return _masked(lines, _IN_ADDRESS.search, _public_ip_addresses, self.replacements)
-
-
-def _masked(
-    lines: Sequence[str],
-    may_have: Callable[[str], object],
-    find: Callable[[str], Iterator[tuple[int, int]]],
-    replacements: Sequence[str],
-) -> list[str]:
-    turns = cycle(replacements or ("",))
-    masked = []
-    for line in lines:
-        if may_have(line):
-            pieces, place = [], 0
-            for start, end in find(line):
-                pieces += [line[place:start], next(turns)]
-                place = end
-            line = "".join([*pieces, line[place:]])
-        masked.append(line)
-    return masked
+    def find(self, line: str) -> Iterator[tuple[int, int]]:
+        """Yields the start and the end of each public IPv4 address."""
+        for found in _IP_ADDRESS.finditer(line):
+            if not re.search(r"(?:^|\.)0[0-9]", found[0]) and _is_public(found[0]):
+                yield found.span()
 
 
-def _email_addresses(line: str) -> Iterator[tuple[int, int]]:
-    """Yields the places of e-mail addresses."""
-    behind = 0  # the end of the last address
-    at = line.find("@")
-    while at >= 0:
-        start = _local_start(line, behind, at)
-        domain = _DOMAIN.match(line, at + 1) if start < at else None
-        if domain:
-            behind = domain.end()
-            yield start, behind
-        at = line.find("@", max(at + 1, behind))
-
-
-def _local_start(line: str, first: int, at: int) -> int:
-    """Returns where the local part before an `@` begins, not before `first`; `at` if there is none.
+def _find_local_part(line: str, first: int, at: int) -> int:
+    """Returns the start of the local part before an `@`, not before `first`; `at` if it has no local part.
 
     It begins at an end of a word, has no two dots in a row, and none at its ends.
     """
@@ -134,14 +134,7 @@ def _is_word(line: str, place: int) -> bool:
     return place >= 0 and bool(_WORD.match(line[place]))
 
 
-def _public_ip_addresses(line: str) -> Iterator[tuple[int, int]]:
-    """Yields the places of public IPv4 addresses."""
-    for found in _IP_ADDRESS.finditer(line):
-        if not re.search(r"(?:^|\.)0[0-9]", found[0]) and is_public(found[0]):
-            yield found.span()
-
-
-def is_public(address: str) -> bool:
+def _is_public(address: str) -> bool:
     """Tells whether an IPv4 address is globally reachable."""
     number = IPv4Address(address)
     return number in _YET_PUBLIC or not any(number in network for network in _NOT_PUBLIC)

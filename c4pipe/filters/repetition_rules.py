@@ -185,20 +185,13 @@ class RepeatedCharacters(AtMost):
         return words.filled_lines().repeated_characters / characters if characters else 0.0
 
 
+NGRAM_RULES: tuple[type[PageRule], ...] = (
+    *(Top2Gram, Top3Gram, Top4Gram),
+    *(Repeated5Grams, Repeated6Grams, Repeated7Grams, Repeated8Grams, Repeated9Grams, Repeated10Grams),
+)
 REPETITION_RULES: tuple[type[PageRule], ...] = (
-    RepeatedParagraphs,
-    RepeatedParagraphText,
-    RepeatedLines,
-    RepeatedLineText,
-    Top2Gram,
-    Top3Gram,
-    Top4Gram,
-    Repeated5Grams,
-    Repeated6Grams,
-    Repeated7Grams,
-    Repeated8Grams,
-    Repeated9Grams,
-    Repeated10Grams,
+    *(RepeatedParagraphs, RepeatedParagraphText, RepeatedLines, RepeatedLineText),
+    *NGRAM_RULES,
 )
 """Gopher's repetition rules, in datatrove's order."""
 

@@ -8,22 +8,12 @@ of a user's own is a class of the same kind in a module of the user (docs/own_ru
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from itertools import chain
 from string import Formatter
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    Protocol,
-    TypeVar,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import ByLanguage, CheckedPage
@@ -104,8 +94,8 @@ class Rule:
     scripts_do: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        for name, hint in _hints(type(self)):
-            object.__setattr__(self, name, _checked(self, name, getattr(self, name), hint))
+        for name in _hints(type(self)):
+            object.__setattr__(self, name, checked_value(self, name, getattr(self, name)))
 
     @property
     def made_columns(self) -> tuple[str, ...]:
@@ -115,7 +105,7 @@ class Rule:
     @property
     def parameters(self) -> dict[str, Any]:
         """The values of the parameters, by name, in the order of the fields."""
-        return {name: getattr(self, name) for name, _ in _hints(type(self))}
+        return {name: getattr(self, name) for name in _hints(type(self))}
 
     @property
     def stored_parameters(self) -> dict[str, Any]:
@@ -289,28 +279,26 @@ def _quote(value: Any) -> str:
     return f"'{value}'" if '"' in str(value) else f'"{value}"'
 
 
-def _hints(rule: type[Rule]) -> tuple[tuple[str, Any], ...]:
-    """Returns the parameters of a rule with their types, in the order of the fields."""
-    return _cached_hints(cast(Any, rule))
-
-
-@cache
-def _cached_hints(rule: Any) -> tuple[tuple[str, Any], ...]:
+def _find_hints(rule: Any) -> dict[str, Any]:
+    """Returns the types of a rule's parameters by name, in the order of the fields."""
     types = {each.name: each.type for each in fields(rule)}
     if any(isinstance(each, str) for each in types.values()):  # to evaluate the texts of all hints takes longer
         hints = get_type_hints(rule, include_extras=True)
         types = {name: hints[name] for name in types}
-    return tuple(types.items())
+    return types
+
+
+_hints: Callable[[Any], dict[str, Any]] = cache(_find_hints)
 
 
 def parameter_names(rule: type[Rule]) -> tuple[str, ...]:
     """Returns the names of a rule's parameters."""
-    return tuple(name for name, _ in _hints(rule))
+    return tuple(_hints(rule))
 
 
 def choices(rule: type[Rule], name: str) -> tuple[str, ...]:
     """Returns the allowed values of a parameter if they are listed; else ()."""
-    hint = dict(_hints(rule))[name]
+    hint = _hints(rule)[name]
     return get_args(hint) if get_origin(hint) is Literal else ()
 
 
@@ -324,11 +312,8 @@ def check_parameter(rule: type[Rule], name: str) -> None:
 
 
 def checked_value(rule: Rule, name: str, value: Any) -> Any:
-    """Returns the value of a parameter in its type. Raises UsageError, with the allowed values, for any other one."""
-    return _checked(rule, name, value, dict(_hints(type(rule)))[name])
-
-
-def _checked(rule: Rule, name: str, value: Any, hint: Any) -> Any:
+    """Returns the value of a parameter in its type. Raises UsageError, with the allowed values, for another value."""
+    hint = _hints(type(rule))[name]
     named = type(rule).name if name == "name" else rule.name
     entry = f"[{named}] {name} = {list(value) if isinstance(value, tuple) else value!r}"
     marks = hint.__metadata__ if get_origin(hint) is Annotated else ()
@@ -338,32 +323,30 @@ def _checked(rule: Rule, name: str, value: Any, hint: Any) -> Any:
             raise UsageError(f"{entry}: choose from {', '.join(map(repr, get_args(kind)))}")
         return value
     if kind is bool:
-        return _sure(value, isinstance(value, bool), f"{entry}: write true or false")
+        return _require(isinstance(value, bool), value, f"{entry}: write true or false")
     if kind in (int, float):
         limits = next((each for each in marks if isinstance(each, Between)), Between(-_MOST))
-        return _number(value, kind, limits, entry)
+        return _check_number(value, kind, limits, entry)
     if kind is str:
-        return _sure(value, isinstance(value, str) and value.strip() != "", f"{entry}: give a text")
+        return _require(isinstance(value, str) and value.strip() != "", value, f"{entry}: give a text")
     if get_origin(kind) is tuple:
-        texts = _texts(rule, name, value, entry, LowerCase in marks)
+        texts = _check_texts(value, entry, getattr(type(rule), name), LowerCase in marks)
         known = ScriptCodes not in marks or SCRIPTS.keys() >= set(texts)
-        return _sure(texts, known, f"{entry}: choose from {', '.join(SCRIPTS)}")
+        return _require(known, texts, f"{entry}: choose from {', '.join(SCRIPTS)}")
     return value
 
 
-def _number(value: Any, kind: type, limits: Between, entry: str) -> float:
+def _check_number(value: Any, kind: type, limits: Between, entry: str) -> float:
     is_number = isinstance(value, kind if kind is int else (int, float)) and not isinstance(value, bool)
     if kind is float:
-        wanted = f"{entry}: give a number from {limits.least:,} to {limits.most:,}"
-        return float(_sure(value, is_number and limits.least <= value <= limits.most, wanted))
-    wanted = f"{entry}: give a whole number of at least {limits.least}"
-    _sure(value, is_number and value >= limits.least, wanted)
-    return cast(int, _sure(value, value <= limits.most, f"{entry}: give a whole number of at most {limits.most}"))
+        fits = is_number and limits.least <= value <= limits.most
+        return float(_require(fits, value, f"{entry}: give a number from {limits.least:,} to {limits.most:,}"))
+    _require(is_number and value >= limits.least, value, f"{entry}: give a whole number of at least {limits.least}")
+    return cast(int, _require(value <= limits.most, value, f"{entry}: give a whole number of at most {limits.most}"))
 
 
-def _texts(rule: Rule, name: str, value: Any, entry: str, lower: bool) -> tuple[str, ...]:
+def _check_texts(value: Any, entry: str, default: Texts, lower: bool) -> Texts:
     if not isinstance(value, (list, tuple)) or not all(isinstance(each, str) and each for each in value):
-        default: Any = next(each.default for each in fields(cast(Any, rule)) if each.name == name)
         raise UsageError(f"{entry}: give a list of texts, such as {list(default)!r}")
     if any("\ud800" <= character <= "\udfff" for each in value for character in each):
         raise UsageError(f"{entry}: a text has half of a surrogate pair, which no page can have")
@@ -372,7 +355,7 @@ def _texts(rule: Rule, name: str, value: Any, entry: str, lower: bool) -> tuple[
     return tuple(value)
 
 
-def _sure(value: Any, holds: bool, message: str) -> Any:
+def _require(holds: bool, value: Any, message: str) -> Any:
     if not holds:
         raise UsageError(message)
     return value
@@ -385,12 +368,8 @@ NativeStep = tuple[object, ...]
 _MOST_TEXTS = 64  # phrases or endings that the C extension supports
 
 
-def native_step(name: str, *arguments: int | tuple[str, ...]) -> NativeStep | None:
+def native_step(name: str, *arguments: int | Texts) -> NativeStep | None:
     """Returns a step with the parameters of a rule; None if the C extension does not support them."""
-    return (name, *arguments) if all(map(_is_supported, arguments)) else None
-
-
-def _is_supported(value: int | tuple[str, ...]) -> bool:
-    if isinstance(value, tuple):
-        return len(value) <= _MOST_TEXTS and all(text and text.isprintable() for text in value)
-    return 0 <= value <= _MOST
+    lists = [each for each in arguments if isinstance(each, tuple)]
+    is_short = all(len(each) <= _MOST_TEXTS for each in lists)
+    return (name, *arguments) if is_short and all(map(str.isprintable, chain.from_iterable(lists))) else None

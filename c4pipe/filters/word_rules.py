@@ -273,16 +273,8 @@ class ManyNewlines(AtMost):
 
 
 GOPHER_RULES: tuple[type[PageRule], ...] = (
-    FewPageWords,
-    ManyPageWords,
-    ShortMeanWord,
-    LongMeanWord,
-    ManyHashes,
-    ManyEllipses,
-    ManyBulletLines,
-    ManyEllipsisLines,
-    FewAlphabeticWords,
-    FewStopWords,
+    *(FewPageWords, ManyPageWords, ShortMeanWord, LongMeanWord, ManyHashes, ManyEllipses),
+    *(ManyBulletLines, ManyEllipsisLines, FewAlphabeticWords, FewStopWords),
 )
 """Gopher's quality rules, in datatrove's order."""
 
