@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from itertools import chain
 from string import Formatter
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -370,6 +369,10 @@ _MOST_TEXTS = 64  # phrases or endings that the C extension supports
 
 def native_step(name: str, *arguments: int | Texts) -> NativeStep | None:
     """Returns a step with the parameters of a rule; None if the C extension does not support them."""
-    lists = [each for each in arguments if isinstance(each, tuple)]
-    is_short = all(len(each) <= _MOST_TEXTS for each in lists)
-    return (name, *arguments) if is_short and all(map(str.isprintable, chain.from_iterable(lists))) else None
+    return (name, *arguments) if all(map(_is_supported, arguments)) else None
+
+
+def _is_supported(value: int | Texts) -> bool:
+    if isinstance(value, tuple):
+        return len(value) <= _MOST_TEXTS and all(text and text.isprintable() for text in value)
+    return 0 <= value <= _MOST
