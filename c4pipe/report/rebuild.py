@@ -12,13 +12,7 @@ from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import write_json
 from c4pipe.io.paths import StoragePath, list_names, storage_path
-from c4pipe.report.data import (
-    REPORT_DATA,
-    DedupData,
-    make_dedup_data,
-    make_report_data,
-    read_dedup_data,
-)
+from c4pipe.report.data import REPORT_DATA, DedupData, make_dedup_data, make_report_data, read_dedup_data
 from c4pipe.report.profile import Profiler
 from c4pipe.runners import control_totals
 from c4pipe.runners.events import Progress, Status

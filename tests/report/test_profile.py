@@ -73,6 +73,7 @@ def plain_counts(rows: list[Row]) -> dict[str, Counter[str]]:
         counts["months"][row["timestamp"][:7]] += 1
         counts["domain_pages"][host(row["url"])] += 1
         counts["domain_bytes"][host(row["url"])] += len(row["text"].encode())
+        counts["language_bytes"]["en"] += len(row["text"].encode())
     return counts
 
 
