@@ -24,7 +24,7 @@ from c4pipe.io.parquet_footer import sign_footer
 from c4pipe.recipes.presets import C4, RECIPES
 from c4pipe.recipes.recipe import STAGES
 from c4pipe.recipes.stored_recipe import check_recipe
-from c4pipe.report.profile import BY_LANGUAGE, COUNTS
+from c4pipe.report.profile import COUNTS
 from tests.helpers.malformed import HOSTILE, RAW, malformed
 
 CRAWL = str(Path(__file__).resolve().parents[2] / "samples" / "crawl")
@@ -65,7 +65,7 @@ COMMANDS = {
     ],
 }
 NAMES = {"path", "name", "source", "fingerprint", "sha256", "detector", "rule"}
-COUNTERS = {"counts", "text_bytes", "versions", "examples", "dropped_languages", *COUNTS, *BY_LANGUAGE}
+COUNTERS = {"counts", "text_bytes", "versions", "examples", "dropped_languages", *COUNTS}
 UNREAD = {
     "manifest.json": {"description", "recipe.name"},
     "report.json": {"format", "key", "hash", "profile.table_bytes"},  # reports of earlier versions have no table_bytes
