@@ -64,14 +64,14 @@ class CleanPages(PageTransform):
         recipe: RecipeArgument = "c4",
         **lists: "Unpack[RecipeKeywords]",
     ) -> None:
-        """Reads the lists that the recipe needs, on this machine. They go to the workers inside the pipeline.
+        """Reads the lists of the recipe on this machine. They go to the workers inside the pipeline.
 
         Args:
             recipe: a recipe's name, the path of a TOML file, or a recipe.
             lists: `languages`, `lists`, `links` and `language_model`, as in `c4pipe.build_corpus`. The model alone is
                 not inside the pipeline: each worker reads it.
 
-        Raises UsageError if the recipe is unknown, or if a list that it needs is not there.
+        Raises UsageError if the recipe is unknown, or if a list that it needs is missing.
         """
         super().__init__()
         self._rules = choose_rules(recipe, **lists)

@@ -172,7 +172,7 @@ class Upstream(NamedTuple):
     Attributes:
         reports: the PCollections of reports of the transforms of this room before it.
         transforms: these transforms.
-        foreign: whether other transforms are among those before it.
+        foreign: whether other transforms are before it, too.
     """
 
     reports: list[beam.PCollection]

@@ -1,4 +1,4 @@
-"""`add`: the pages of work files become a part of a finished corpus. What the corpus has is left out of the part.
+"""`add`: the pages of work files become a part of a finished corpus. The part leaves out all that the corpus has.
 
 The part is first a corpus of its own, in `_parts/NNN`. Then its shards get names beside those of the earlier parts, and
 the manifest of the whole corpus is replaced at once. Until then, the corpus is the old one; a repeated command goes on.
@@ -41,7 +41,7 @@ from c4pipe.report.descriptions import DESCRIPTIONS, write_descriptions
 from c4pipe.runners import control_totals
 from c4pipe.runners.events import Progress
 
-_OF_PART = (MANIFEST, MOVED_SPANS, INDEX)  # what stays in the folder of a part
+_OF_PART = (MANIFEST, MOVED_SPANS, INDEX)  # the files that stay in the folder of a part
 
 
 def add(options: AddOptions, progress: Progress) -> tuple[Manifest, Manifest]:
@@ -53,31 +53,31 @@ def add(options: AddOptions, progress: Progress) -> tuple[Manifest, Manifest]:
     """
     corpus = options.folder.absolute()
     check_inner(corpus, manifest_file.PARTS)
-    _manifest_of(corpus)
+    _read_manifest(corpus)
     with only_run(corpus):
-        _complete(corpus, progress)
+        _complete_addition(corpus, progress)
     if not find_indexes(corpus):
         progress.note(f"{corpus} has no index of its present pages: c4pipe writes it first")
         write_index(corpus, options, progress)
     with only_run(corpus):
-        whole = _manifest_of(corpus)
+        whole = _read_manifest(corpus)
         number = len(whole.get("parts", [whole])) + 1
         if number > MAX_PARTS:
             raise UsageError(f"{corpus} has {MAX_PARTS} parts, and no more are possible: begin another corpus")
         folder = part_folder(corpus, number)
-        plan = _plan(options, corpus, folder, whole)
-        for there, digest in enumerate(_digests(whole), 1):
-            if digest == _digest(plan.identity["inputs"]):
+        plan = _plan_part(options, corpus, folder, whole)
+        for there, digest in enumerate(_digest_parts(whole), 1):
+            if digest == _digest_inputs(plan.identity["inputs"]):
                 progress.did_nothing = True
                 progress.note(f"part {there} of {corpus} is of these files already, and nothing was added")
-                return _manifest_of(part_folder(corpus, there) if "parts" in whole else corpus), whole
-        _prepare(folder, plan, whole, progress)
+                return _read_manifest(part_folder(corpus, there) if "parts" in whole else corpus), whole
+        _prepare_part(folder, plan, whole, progress)
         part = dedup(plan, progress)
-        _describe(corpus, folder, whole, part)
-        return part, _publish(corpus, number)
+        _describe_corpus(corpus, folder, whole, part)
+        return part, _publish_part(corpus, number)
 
 
-def _manifest_of(folder: StoragePath) -> Manifest:
+def _read_manifest(folder: StoragePath) -> Manifest:
     """Returns the manifest of a corpus. Raises UsageError if the folder is no corpus."""
     manifest = manifest_file.read_manifest(folder)
     if manifest is None:
@@ -85,8 +85,8 @@ def _manifest_of(folder: StoragePath) -> Manifest:
     return manifest
 
 
-def _plan(options: AddOptions, corpus: StoragePath, folder: StoragePath, whole: Manifest) -> CorpusPlan:
-    """Plans the new part. Raises UsageError for work files of another recipe than that of the corpus."""
+def _plan_part(options: AddOptions, corpus: StoragePath, folder: StoragePath, whole: Manifest) -> CorpusPlan:
+    """Plans the new part. Raises UsageError if the work files are not of the recipe of the corpus."""
     values = {
         **shared_fields(options, DedupOptions),
         "output": str(folder),
@@ -104,8 +104,8 @@ def _plan(options: AddOptions, corpus: StoragePath, folder: StoragePath, whole: 
     return plan
 
 
-def _prepare(folder: StoragePath, plan: CorpusPlan, whole: Manifest, progress: Progress) -> None:
-    """Deletes an unfinished part of other files; notes that lists of takedowns do not have effect on new pages."""
+def _prepare_part(folder: StoragePath, plan: CorpusPlan, whole: Manifest, progress: Progress) -> None:
+    """Deletes an unfinished part of other files; notes that earlier takedowns do not change new pages."""
     staged = manifest_file.read_manifest(folder)
     if staged is not None and any(staged.get(name) != value for name, value in plan.identity.items()):
         progress.note(f"an addition of other files was stopped: its {folder} is deleted")
@@ -117,24 +117,24 @@ def _prepare(folder: StoragePath, plan: CorpusPlan, whole: Manifest, progress: P
         )
 
 
-def _digest(inputs: Sequence[Mapping[str, Any]]) -> str:
+def _digest_inputs(inputs: Sequence[Mapping[str, Any]]) -> str:
     values = [[file[name] for name in ("name", "bytes", "ends_sha256")] for file in inputs]
     return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
 
-def _digests(whole: Manifest) -> list[str]:
+def _digest_parts(whole: Manifest) -> list[str]:
     """Returns the digest of the inputs of each part of a corpus."""
-    return [part["inputs_sha256"] for part in whole["parts"]] if "parts" in whole else [_digest(whole["inputs"])]
+    return [part["inputs_sha256"] for part in whole["parts"]] if "parts" in whole else [_digest_inputs(whole["inputs"])]
 
 
-def _part(folder: StoragePath, takedowns: int) -> CorpusPart:
-    """Returns what the manifest of the whole corpus has of a part, given a folder with the manifest of the part."""
-    manifest, sums = _manifest_of(folder), manifest_file.sum_inputs(_manifest_of(folder))
+def _describe_part(folder: StoragePath, takedowns: int) -> CorpusPart:
+    """Returns the entry of a part for the manifest of the whole corpus, given the folder of the part."""
+    manifest, sums = _read_manifest(folder), manifest_file.sum_inputs(_read_manifest(folder))
     return CorpusPart(
         manifest=hashlib.sha256(read_file(folder / MANIFEST)).hexdigest(),
         inputs=sums.files,
         input_bytes=sums.bytes,
-        inputs_sha256=_digest(manifest["inputs"]),
+        inputs_sha256=_digest_inputs(manifest["inputs"]),
         months=sums.months,
         pages=manifest["counts"].get("pages.kept", 0),
         takedowns=takedowns,
@@ -142,10 +142,10 @@ def _part(folder: StoragePath, takedowns: int) -> CorpusPart:
     )
 
 
-def _grown(corpus: StoragePath, folder: StoragePath, whole: Manifest, part: Manifest) -> Manifest:
+def _manifest_with_part(corpus: StoragePath, folder: StoragePath, whole: Manifest, part: Manifest) -> Manifest:
     """Returns the manifest of the corpus with the new part."""
     takedowns = len(whole.get("takedowns", ()))
-    parts = [*(whole.get("parts") or [_part(corpus, 0)]), _part(folder, takedowns)]
+    parts = [*(whole.get("parts") or [_describe_part(corpus, 0)]), _describe_part(folder, takedowns)]
     new = ({**shard, "path": _path_in_part(shard["path"], len(parts))} for shard in part["shards"])
     values = {
         **{name: value for name, value in whole.items() if name not in ("sha256", "inputs", "parts")},
@@ -165,10 +165,10 @@ def _path_in_part(path: str, number: int) -> str:
     return re.sub("/c4-(train|validation)-", rf"/c4-\1-part{number:03}-", path)
 
 
-def _describe(corpus: StoragePath, folder: StoragePath, whole: Manifest, part: Manifest) -> None:
-    """Writes what describes the corpus with the new part into the folder of that part, the manifest last."""
+def _describe_corpus(corpus: StoragePath, folder: StoragePath, whole: Manifest, part: Manifest) -> None:
+    """Writes card, report and manifest of the whole corpus into the folder of the new part, the manifest last."""
     target = folder / GROWN
-    manifest = _grown(corpus, folder, whole, part)
+    manifest = _manifest_with_part(corpus, folder, whole, part)
     reports = [read_report_data(corpus, whole["counts"]), read_report_data(folder, part["counts"])]
     if None in reports:
         raise UsageError(f"{corpus / REPORT_DATA} does not exist: c4pipe report {corpus} writes it")
@@ -180,24 +180,24 @@ def _describe(corpus: StoragePath, folder: StoragePath, whole: Manifest, part: M
     write_json(target / MANIFEST, manifest)
 
 
-def _complete(corpus: StoragePath, progress: Progress) -> None:
+def _complete_addition(corpus: StoragePath, progress: Progress) -> None:
     """Completes an addition that was stopped at its end."""
-    whole = _manifest_of(corpus)
+    whole = _read_manifest(corpus)
     last = len(whole.get("parts", [whole]))
     grown = manifest_file.read_manifest(part_folder(corpus, last + 1) / GROWN)
     if grown is not None:
         progress.note(f"an addition to {corpus} was stopped: c4pipe completes it first")
-        _publish(corpus, last + 1)
+        _publish_part(corpus, last + 1)
     elif last > 1:
-        _clean(corpus, last)
+        _clean_part_folder(corpus, last)
 
 
-def _publish(corpus: StoragePath, number: int) -> Manifest:
+def _publish_part(corpus: StoragePath, number: int) -> Manifest:
     """Makes a described part a part of the corpus, and returns the manifest. After a crash, a second call goes on."""
     folder = part_folder(corpus, number)
     for each in (corpus, part_folder(corpus, 1), folder, folder / GROWN):
         clear_abandoned(each)
-    manifest = _manifest_of(folder / GROWN)
+    manifest = _read_manifest(folder / GROWN)
     if number == 2:  # the first part becomes a part, too
         make_folder(part_folder(corpus, 1))
         for name in {MANIFEST, MOVED_SPANS} & list_names(corpus):
@@ -210,12 +210,12 @@ def _publish(corpus: StoragePath, number: int) -> Manifest:
         elif not (corpus / path).exists():
             raise LostDataError(f"{source} does not exist any more: delete {folder}, and run the same command again")
     write_bytes(corpus / MANIFEST, read_file(folder / GROWN / MANIFEST))
-    _clean(corpus, number)
+    _clean_part_folder(corpus, number)
     return manifest
 
 
-def _clean(corpus: StoragePath, number: int) -> None:
-    """Moves descriptions from the folder of the newest part to the corpus; removes all that does not stay there."""
+def _clean_part_folder(corpus: StoragePath, number: int) -> None:
+    """Moves descriptions from the folder of the newest part to the corpus, and removes its temporary files."""
     folder = part_folder(corpus, number)
     if GROWN not in list_names(folder):
         return

@@ -4,12 +4,11 @@ import contextlib
 
 from c4pipe.io.lock import has_locks, only_run
 from c4pipe.io.paths import storage_path
-from c4pipe.jobs.clean_plan import CleanPlan
+from c4pipe.jobs.clean_plan import CleanPlan, prepare_work
 from c4pipe.jobs.clean_run import finish_work, largest_first, run_clean
 from c4pipe.jobs.logs import log_cost
 from c4pipe.jobs.options import CleanOptions
 from c4pipe.jobs.slurm import clean_on_slurm
-from c4pipe.jobs.work_state import prepare_work
 from c4pipe.native import kernels
 from c4pipe.runners.events import Progress
 from c4pipe.runners.local_flow import Workers
@@ -24,7 +23,7 @@ def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -
 
     A file that can't be downloaded, or has no record, is recorded as missing in the work folder; the next run tries it
     again. Files with records but without a page are named in a note.
-    `workers` are processes that work for other jobs, too (see `runners.run_job`).
+    `workers` are processes that also work for other jobs (see `runners.run_job`).
 
     Raises UsageError if an existing work file is of another recipe or input, or if another run works in the folder;
     C4pipeError if a file can't be read or written, if too many are missing, or if the inputs hold no page;

@@ -1,23 +1,30 @@
-"""The plan of job 1, `clean`: its options are checked, its recipe, lists and files looked up."""
+"""The plan of job 1, `clean`, from its options, and the state of its work folder: which files are cleaned and whole."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 
-from c4pipe.clean import dropped_pages, work_folder
-from c4pipe.clean.annotated_folder import check_annotated
-from c4pipe.clean.dropped_pages import KeepDropped
-from c4pipe.clean.work_folder import work_path
-from c4pipe.errors import UsageError
+from c4pipe.clean import dropped_pages, examples, work_folder
+from c4pipe.clean.annotated_folder import check_annotated, check_annotated_file
+from c4pipe.clean.dropped_pages import KeepDropped, note_unaudited
+from c4pipe.clean.work_file import check_pages
+from c4pipe.clean.work_folder import check_done, check_ends, read_named_header, set_aside, work_path
+from c4pipe.errors import C4pipeError, DamagedFileError, UsageError
 from c4pipe.filters.column_rules import ColumnBelow, missing
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.lines import FewWords
-from c4pipe.io.paths import StoragePath, check_inner, storage_path
+from c4pipe.io.atomic import clear_abandoned
+from c4pipe.io.json_files import write_checked_json
+from c4pipe.io.paths import StoragePath, check_inner, list_names, storage_path
+from c4pipe.io.streams import InputOpener, digest_ends
 from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
 from c4pipe.lists.lists import LISTS_FOLDER
 from c4pipe.recipes.choose import ListedRecipe, choose_recipe
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.events import Progress
+from c4pipe.runners.machine_limits import allowed_cores
 from c4pipe.runners.runner import check_runner
 from c4pipe.text.scripts.words import note_on_words
 from c4pipe.wet.columns import COPIES_COLUMN, CRAWL_PROVENANCE, parse_columns
@@ -30,11 +37,11 @@ class CleanPlan:
     """The plan of job 1.
 
     Attributes:
-        options: what the user asked for.
-        listed: the recipe, with the languages asked for and the lists that it needs.
+        options: the options of the user.
+        listed: the recipe, with its languages and lists.
         files: the files to clean, by name.
         notes: sentences that the user should know before the job runs.
-        dropped: which dropped pages are kept, and where; None to keep none.
+        dropped: the dropped pages to keep, and their folder; None to keep none.
     """
 
     options: CleanOptions | BuildOptions | ImportOptions
@@ -77,9 +84,7 @@ class CleanPlan:
 def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: Progress | None = None) -> CleanPlan:
     """Checks the options of job 1, and looks up their recipe, lists and files. Changes nothing.
 
-    Args:
-        options: what the user asked for.
-        progress: gets a note for each wait when a server refuses the list of a crawl.
+    `progress` gets a note for each wait when a server refuses the list of a crawl.
 
     Raises UsageError for an option that can't be met, C4pipeError if the list of a crawl's files can't be downloaded.
     """
@@ -144,3 +149,123 @@ def _check_annotate_folder(options: CleanOptions | BuildOptions | ImportOptions)
         raise UsageError(
             f"--annotate {annotate.folder} is inside the folder of the corpus: give a folder outside of it"
         )
+
+
+@dataclass(frozen=True)
+class WorkState:
+    """The state of a work folder: each file of a plan is in one of these three groups.
+
+    Attributes:
+        done: files that have a work file, and an annotated file if the options ask for it.
+        missing: files that are recorded as missing: they could not be downloaded, or have no record.
+        open: all other files.
+    """
+
+    done: tuple[InputFile, ...]
+    missing: tuple[InputFile, ...]
+    open: tuple[InputFile, ...]
+
+
+def work_state(plan: CleanPlan) -> WorkState:
+    """Returns the state of the work folder, from one listing of each folder of a plan."""
+    present = list_names(plan.work)
+    annotate = plan.options.annotation
+    annotated = list_names(storage_path(annotate.folder)) if annotate else set()
+    done, absent, open_files = [], [], []
+    for file in plan.files:
+        target = plan.target(file)
+        if target.name in present and (annotate is None or annotate.path(file.work_name).name in annotated):
+            done.append(file)
+        elif work_folder.missing_note(target).name in present:
+            absent.append(file)
+        else:
+            open_files.append(file)
+    return WorkState(tuple(done), tuple(absent), tuple(open_files))
+
+
+_REQUESTS = 16  # to a store, at the same time
+
+
+def check_state(plan: CleanPlan, progress: Progress) -> WorkState:
+    """Checks the done files of a plan, and returns the state of its work folder.
+
+    A damaged work file is set aside, with a note, and counts as not done. In an object store only the headers are read,
+    because the store checks its objects itself.
+
+    Raises UsageError if another recipe, other lists or another input were used; C4pipeError if an input can't be
+    read.
+    """
+    state = work_state(plan)
+    local = isinstance(plan.work, Path)
+    inputs = InputOpener(plan.options.network)
+    with ThreadPoolExecutor(allowed_cores().most if local else _REQUESTS, thread_name_prefix="done") as pool:
+        damaged = list(pool.map(partial(_damage, plan, inputs), state.done))
+    if not any(damaged):
+        return state
+    for file, damage in zip(state.done, damaged, strict=True):
+        if damage:
+            _set_aside(plan.target(file), *damage, progress)
+    return work_state(plan)
+
+
+def _damage(plan: CleanPlan, inputs: InputOpener, file: InputFile) -> tuple[StoragePath, DamagedFileError] | None:
+    """Returns the damaged file of a done input, and the error about it; None if no file is damaged."""
+    target = plan.target(file)
+    suspect = target
+    try:
+        header = read_named_header(target)
+        check_done(target, header, file.size, plan.recipe, plan.listed.fingerprint)
+        if file.size is not None:
+            ends = _ends(inputs, file.path, file.size)
+            check_ends(target, header, ends)
+        if isinstance(target, Path):
+            check_pages(target)
+            suspect = examples.examples_file(target)
+            examples.stored_examples(target)
+        if annotate := plan.options.annotation:
+            suspect = annotate.path(file.work_name)
+            check_annotated_file(annotate, file.work_name, plan.recipe, plan.listed.fingerprint, header.ends_sha256)
+    except DamagedFileError as error:
+        return suspect, error
+    return None
+
+
+def _ends(inputs: InputOpener, path: str, size: int) -> str:
+    try:
+        return digest_ends(partial(inputs.read_range, path), size)
+    except OSError as error:
+        raise C4pipeError(f"{path} can't be compared with its work file: {error}") from error
+
+
+def _set_aside(target: StoragePath, path: StoragePath, error: DamagedFileError, progress: Progress) -> None:
+    try:
+        aside = set_aside(path)
+        target.unlink(missing_ok=True)
+    except OSError as refused:
+        raise C4pipeError(f"{path} is damaged and can't be renamed: {refused}") from error
+    reason = str(error).partition("; ")[0]
+    progress.note(f"{reason}; it is now {aside.name}, and its input file is cleaned again")
+
+
+def prepare_work(plan: CleanPlan, progress: Progress) -> WorkState:
+    """Prepares the work folder and returns its state. Removes records of missing files: these are tried again."""
+    clear_abandoned(plan.work)
+    clear_abandoned(plan.work / LISTS_FOLDER)
+    if plan.options.annotation:
+        clear_abandoned(storage_path(plan.options.annotation.folder))
+    plan.listed.lists.save(plan.work / LISTS_FOLDER)
+    state = check_state(plan, progress)
+    if state.missing or state.open:
+        write_checked_json(plan.work / work_folder.PLANNED, {"files": [file.work_name for file in plan.files]})
+    for file in state.missing:
+        work_folder.missing_note(plan.target(file)).unlink(missing_ok=True)
+    _note_dropped(plan, state, progress)
+    return state
+
+
+def _note_dropped(plan: CleanPlan, state: WorkState, progress: Progress) -> None:
+    """Deletes dropped-page files of inputs that are cleaned again. Warns about finished inputs that have none."""
+    keep = plan.dropped
+    if keep:
+        dropped_pages.clear(keep, (file.work_name for file in (*state.missing, *state.open)), "clean")
+        note_unaudited(keep, [file.work_name for file in state.done], "clean", progress)

@@ -1,4 +1,4 @@
-"""The parts of job 1 that every runner has: the work folder is prepared, files are cleaned, the result is verified."""
+"""The parts of job 1 that every runner has: cleans files in a prepared work folder, and verifies the result."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,11 +16,10 @@ from c4pipe.io.atomic import sync
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.log import LOG
 from c4pipe.io.words import first_of
-from c4pipe.jobs.clean_plan import CleanPlan
+from c4pipe.jobs.clean_plan import CleanPlan, work_state
 from c4pipe.jobs.import_text import number_lines
 from c4pipe.jobs.logs import count_values, key_values
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
-from c4pipe.jobs.work_state import work_state
 from c4pipe.lists.lists import LISTS_FOLDER
 from c4pipe.runners import control_totals
 from c4pipe.runners.events import Progress
@@ -89,12 +88,7 @@ def _tasks(files: Sequence[InputFile]) -> list[Sequence[InputFile]]:
 
 
 def network_of_worker(options: CleanOptions | BuildOptions | ImportOptions, tasks: int) -> NetworkOptions:
-    """Returns how one of the processes downloads its files: it has its share of `--bandwidth`.
-
-    Args:
-        options: the options of job 1.
-        tasks: how many files are open: no more processes than files download.
-    """
+    """Returns the network options of one process: its share of `--bandwidth`. At most `tasks` processes download."""
     network = options.network
     if not network.bytes_per_second:
         return network
@@ -120,7 +114,7 @@ def _verify(plan: CleanPlan, progress: Progress) -> dict[str, int]:
     )
     problems = list(filter(None, without_page.values()))
     if not counts.get("pages.read"):
-        for file in plan.files:  # a run with the right inputs must find nothing of these
+        for file in plan.files:  # a run with the right inputs must find no traces of these
             work_folder.forget_input(plan.target(file))
     _check_missing_files(plan, errors)
     if not counts.get("pages.read"):

@@ -33,13 +33,12 @@ from c4pipe.runners.worker import cpu_seconds
 def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None, spill: str | None = None) -> Manifest:
     """Writes the corpus of a plan, and returns its manifest.
 
-    A complete corpus of the same inputs and options is left as it is. A corpus with missing files is written again when
-    more of these files are there.
+    A complete corpus of the same inputs and options is left as it is. A corpus with missing files is written again if
+    some of these files are now cleaned.
 
     Args:
         plan: the corpus.
-        progress: gets how far the job is, and notes.
-        workers: processes that work for other jobs, too (see `runners.run_job`).
+        workers: processes that also work for other jobs (see `runners.run_job`).
         spill: a folder of this machine for the bytes between two steps, which stays; None for one that is removed.
 
     Raises UsageError if the output folder holds something else, or if another run works there; LostDataError if the

@@ -37,14 +37,14 @@ class CorpusPlan:
     """The plan of job 2.
 
     Attributes:
-        options: what the user asked for.
+        options: the options of the user.
         files: the work files, by name.
         headers: their headers, in the same order; all of one recipe.
         layout: the shards of the corpus.
         missing: the input files that job 1 recorded as missing.
-        dropped: which dropped pages are kept, and where; None to keep none.
+        dropped: the dropped pages to keep, and their folder; None to keep none.
         known: the indexes of the known corpora.
-        languages: the counters of job 1 by language and rule, over all work files; the headers here have none of them.
+        languages: the counters of job 1 by language and rule, over all work files, instead of in the headers.
     """
 
     options: DedupOptions | BuildOptions | ImportOptions
@@ -63,7 +63,7 @@ class CorpusPlan:
 
     @property
     def sources(self) -> list[str]:
-        """The names of the WET files; of a file with parts, those of the parts."""
+        """The names of the WET files, or of the parts of a file."""
         return [name.removesuffix(".parquet") for name in self.files]
 
     @cached_property
@@ -128,10 +128,7 @@ def plan_dedup(
 ) -> CorpusPlan:
     """Checks the options of job 2, and reads the headers of the work files. Changes nothing.
 
-    Args:
-        options: what the user asked for.
-        inputs: the names of the input files; what the work folders have about other inputs does not matter. None for
-            all input files that the work folders know.
+    `inputs` has the names of the input files: other inputs of the work folders are ignored. None takes all.
 
     Raises UsageError for an option that can't be met, or for work files that do not go together.
     """

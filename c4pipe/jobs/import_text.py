@@ -49,7 +49,7 @@ _OTHER_ENDINGS = {
     r"\.([ct]sv|arrow|feather|orc|avro|xlsx?)": "write it as Parquet or JSON Lines, for example with DuckDB or PyArrow",
     r"\.(html?|xml|pdf|docx?)": "write its text into a file that ends in .txt or .jsonl",
 }
-"""What to do with a file of another format, by the end of its name."""
+"""Advice for a file of another format, by the end of its name."""
 _CORPUS_MANIFEST = "manifest.json"
 _AT_ONCE = 16  # requests, or parts whose lines are counted
 _FIRST_LINES = 20  # of a file: one row in them must have the column of the text
@@ -99,7 +99,7 @@ Kinds = Mapping[str, str]
 
 
 def _all_columns(found: Mapping[str, Kinds], layout: TextLayout) -> list[Column]:
-    """Returns all columns of files but those that the layout reads. Raises UsageError if files differ."""
+    """Returns the further columns of all files, besides the layout's. Raises UsageError if files differ."""
     names = {path: [each for each in kinds if each not in layout.columns] for path, kinds in found.items()}
     first = next(iter(names), "")
     for path, of_file in names.items():
@@ -163,8 +163,7 @@ def _refuse_corpora(inputs: Sequence[str]) -> None:
 def _check(
     opener: InputOpener, layout: TextLayout, needed: Sequence[str], further: Sequence[str], file: InputFile
 ) -> Kinds | None:
-    """Returns the types of the columns of a file; None for one whose columns are not known, because it is damaged at
-    its start, or is plain text.
+    """Returns the types of the columns of a file; None if it is damaged at its start, or is plain text.
 
     Raises UsageError if a file lacks a column.
     """
@@ -324,7 +323,7 @@ def _divide_file(opener: InputOpener, layout: TextLayout, file: InputFile) -> li
 
 
 def _find_offsets(opener: InputOpener, layout: TextLayout, file: InputFile, size: int) -> list[int]:
-    """Returns the offsets where parts of lines begin, and the size; nothing for a file that is not divided."""
+    """Returns the offsets at which parts of lines begin, and the size; empty for a file that is not divided."""
     if file.name.endswith((".gz", ".zst")) or not (is_json(file.name) or layout.split == "lines"):
         return []
     start = opener.read_range(file.path, 0, START)
@@ -333,7 +332,7 @@ def _find_offsets(opener: InputOpener, layout: TextLayout, file: InputFile, size
 
 
 def _find_row_groups(file: InputFile, size: int) -> list[int]:
-    """Returns the numbers of the row groups where parts begin, and the number of row groups."""
+    """Returns the numbers of the row groups at which parts begin, and the number of row groups."""
     with open_parquet(input_path(file.path))[0] as parquet:
         groups = [parquet.metadata.row_group(group) for group in range(parquet.num_row_groups)]
     before = list(accumulate((max(0, group.total_byte_size) for group in groups), initial=0))

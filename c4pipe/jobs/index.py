@@ -1,4 +1,4 @@
-"""The index of a finished corpus, by which later corpora leave out what this corpus has: plan, run, verify."""
+"""Writes the index of a finished corpus, by which later corpora leave out its pages and spans."""
 
 from dataclasses import replace
 
@@ -21,8 +21,8 @@ def write_index(
 ) -> Index:
     """Writes the index of a finished corpus into the folder of the corpus, and returns it.
 
-    An intact index of the same shards is left as it is; all of its buckets are read for that. `workers` are processes
-    that work for other jobs, too (see `runners.run_job`).
+    An intact index of the same shards is left as it is, after all of its buckets are read. `workers` are processes that
+    also work for other jobs (see `runners.run_job`).
 
     Raises UsageError for a folder that is no corpus, C4pipeError if a shard can't be read or a file can't be
     written, LostDataError if the runner lost data.
@@ -33,7 +33,7 @@ def write_index(
     target = folder / INDEX
     check_inner(folder, INDEX)
     with only_run(folder):
-        if index := _intact(folder, plan.shards):
+        if index := _find_intact(folder, plan.shards):
             progress.note_complete(target, "delete it")
             return index
         (target / CONTENT).unlink(missing_ok=True)
@@ -57,8 +57,8 @@ def write_index(
     return found[0]
 
 
-def _intact(folder: StoragePath, shards: str) -> Index | None:
-    """Returns the index of a corpus if it is of these shards, and each of its buckets is what was written."""
+def _find_intact(folder: StoragePath, shards: str) -> Index | None:
+    """Returns the index of a corpus if it is of these shards, and all buckets are intact."""
     try:
         if (found := read_index(folder)) is None or found[0]["shards"] != shards:
             return None

@@ -1,4 +1,4 @@
-"""The pages of a list that a takedown leaves out, and what the report of the new corpus may still show."""
+"""The pages of a list that a takedown leaves out, and the examples that the new report may still show."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,6 @@ class PageList:
 
     Attributes:
         kind: `urls` for whole URLs; `domains` for hosts, with their subdomains, and hosts with a path.
-        first: the first entry, or its beginning.
         sha256: of the files, with a line end between two.
         keys: the keys of its entries, sorted.
         scheme: how the corpus removes the scheme of URLs (`Recipe.page_keys`).

@@ -15,7 +15,7 @@ from c4pipe.io.log import LOG
 from c4pipe.io.words import error_reason, format_cost, visible
 from c4pipe.text.languages import LANGUAGES
 
-_FORM = "%(asctime)s %(levelname)s %(message)s"
+_FORMAT = "%(asctime)s %(levelname)s %(message)s"
 
 
 @contextlib.contextmanager
@@ -25,7 +25,7 @@ def log_to(path: Path | None, command: Sequence[str], on_error: Callable[[str], 
     Args:
         path: the file, or None for no log.
         command: the arguments of the command.
-        on_error: gets a sentence, once, where a record can't be written, as on a full disk. The block goes on.
+        on_error: gets one sentence if records can't be written, as on a full disk. The block goes on.
 
     Raises UsageError if the file can't be opened.
     """
@@ -41,7 +41,7 @@ def log_to(path: Path | None, command: Sequence[str], on_error: Callable[[str], 
         raise UsageError(
             f"--log {path} can't be written: {_reason(error)}: give a file in a folder that you can write to"
         ) from None
-    handler.setFormatter(_SafeFormatter(_FORM))
+    handler.setFormatter(_SafeFormatter(_FORMAT))
     handler.addFilter(_is_wanted)
     root, before = logging.getLogger(), LOG.level
     root.addHandler(handler)
@@ -50,7 +50,7 @@ def log_to(path: Path | None, command: Sequence[str], on_error: Callable[[str], 
         LOG.info("versions: %s", key_values(versions()))
         LOG.info("kernels: %s", key_values(kernels()))
         LOG.info("command: c4pipe %s", shlex.join(command))
-        with _ending():
+        with _log_end():
             yield
     finally:
         LOG.setLevel(before)
@@ -77,7 +77,7 @@ class _LogFile(logging.FileHandler):
         return os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors)
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Tells the first error; the next record is tried again."""
+        """Reports the first error alone."""
         error, on_error, self._on_error = sys.exc_info()[1], self._on_error, None
         if on_error:
             on_error(f"--log {self._path} can't be written, and the run goes on without it: {error}")
@@ -89,7 +89,7 @@ class _LogFile(logging.FileHandler):
 
 
 class _SafeFormatter(logging.Formatter):
-    """Writes a record without control characters, which a terminal would obey, and without secrets of URLs."""
+    """Writes records without control characters, which a terminal would obey, and without secrets of URLs."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Returns the lines of a record."""
@@ -113,12 +113,12 @@ def log_cost(job: str, seconds: float, text_bytes: int) -> None:
 
 
 def _is_wanted(record: logging.LogRecord) -> bool:
-    """Tells whether a record belongs in the log: records of Beam's workers in this process below a warning do not."""
+    """Tells whether a record belongs in the log: of Beam's workers in this process, only warnings and errors do."""
     return not record.name.startswith("apache_beam.runners.worker") or record.levelno >= logging.WARNING
 
 
 @contextlib.contextmanager
-def _ending() -> Iterator[None]:
+def _log_end() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:

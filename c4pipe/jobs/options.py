@@ -1,7 +1,7 @@
 """The options of the jobs: one plain record for each job. Making a record reads and opens no file.
 
-A record has the values that the user gave, as on the command line or in Python. `plan_clean`, `plan_dedup` and
-`plan_build` check them, and look up what they name. Options that several commands have are a class.
+A record has the values that the user gave, on the command line or in Python. `plan_clean`, `plan_dedup` and
+`plan_build` check them, and look up lists and files. Options that several commands have are a class.
 """
 
 import os
@@ -175,7 +175,7 @@ class FormatOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ShardOptions:
-    """The number of the shards, and what they leave out since finished corpora have it."""
+    """The number of the shards, and the finished corpora whose pages and spans they leave out."""
 
     shards: Annotated[
         int | None, Option("train shards for each language", "N", otherwise="one for each 128 MiB of text")
@@ -212,7 +212,7 @@ class DroppedOptions:
 
     @property
     def dropped(self) -> "KeepDropped | None":
-        """Which dropped pages are kept, in a folder inside that of the job. Raises UsageError for no such share."""
+        """The dropped pages to keep, in a folder inside the folder of the job. Raises UsageError for a wrong share."""
         from c4pipe.clean.dropped_pages import DROPPED_FOLDER, KeepDropped, parse_dropped_share
 
         if self.keep_dropped is None:
@@ -240,7 +240,7 @@ class OutputOptions(DroppedOptions, ShardOptions, FormatOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class AnnotateOptions:
-    """Where all pages are written, with what each rule decides about each."""
+    """The folder for all pages, with the decision of each rule about each page."""
 
     annotate: Annotated[
         PathArgument | None, Option("also write every page to this folder, with what each rule decides about it", "DIR")
@@ -251,7 +251,7 @@ class AnnotateOptions:
 
     @property
     def annotation(self) -> "Annotate | None":
-        """Where annotated files are written; None for nowhere.
+        """The folder of annotated files; None to write none.
 
         Raises UsageError for a number of languages without a folder, and for one out of range.
         """

@@ -229,7 +229,7 @@ ASSUMPTIONS = (
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a build takes, by the sizes of its files and the cost of some slices.
+    """The time and space of a build, by the sizes of its files and the cost of some slices.
 
     Attributes:
         cores: the cores that wall time is estimated for.
@@ -300,8 +300,8 @@ class Plan:
     Attributes:
         files: the number of files, or None if their list can't be read.
         sizes: their sizes, or None if they can't be read.
-        estimate: what the build takes, or None if it could not be measured.
-        problem: why it could not; empty if it could.
+        estimate: time and space, or None if they could not be measured.
+        problem: the reason for that, or "".
     """
 
     files: int | None = None

@@ -1,9 +1,9 @@
 """`build`, `clean` and `import` on Slurm: an array of tasks cleans the files, then one job makes the corpus.
 
 All tasks write into one work folder, as the workers of other runners do. A submission has a folder inside it: the
-batch scripts, the list of the tasks with their files, and a log of each task. Which tasks are queued or run is asked of
-Slurm, by the paths of their scripts; which files are done is seen in the work folder. So no state has to be kept, and
-the same command submits what is neither done nor queued.
+batch scripts, the list of the tasks with their files, and a log of each task. Slurm
+knows the tasks that are queued or run, by the paths of their scripts; the work folder shows the files that are done. So
+no state is kept, and the same command submits all files that are neither done nor queued.
 """
 
 import glob
@@ -28,12 +28,11 @@ from c4pipe.io.json_files import read_checked_json, write_checked_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import list_names, remove_tree, storage_path
 from c4pipe.io.words import first_of, format_count
-from c4pipe.jobs.clean_plan import CleanPlan
+from c4pipe.jobs.clean_plan import CleanPlan, check_state, prepare_work, work_state
 from c4pipe.jobs.clean_run import finish_work, largest_first, run_clean
 from c4pipe.jobs.dedup import write_corpus
 from c4pipe.jobs.dedup_plan import plan_dedup
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
-from c4pipe.jobs.work_state import check_state, prepare_work, work_state
 from c4pipe.lists.lists import LISTS_FOLDER, load_lists
 from c4pipe.recipes.choose import ListedRecipe
 from c4pipe.recipes.recipe import Recipe
@@ -74,7 +73,7 @@ class Submission(TypedDict):
 
 
 def clean_on_slurm(plan: CleanPlan, progress: Progress) -> dict[str, int]:
-    """Submits what is missing of a work folder. With `--wait`, waits for it, and returns the counts over all files.
+    """Submits the missing files of a work folder. With `--wait`, waits for it, and returns the counts over all files.
 
     Raises JobSubmitted without `--wait`; the errors of `clean`, and C4pipeError if Slurm refuses or a task fails.
     """
@@ -86,7 +85,7 @@ def clean_on_slurm(plan: CleanPlan, progress: Progress) -> dict[str, int]:
 
 
 def build_on_slurm(options: BuildOptions | ImportOptions, plan: CleanPlan, progress: Progress) -> Manifest:
-    """Submits what is missing of a corpus. With `--wait`, waits for it, and returns the manifest.
+    """Submits the missing steps of a corpus. With `--wait`, waits for it, and returns the manifest.
 
     Raises the errors of `clean_on_slurm`.
     """
@@ -123,7 +122,7 @@ def _find_finished(options: BuildOptions | ImportOptions, plan: CleanPlan, progr
 
 
 def _submit(plan: CleanPlan, progress: Progress, output: Path | None = None) -> str:
-    """Submits tasks for the files that are neither done nor queued, then `dedup`. Returns what it did, in words."""
+    """Submits tasks for the files that are neither done nor queued, then `dedup`. Returns a sentence about it."""
     work = plan.work
     if not isinstance(work, Path):
         raise UsageError(f"--work {work}: --runner slurm needs a folder that all nodes share")
@@ -144,7 +143,7 @@ def _submit(plan: CleanPlan, progress: Progress, output: Path | None = None) -> 
         return ""
     latest = max((int(each.name) for each in submissions(work)), default=0)
     folder = work / SUBMISSIONS / f"{latest + 1:03}"
-    tasks = _divided(plan, names, options)
+    tasks = _divide_files(plan, names, options)
     make_folder(folder)
     try:
         return _submit_scripts(plan, folder, tasks, options, active, output)
@@ -229,7 +228,7 @@ def _submit_script(
     return slurm.submit(path)
 
 
-def _divided(plan: CleanPlan, names: set[str], options: SlurmOptions) -> list[list[int]]:
+def _divide_files(plan: CleanPlan, names: set[str], options: SlurmOptions) -> list[list[int]]:
     """Returns the numbers of the files of each task."""
     numbers = [number for number, file in enumerate(plan.files) if file.work_name in names]
     size = options.files or max(_FILES_PER_CORE * options.cores, -(-len(numbers) // _MOST_TASKS))
@@ -335,7 +334,7 @@ def run_task(folder: Path, task: str, progress: Progress) -> None:
         write_corpus(plan.options, plan, progress)
         return
     part = replace(plan, files=tuple(plan.files[number] for number in submission["tasks"][int(task)]))
-    for file in part.files:  # what a task of these files left that was killed or has failed
+    for file in part.files:  # remove the files of a task that was killed or has failed
         missing_note(part.target(file)).unlink(missing_ok=True)
         for unfinished in part.work.glob(f".{glob.escape(file.work_name)}.parquet.*.tmp"):
             unfinished.unlink(missing_ok=True)

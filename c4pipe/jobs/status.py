@@ -1,4 +1,4 @@
-"""`status`: how far a run is, from its folders, its lock, Slurm, and the logs of Slurm's tasks."""
+"""`status`: the progress of a run, from its folders, its lock, Slurm, and the logs of Slurm's tasks."""
 
 import re
 from bisect import bisect_right
@@ -25,14 +25,14 @@ _PROGRESS = re.compile("(clean|dedup): ")
 
 @dataclass(frozen=True)
 class RunStatus:
-    """How far a run is.
+    """The progress of a run.
 
     Attributes:
-        files: how many files are in each state.
-        sentences: what else is known: reasons, and the next step.
+        files: the number of files in each state.
+        sentences: reasons of failures, and the next step.
         complete: whether nothing is left to do.
-        stopped: whether something is left that is neither queued nor runs.
-        planned: how many files it is to have; 0 if the folder does not say it.
+        stopped: whether work is left that is neither queued nor running.
+        planned: the number of files of the whole run; 0 if the folder does not say it.
     """
 
     files: Mapping[str, int]
@@ -43,7 +43,7 @@ class RunStatus:
 
 
 def run_status(folder: StoragePath) -> RunStatus:
-    """Returns how far the run is that writes a folder: a corpus, or a work folder. Changes nothing.
+    """Returns the progress of the run that writes a folder: a corpus, or a work folder. Changes nothing.
 
     Raises UsageError if the folder is of no run.
     """
@@ -119,7 +119,7 @@ def _slurm_status(work: Path, folders: Sequence[Path], done: set[str], missing: 
 
 
 def _failures(submissions: Mapping[Path, slurm.Submission], names: set[str]) -> Iterator[str]:
-    """Yields a sentence for each task that should have cleaned files and has not, given the names of the files."""
+    """Yields a sentence for each task that has not cleaned its files, given the names of the files left."""
     left = set(names)
     for folder, submission in reversed(list(submissions.items())):
         offsets = sorted(int(path.stem.partition("-")[2]) for path in folder.glob("clean-*.sh"))

@@ -52,16 +52,15 @@ def takedown(
     """Writes a corpus again without the pages of lists, and returns its manifest.
 
     Args:
-        folder: the folder of the corpus, which is only read if there is an output.
+        folder: the folder of the corpus, which is only read if `output` is given.
         output: a new folder; None for a takedown in place, which replaces files of the corpus.
         kind: `urls` for whole URLs; `domains` for hosts, with their subdomains, and hosts with a path.
         lists: the lists: files of one kind.
-        runner: what reads and writes the shards, on this machine.
+        runner: the runner that reads and writes the shards.
         progress: shows how many shards are done.
 
-    Shards without such a page are linked, or copied if that is not possible; in place they stay. A run that was
-    stopped is repeated from its start, but for the moves at the end of a takedown in place, which go on; a finished run
-    is left as it is.
+    Shards without a listed page are linked, or copied if a link is not possible; in place they stay. A run that was
+    stopped starts again, but the moves at the end of a takedown in place go on. A finished run is left as it is.
 
     Raises UsageError for a list or a folder that can't be used, C4pipeError if a shard can't be read or written.
     """
@@ -147,7 +146,7 @@ def _write_without(
 
 
 def _identity(corpus: Corpus, listed: PageList) -> dict[str, Any]:
-    """Returns what the new corpus is made from."""
+    """Returns the identity of the new corpus."""
     before: Mapping[str, Any] = corpus.manifest
     names = ("recipe", "fingerprint", "language_model", "known", "parts", "inputs", "formats", "train_shards")
     takedowns = [*before.get("takedowns", ()), {"of": corpus.digest, "kind": listed.kind, "list": listed.sha256}]
@@ -157,7 +156,7 @@ def _identity(corpus: Corpus, listed: PageList) -> dict[str, Any]:
 def _write(
     corpus: Corpus, step: "_WriteShard", identity: Mapping[str, Any], runner: RunnerOptions, progress: Progress
 ) -> Manifest:
-    """Writes the shards and what describes them to the folder of the step, and returns the new manifest."""
+    """Writes shards, card and report to the folder of the step, and returns the new manifest."""
     shards = zip(*(corpus.shards(None, name) for name in corpus.formats), strict=True)
     with tempfile.TemporaryDirectory(prefix="c4pipe-takedown-") as folder:
         scan = Scan(
@@ -193,7 +192,7 @@ def _write(
 
 
 def _counts_without(before: Mapping[str, int], parts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Returns the counters of the new corpus, given those of the corpus, and what `_WriteShard` found in each shard."""
+    """Returns the counters of the new corpus, from the old counters and the results of `_WriteShard`."""
     counts = {TAKEDOWN_COUNTER: 0, **before}
     for part in parts:
         (language, split), pages = part["shard"], part["pages"]
@@ -207,14 +206,10 @@ def _counts_without(before: Mapping[str, int], parts: Sequence[Mapping[str, Any]
 
 
 class _WriteShard(ScanStep[tuple[Shard, ...], dict[str, Any]]):
-    """(a shard in all of its formats, path of its part) -> nothing. Writes the shard without the listed pages.
-
-    Attributes:
-        listed: the pages to leave out.
-    """
+    """(a shard in all of its formats, path of its part) -> nothing. Writes the shard without the listed pages."""
 
     def __init__(self, listed: PageList, folder: str) -> None:
-        """Takes the pages, and the folder to write to; shards without such a page are linked there."""
+        """Takes the pages to leave out, and the folder of the new shards."""
         self.listed, self._folder = listed, folder
 
     @property
@@ -248,7 +243,7 @@ class _WriteShard(ScanStep[tuple[Shard, ...], dict[str, Any]]):
         return encode_checked_json(found)
 
     def read(self, part: StoragePath, item: tuple[Shard, ...]) -> dict[str, Any]:
-        """Returns what `scan` found."""
+        """Returns the result of `scan`."""
         return decode_checked_json(read_file(part), part, dict)
 
 

@@ -68,7 +68,7 @@ class ProgressEvent:
 
 
 ProgressCallback = Callable[[ProgressEvent], None] | bool | None
-"""What gets the events of a job: a function, True for a bar, or nothing."""
+"""The receiver of the events of a job: a function, True for a bar, or None."""
 
 
 def show_bar(event: ProgressEvent) -> None:
@@ -87,7 +87,7 @@ class Progress:
     Without a function it only logs.
 
     Attributes:
-        seconds: the time from the begin of the job to the latest look at it: that of the event. For speeds.
+        seconds: the time from the begin of the job to the latest look at it, for speeds.
         did_nothing: whether a job found its result complete.
     """
 
@@ -102,8 +102,8 @@ class Progress:
         Args:
             callback: gets the events of a job, in a thread beside the job; True for `show_bar`. If it raises an
                 exception, that is logged as a warning and the job gets no more events; the job itself goes on.
-            on_note: gets a sentence about the run that the user should know, in the thread of the job.
-            interval: seconds between two events of a job; at least 10 where its files are in an object store.
+            on_note: gets sentences about the run for the user, in the thread of the job.
+            interval: seconds between two events of a job; at least 10 if its files are in an object store.
 
         Raises UsageError for a callback that can't be called.
         """
@@ -117,7 +117,7 @@ class Progress:
         self.did_nothing = False
 
     def note(self, text: str) -> None:
-        """Logs a sentence about the run that the user should know, and passes it on."""
+        """Logs a sentence about the run for the user, and passes it on."""
         text = hide_secrets(text)
         LOG.warning(text)
         if self._on_note:
@@ -128,7 +128,7 @@ class Progress:
         self.note(f"waits: {wait}")
 
     def note_complete(self, result: StoragePath, again: str = "give another --output, or delete it") -> None:
-        """Notes that a job did nothing, because its result was there; `again` says how to make it again."""
+        """Notes that a job did nothing, because its result exists; `again` says how to make it again."""
         self.did_nothing = True
         self.note(f"{result} is complete already, and nothing was done: to make it again, {again}")
 
@@ -157,8 +157,8 @@ class Progress:
             job: its name.
             folder: the folder that it writes. A folder in an object store is read less often than a folder of this
                 machine.
-            look: returns how far the job is. It is called in another thread; if it raises OSError, the event repeats
-                the last known values.
+            look: returns the status of the job. Another thread calls it; after an OSError, the event repeats the last
+                known values.
         """
         LOG.info("%s: begins", job)
         started, how, stop = time.monotonic(), "done in", threading.Event()

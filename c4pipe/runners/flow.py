@@ -42,7 +42,7 @@ class Flow(Protocol):
     after the graph is complete. So a graph never looks into a collection, and an error of a step can come from any
     later call, or from the end of the job.
 
-    Who frees a collection: nobody calls anything. A graph drops a collection when no further step reads it
+    Who frees a collection: no call is needed. A graph drops a collection when no further step reads it
     (`Graph.run`), and the flow frees it when it is no longer referenced. A collection can be read several times.
 
     What may be joined: `group_by_key` and `co_group_by_key` take pairs, which are elements of `create`, outputs of

@@ -86,7 +86,7 @@ class Sum(list[Any]):
 
 
 class Workers:
-    """The worker processes of consecutive jobs: a context manager, which ends the processes at its end.
+    """The worker processes of consecutive jobs: a context manager that ends the processes.
 
     They start when a job first needs them. The next job uses the same processes, unless it needs another number.
     """
@@ -120,7 +120,7 @@ class Workers:
             self._ending.join()
 
     def end_meanwhile(self) -> None:
-        """Begins to end the processes while this one goes on; `end` waits for them."""
+        """Begins to end the processes in a thread; `end` waits for them."""
         pool, self._pool = self._pool, None
         if pool:
             self._ending = threading.Thread(target=pool.close, args=(False,), name="end workers")
@@ -130,12 +130,12 @@ class Workers:
 class LocalFlow:
     """Runs each step at once when it is added: in this process with one worker, in several processes with more.
 
-    Several processes work on the next steps, too, until an output of a step is used. A step whose input is a sum runs
-    in the main process: the reports are there already.
+    Several processes also work on the next steps, until an output of a step is used. A step whose input is a sum runs
+    in the main process, which has the reports.
     """
 
     def __init__(self, count: int, workers: Workers | None = None) -> None:
-        """Takes the number of workers, and the shared workers of several jobs; None for workers of this job alone."""
+        """Takes the number of workers, and the workers of several jobs; None to start workers for this job alone."""
         self._count = count
         self._workers = workers or Workers()
         self._has_own = workers is None
@@ -266,7 +266,7 @@ def run_here(
     progress: Progress,
     workers: Workers | None = None,
 ) -> None:
-    """Runs a job to its end in processes of this machine, those of `workers` if they are given.
+    """Runs a job to its end in processes of this machine, or in the processes of `workers`.
 
     Raises C4pipeError if a process is killed, and the errors of the steps.
     """

@@ -89,10 +89,9 @@ def _memory_limits(root: Path, environ: Mapping[str, str]) -> Iterator[tuple[int
 
 
 def _cgroups(root: Path, controller: str) -> Iterator[Path]:
-    """Yields the folders of this process's cgroup and of those above it, of both versions.
+    """Yields the folders of this process's cgroup and of its parents, of both versions.
 
-    In a container, the path that `/proc/self/cgroup` names can be that of the host: then only the topmost folder is
-    there.
+    In a container, `/proc/self/cgroup` can name the path of the host: then only the topmost folder exists.
     """
     with contextlib.suppress(OSError):
         for line in (root / "proc/self/cgroup").read_text().splitlines():

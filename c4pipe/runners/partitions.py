@@ -1,7 +1,7 @@
-"""What engines share that move the results of a step between partitions, by the number of a partition.
+"""Functions of engines that move the results of a step between partitions.
 
-Such an engine runs a step as tasks. A task applies the step to its elements (`work`) and says to which partition each
-result goes (`placed`); a task of the next step makes groups of what one partition got (`groups`).
+Such an engine runs a step as tasks. A task applies the step to its elements (`work`) and finds the partition of each
+result (`placed`); a task of the next step makes groups of the results in one partition (`groups`).
 """
 
 import gc
@@ -41,9 +41,7 @@ class Created(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """Groups: their outputs, each with its name in the group, and the function that makes an element of a group's
-    values.
-    """
+    """Groups: outputs, each with its name in the group, and a function that makes an element of a group's values."""
 
     outputs: Sequence[tuple[str, StepOutput]]
     element: Callable[[Any, dict[str, list[Any]]], Any]
@@ -112,7 +110,7 @@ def apply_step(packed: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
 
 
 def _forget_archives() -> None:
-    """Before each task, Spark 3 lets all importers check their files: 60 ms for Spark's own archive."""
+    """Spark 3 lets all importers check their files before each task: 60 ms for Spark's own archive."""
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimport.zipimporter):
             del sys.path_importer_cache[path]

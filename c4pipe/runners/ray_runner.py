@@ -1,4 +1,9 @@
-"""Runs a job's graph on Ray: as tasks, whose results are in Ray's object store, which spills them to disk."""
+"""Runs a job's graph on Ray: as tasks, whose results are in Ray's object store, which spills them to disk.
+
+A task returns one block for each partition, and the elements that are only added up. The next tasks read values from
+the store without a copy of the block, and copy one group at a time. This process owns all blocks: Ray makes lost blocks
+again by running their tasks again, and frees blocks when the graph drops the shuffle.
+"""
 
 import os
 import pickle
@@ -42,15 +47,15 @@ _QUIET_MINUTES = 10.0
 """After so many minutes without the end of a task, the user is told: a Ray without space waits without an error."""
 
 _Row: TypeAlias = "list[ray.ObjectRef[Any]]"
-"""The results of one task: first pairs (label, element) of what is only added up, then a block for each partition."""
+"""The results of one task: first pairs (label, element) that are only added up, then a block for each partition."""
 
 
 class _Block(NamedTuple):
     """The pairs of one task for one partition.
 
     Attributes:
-        heads: the label and key of each pair, whether its value is bytes or pickled, and where the value ends.
-        values: all values. A task reads them where Ray's object store has them, without a copy.
+        heads: the label and key of each pair, whether its value is bytes or pickled, and the end of the value.
+        values: all values, which a task reads from Ray's object store without a copy.
     """
 
     heads: list[tuple[str, Any, bool, int]]
@@ -62,7 +67,7 @@ class RayFlow(PartitionedFlow):
 
     def __init__(self, tasks: int, on_note: Callable[[str], None]) -> None:
         """Takes the number of independent tasks of the job, and what gets a sentence about a step that waits."""
-        self._count = _tasks(tasks)
+        self._count = _count_tasks(tasks)
         self._on_note = on_note
 
     def map(self, name: str, elements: Created | Joined, step: Step) -> Mapping[str, list[StepOutput]]:
@@ -74,7 +79,7 @@ class RayFlow(PartitionedFlow):
         )
         task = partial(remote.remote, _versions(), ray.put(pickle.dumps(step)), labels, step.sums, count)
         if isinstance(elements, Created):
-            size = -(-len(elements.elements) // _tasks(len(elements.elements))) if count else 1
+            size = -(-len(elements.elements) // _count_tasks(len(elements.elements))) if count else 1
             each = iter(elements.elements)
             calls = (partial(task, None, None, some) for some in iter(lambda: list(islice(each, size)), []))
         else:
@@ -100,15 +105,15 @@ class RayFlow(PartitionedFlow):
     def shuffle(self, created: Created) -> list[StepOutput]:
         """Returns created pairs as the output of a step."""
         results = placed({"": created.name}, (), self._count, (("", pair) for pair in created.elements))
-        return [StepOutput([[ray.put(each) for each in _packed(results, self._count)]], created.name)]
+        return [StepOutput([[ray.put(each) for each in _pack_results(results, self._count)]], created.name)]
 
 
-def _tasks(elements: int) -> int:
+def _count_tasks(elements: int) -> int:
     """Returns how many tasks do the work on elements: two for each core, or more for many elements."""
-    return max(1, min(elements, _MOST, max(2 * _cores(), -(-elements // _EACH))))
+    return max(1, min(elements, _MOST, max(2 * _count_cores(), -(-elements // _EACH))))
 
 
-def _cores() -> int:
+def _count_cores() -> int:
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
@@ -134,7 +139,7 @@ def _run_all(calls: Iterable[Callable[[], Any]], on_wait: Callable[[float], None
 
     try:
         for call in calls:
-            wait(_IN_FLIGHT * _cores() - 1)
+            wait(_IN_FLIGHT * _count_cores() - 1)
             made = call()
             rows.append(made if isinstance(made, list) else [made])
             running.append(rows[-1][SUMS])
@@ -159,8 +164,8 @@ def _apply(
     """Applies a step to elements, or to the groups of blocks if there are names. Returns a `_Row`, by value."""
     if expected != (found := _versions()):
         raise C4pipeError(f"a worker of Ray has {found}, and this command {expected}: install the same on all nodes")
-    elements = groups(names, partial(_with_values, make_element), _pairs(given)) if names else given[0]
-    made = _packed(placed(labels, sums, count, work(packed, elements)), count)
+    elements = groups(names, partial(_make_with_values, make_element), _read_pairs(given)) if names else given[0]
+    made = _pack_results(placed(labels, sums, count, work(packed, elements)), count)
     return made if count else made[0]
 
 
@@ -168,8 +173,8 @@ def _versions() -> str:
     return f"c4pipe {version('c4pipe')} with Python {sys.version_info.major}.{sys.version_info.minor}"
 
 
-def _packed(results: Iterable[tuple[int, tuple[str, Any]]], count: int) -> list[Any]:
-    """Returns what is only added up, and for each partition a block, or None if nothing is in it."""
+def _pack_results(results: Iterable[tuple[int, tuple[str, Any]]], count: int) -> list[Any]:
+    """Returns the elements that are only added up, and for each partition a block, or None if it is empty."""
     sums: list[tuple[str, Any]] = []
     heads: list[list[tuple[str, Any, bool, int]]] = [[] for _ in range(count)]
     values = [bytearray() for _ in range(count)]
@@ -185,8 +190,8 @@ def _packed(results: Iterable[tuple[int, tuple[str, Any]]], count: int) -> list[
     return [sums, *(block if block.heads else None for block in blocks)]
 
 
-def _pairs(blocks: Iterable[_Block | None]) -> Iterator[tuple[int, tuple[str, Any]]]:
-    """Yields the pairs of blocks as `groups` takes them; each value is only the place where it is."""
+def _read_pairs(blocks: Iterable[_Block | None]) -> Iterator[tuple[int, tuple[str, Any]]]:
+    """Yields the pairs of blocks as `groups` takes them, with the place of each value instead of the value."""
     for block in blocks:
         start = 0
         for label, key, is_bytes, end in block.heads if block else ():
@@ -194,14 +199,14 @@ def _pairs(blocks: Iterable[_Block | None]) -> Iterator[tuple[int, tuple[str, An
             start = end
 
 
-def _with_values(
+def _make_with_values(
     make_element: Callable[[Any, dict[str, list[Any]]], Any], key: Any, places: dict[str, list[Any]]
 ) -> Any:
-    """Makes an element of a group, with the values themselves: memory holds those of one group."""
-    return make_element(key, {name: [_value(*place) for place in some] for name, some in places.items()})
+    """Makes an element of a group from its values: memory holds the values of one group."""
+    return make_element(key, {name: [_read_value(*place) for place in some] for name, some in places.items()})
 
 
-def _value(values: npt.NDArray[np.uint8], start: int, end: int, is_bytes: bool) -> Any:
+def _read_value(values: npt.NDArray[np.uint8], start: int, end: int, is_bytes: bool) -> Any:
     data = values[start:end].tobytes()
     return data if is_bytes else pickle.loads(data)
 
@@ -226,7 +231,9 @@ def run_on_ray(graph: Callable[[Flow], None], tasks: int, progress: Progress) ->
     context = ray.get_runtime_context()
     progress.runs_as(f"ray-{context.get_job_id()}")
     nodes = sum(node["Alive"] for node in ray.nodes())
-    LOG.info("runner: ray, Ray %s at %s, nodes %d, cores %d", ray.__version__, context.gcs_address, nodes, _cores())
+    LOG.info(
+        "runner: ray, Ray %s at %s, nodes %d, cores %d", ray.__version__, context.gcs_address, nodes, _count_cores()
+    )
     try:
         graph(RayFlow(tasks, progress.note))
     except exceptions.RayError as error:
@@ -238,7 +245,7 @@ def _connect() -> None:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # or Ray warns about a coming change
     named = os.environ.get("RAY_ADDRESS", "")
-    address = named or _address_here()
+    address = named or _find_address()
     if not address or not _answers(address):
         if named:
             raise C4pipeError(
@@ -269,7 +276,7 @@ def _answers(address: str) -> bool:
         return False
 
 
-def _address_here() -> str:
+def _find_address() -> str:
     """Returns the address that `ray start` has noted on this machine, or "". Its cluster may have died."""
     try:
         return (Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray" / "ray_current_cluster").read_text().strip()
@@ -278,7 +285,7 @@ def _address_here() -> str:
 
 
 def _raise_cause(error: exceptions.RayError) -> NoReturn:
-    """Raises what failed in a task, or says what happened to the cluster."""
+    """Raises the error of a task, or a sentence about the cluster."""
     cause: BaseException = error
     while isinstance(cause, exceptions.RayTaskError) and isinstance(cause.cause, BaseException):
         cause = cause.cause

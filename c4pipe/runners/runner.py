@@ -59,9 +59,8 @@ def run_job(
         graph: connects the steps of the job.
         options: the runner and its options.
         tasks: the number of independent tasks; on this machine it limits the number of processes.
-        progress: gets another runner's id of the job, if it has one, and what the user should know.
-        workers: the processes of this machine that work for several jobs, one after the other; None to start them for
-            this job alone.
+        progress: gets another runner's id of the job, and notes for the user.
+        workers: processes of this machine that work for several jobs; None to start them for this job alone.
 
     Raises UsageError as `check_runner`, C4pipeError with the cause in one sentence if a step fails, JobWritten if the
     job is written to a file instead.

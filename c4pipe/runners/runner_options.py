@@ -1,4 +1,4 @@
-"""What runs a job, as a user asks for it, and what is told of its progress."""
+"""The runner of a job, as a user asks for it, and the progress that is shown."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerOptions:
-    """How many processes of this machine run a job, and what is told of it."""
+    """The number of processes of this machine for a job, and its progress."""
 
     workers: Annotated[
         int | None,

@@ -1,7 +1,9 @@
 """Runs a job's graph on Spark itself, through PySpark, in the active session or in a new session.
 
-Spark only runs tasks, as DataFrames of pickled elements and results: so a session of Spark Connect will do, too. What
-steps send waits in files that all workers see (see `Spill`).
+Each step is one job of Spark, with the step's name as its description. Spark only runs tasks, as DataFrames of pickled
+elements and results, so a session of Spark Connect is enough. Rows and pages between two steps wait in files that all
+workers see (`Spill`), and this process holds references to them: nothing is stored twice, and no step runs twice. A
+worker process keeps the step that it has set up.
 """
 
 import contextlib
@@ -57,14 +59,14 @@ class SparkFlow(LocalFlow):
         # From one partition, Spark gives each of the others the same number of rows.
         tasks = rows.coalesce(1).repartition(min(len(elements), self._tasks))
         results = tasks.mapInArrow(lambda batches: apply_step(packed, batches), "result binary")
-        with _described(self._session, name):
+        with _describe_jobs(self._session, name):
             done = deque(results.collect())
         while done:
             yield pickle.loads(done.popleft()[0])
 
 
 @contextlib.contextmanager
-def _described(session: SparkSession, name: str) -> Iterator[None]:
+def _describe_jobs(session: SparkSession, name: str) -> Iterator[None]:
     """Gives Spark's jobs inside of the `with` block a name, which Spark's pages show."""
     with contextlib.ExitStack() as ending:
         if is_remote():
@@ -102,7 +104,7 @@ _SENTENCES = {
     "No module named 'c4pipe'": _NOT_THERE,
     "No module named 'pyarrow'": _NOT_THERE,
 }
-"""What is in the message of Spark's error, and the sentence for the user."""
+"""Words in the message of Spark's error, and the sentence for the user."""
 
 
 def run_on_spark(graph: Callable[[Flow], None], options: RunnerOptions, tasks: int, progress: Progress) -> None:
@@ -123,7 +125,7 @@ def run_on_spark(graph: Callable[[Flow], None], options: RunnerOptions, tasks: i
     show_pandas()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-        session = _session(options)
+        session = _find_session(options)
         if is_remote():
             progress.runs_as(session.client._session_id)
             LOG.info("runner: spark, Spark %s, Spark Connect at %s", session.version, session.client.host)
@@ -142,10 +144,10 @@ def run_on_spark(graph: Callable[[Flow], None], options: RunnerOptions, tasks: i
             raise
 
 
-def _session(options: RunnerOptions) -> SparkSession:
+def _find_session(options: RunnerOptions) -> SparkSession:
     master = options.spark_master
     if master.startswith("sc://") if master else is_remote() or "SPARK_REMOTE" in os.environ:
-        return _connected(options)
+        return _connect_session(options)
     if is_remote():
         raise UsageError(f"--spark-master {master}: there is a session of Spark Connect already")
     session = SparkSession.getActiveSession()
@@ -154,11 +156,11 @@ def _session(options: RunnerOptions) -> SparkSession:
     return session or _new_session(options)
 
 
-def _connected(options: RunnerOptions) -> SparkSession:
+def _connect_session(options: RunnerOptions) -> SparkSession:
     """Returns the active session of Spark Connect, or a new session.
 
     Raises UsageError if there is a session of another server, or for a setting that only the server can have;
-    C4pipeError if no server is there.
+    C4pipeError if no server answers.
     """
     url = options.spark_master or os.environ.get("SPARK_REMOTE")
     server = urlsplit(url or "")

@@ -1,4 +1,4 @@
-"""Bytes between the steps of job 2: they are in a file, and the shuffle has only short references.
+"""Bytes between the steps of job 2: a file has them, and the shuffle has only short references.
 
 The shuffle is in memory: a reference takes 21 bytes there, and its end 8 more (see `PackedValues`).
 """

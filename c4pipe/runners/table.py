@@ -1,4 +1,4 @@
-"""The table of runners: what `run_job`, the options and the command line know of each.
+"""The table of runners: all facts about each that `run_job`, the options and the command line use.
 
 A package adds a runner of its own by an entry point of the group `c4pipe.runners`, whose object is a `Runner`.
 """
@@ -39,21 +39,21 @@ _SENTENCES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Runner:
-    """What runs jobs.
+    """A runner of jobs.
 
     Attributes:
         title: its name in sentences, such as `Spark itself`.
-        run: runs a job to its end, given the function that connects the steps of the job, the options, the number of
-            independent tasks, and the progress of the job, which gets the runner's own id of the job, if it has one.
+        run: runs a job to its end. It gets the function that connects the steps of the job, the options, the number of
+            independent tasks, and the progress of the job, which it tells the runner's own id of the job.
         check: raises UsageError for options that the runner can't use. It starts nothing.
         read_options: returns the options after `--` as the field of `RunnerOptions` has them. Raises UsageError.
         options: the field of `RunnerOptions` for the options after `--`; "" if there are none.
-        fields: its further fields of `RunnerOptions` that only some runners have.
+        fields: further fields of `RunnerOptions` that this runner takes.
         module: the module that must be installed.
         package: the package of this module, by its name in sentences.
-        install: what pip installs to get the module.
+        install: the argument of `pip install` for the module.
         shares_files: whether bytes between two steps wait in files of the work folder, which all workers see.
-        submits: whether jobs are submitted as batch scripts (`jobs/slurm.py`): they go on when the command has ended.
+        submits: whether jobs are submitted as batch scripts (`jobs/slurm.py`) and go on after the end of the command.
     """
 
     title: str
@@ -94,14 +94,10 @@ def find_runner(name: str | None) -> Runner:
     A name that is not in the table is a runner of Beam: Beam's check says whether there is such a runner.
     Raises UsageError for a name of this machine, and if the entry point of a runner can't be imported.
     """
-    if name is None:
-        return _load(_LOCAL)
-    lower = name.lower()
-    if lower in _NAMED:
-        return _load(_NAMED[lower])
+    lower = (name or "").lower()
     if lower in _NO_NAMES:
         raise UsageError(f"there is no runner {name}: leave out --runner to run on this machine")
-    for entry in _entry_points():
+    for entry in _entry_points() if name and lower not in _NAMED else ():
         if entry.name.lower() == lower:
             try:
                 runner = entry.load()
@@ -110,17 +106,13 @@ def find_runner(name: str | None) -> Runner:
             if not isinstance(runner, Runner):
                 raise UsageError(f"--runner {name}: {entry.value} is not a Runner of c4pipe.runners.table")
             return runner
-    return _load(_OTHERS)
+    found: Runner = pkgutil.resolve_name(_LOCAL if name is None else _NAMED.get(lower, _OTHERS))
+    return found
 
 
 def runner_names() -> tuple[str, ...]:
     """Returns the names in the table, without this machine and without those of Beam's runners."""
     return tuple(dict.fromkeys((*_NAMED, *(entry.name for entry in _entry_points()))))
-
-
-def _load(path: str) -> Runner:
-    runner: Runner = pkgutil.resolve_name(path)
-    return runner
 
 
 def _entry_points() -> Any:

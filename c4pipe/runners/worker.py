@@ -1,4 +1,4 @@
-"""How c4pipe's own processes begin and end: they stay small, no worker outlives its run, and limits are told."""
+"""The begin and end of c4pipe's own processes: they stay small, end with their run, and report limits."""
 
 import contextlib
 import ctypes
@@ -64,7 +64,7 @@ def lighten() -> None:
 
 
 def show_pandas() -> None:
-    """Ends what `lighten` does to pandas: PySpark needs it."""
+    """Makes pandas importable after `lighten`: PySpark needs it."""
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _WithoutPandas)]
 
 

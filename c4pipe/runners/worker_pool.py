@@ -89,9 +89,7 @@ class WorkerPool:
     """Processes that apply steps to elements."""
 
     def __init__(self, workers: int, module: str) -> None:
-        """Starts no process yet. Starts their server, unless it runs already, which imports the module of the first
-        step.
-        """
+        """Starts the server of the processes, which imports the module of the first step, but no process yet."""
         start_server(module)
         self._processes: list[WorkerProcess] = []
         context = _RecordingContext(self._processes)

@@ -8,10 +8,9 @@ from c4pipe.clean import work_folder
 from c4pipe.errors import C4pipeError, LostDataError
 from c4pipe.io.atomic import write_bytes
 from c4pipe.jobs import clean, clean_run
-from c4pipe.jobs.clean_plan import CleanPlan, plan_clean
+from c4pipe.jobs.clean_plan import CleanPlan, WorkState, plan_clean, work_state
 from c4pipe.jobs.clean_run import network_of_worker
 from c4pipe.jobs.options import CleanOptions
-from c4pipe.jobs.work_state import WorkState, work_state
 from c4pipe.runners import runner
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
