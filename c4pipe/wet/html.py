@@ -216,7 +216,8 @@ def _trafilatura() -> Callable[[str], str]:
 
     import trafilatura
 
-    logging.disable(logging.CRITICAL)  # a library's notes on pages; nobody reads them here
+    for library in ("trafilatura", "htmldate", "courlan", "justext"):  # their notes on pages are for nobody
+        logging.getLogger(library).setLevel(logging.CRITICAL + 1)
 
     def extract(html: str) -> str:
         # As FineWeb extracts, but for `deduplicate`: it compares a page with those before, so their order would matter.
