@@ -40,14 +40,14 @@ class PageFinisher:
     """Finishes pages by one recipe. A worker has a single finisher."""
 
     def __init__(self, recipe: Recipe, lists: Lists, judged: bool = False) -> None:
-        """Takes the recipe, its lists, and whether `dropped` is also known of the pages that lose spans."""
+        """Takes the recipe, its lists, and whether job 1 has judged all pages, also pages that lose spans."""
         self._recipe = recipe
         self._evaluator = RecipeEvaluator(recipe, lists)
         self._span = recipe.find(RepeatedSpan)
-        behind = [each for each in self._evaluator.operations if each.knows_language]
-        self._knows_language = any(each.stage != "final" for each in behind)
-        self._behind_language = {each.name for each in behind}
-        # A listed word is inside of a line. If no line of a page has a listed word, the lines that are left have none.
+        after_language = [each for each in self._evaluator.operations if each.knows_language]
+        self._knows_language = any(each.stage != "final" for each in after_language)
+        self._after_language = {each.name for each in after_language}
+        # A listed word is inside a line. If no line of a page has a listed word, nor have the lines that stay.
         self._knows_listed_words = judged and self._span is not None and self._span.unit == "line"
 
     def audit(self, keep: KeepDropped | None, source: str) -> DroppedFile | None:
@@ -68,10 +68,10 @@ class PageFinisher:
         Args:
             pages: the newest pages of a work file, with its `page_columns`.
             removals: by page key, the first unit of each span that the page loses.
-            counts: counters, to which removed units and dropped and kept pages are added.
-            dropped: the writer to which dropped pages are added; None if none are kept.
-            shown: the examples, to which dropped pages and pages that lose spans are added; None for no examples. Each
-                example is added as a function that makes it, because most examples give way to smaller keys.
+            counts: gets the numbers of removed units and of dropped and kept pages.
+            dropped: gets the dropped pages; None if they are not written.
+            shown: gets dropped pages and pages that lose spans as examples; None for no examples. Each example is added
+                as a function that makes it, because most examples give way to smaller keys.
             kept: by page key, the first unit of each repeated span that the page keeps.
         """
         units = pc.list_value_length(pages["unit_starts"]).cast(pa.int64())
@@ -120,19 +120,13 @@ class PageFinisher:
             dropped.add_finished(pages.take(pa.array(rows)))
 
     def count_languages(self, rule: str, languages: pa.ChunkedArray, counts: Counter[str]) -> None:
-        """Adds pages that a rule drops to the counters of their languages, if their language is known to the recipe.
-
-        Args:
-            rule: the rule of the stage `corpus` or `final`.
-            languages: of the pages.
-            counts: the counters.
-        """
-        if self._knows_language or rule in self._behind_language:
+        """Adds pages that a rule drops to the counters of their languages, if the recipe knows languages then."""
+        if self._knows_language or rule in self._after_language:
             for language, number in _counts(languages.fill_null(UNKNOWN)).items():
                 counts[language_counter(language, rule)] += number
 
     def _show(self, rule: str, label: str, pages: pa.Table, rows: npt.NDArray[np.int64], shown: SmallestKeys) -> None:
-        """Keeps pages that a rule of the stage `final` dropped, or only just kept, as examples under a label."""
+        """Adds pages that a rule of the stage `final` dropped, or only just kept, to the examples under a label."""
         keys = pages["page_key"].to_numpy()[rows]
         columns = pages.select(["page_key", "url", "timestamp", "text", "units_left"])
         for each in np.argsort(keys)[:EXAMPLES_PER_FILE].tolist():
@@ -154,7 +148,7 @@ class PageFinisher:
         counts: Counter[str],
         shown: SmallestKeys | None,
     ) -> pa.Table:
-        """Returns pages that lose spans, without these."""
+        """Returns pages without the spans that they lose."""
         starts = pages["unit_starts"].combine_chunks()
         offsets, values = starts.offsets.to_pylist(), starts.values.to_numpy()
         dropped = [name for name in ("unit_starts", EXTRA) if name in pages.schema.names]
@@ -197,23 +191,18 @@ class PageFinisher:
             page["language_probability"] = round(final.guess.probability, 6)
 
 
-def finisher_of(plan: DedupPlan) -> PageFinisher:
-    """Returns the finisher of the pages of work files."""
-    return PageFinisher(plan.rules, find_lists([storage_path(each) for each in plan.work], plan.lists), judged=True)
-
-
 def _counts(column: pa.ChunkedArray) -> dict[str, int]:
     return {each["values"]: each["counts"] for each in pc.value_counts(column.drop_null()).to_pylist()}
 
 
 def count_unclaimed(removals: Mapping[int, Sequence[int]], page_keys: Sequence[Any]) -> int:
-    """Returns the number of spans to remove whose page did not arrive. It is 0 unless a runner lost data."""
+    """Returns the number of spans to remove whose page did not arrive: 0 unless a runner lost data."""
     missing = set(removals).difference(*(keys.tolist() for keys in page_keys))
     return sum(len(removals[key]) for key in missing)
 
 
 def stale_captures(work_file: StoragePath, stale: Any) -> list[Example]:
-    """Returns examples of stale captures among the kept pages of a work file; `stale` are their rows in the file."""
+    """Returns examples of the stale captures in these rows of a work file."""
     if not len(stale):
         return []
     rows = pa.concat_tables(read_stale(work_file, ["page_key", "url", "timestamp"], stale))
@@ -225,7 +214,7 @@ def stale_captures(work_file: StoragePath, stale: Any) -> list[Example]:
     ]
 
 
-_COUNTED = ("units.newest", "pages.kept", "pages.validation", "units.kept", "bytes.kept")  # also where no page came
+_COUNTED = ("units.newest", "pages.kept", "pages.validation", "units.kept", "bytes.kept")  # also without any page
 _ROWS_AT_ONCE = 512  # of a work file: only their pages that lose spans are Python objects at a time
 _HELD_BYTES = 64 * 1024 * 1024  # of finished pages in memory, before they are sent to their shards
 
@@ -239,7 +228,7 @@ class GroupFinisher:
     """
 
     def __init__(self, finisher: PageFinisher, span: RepeatedSpan | None, marks: Rows, changes: Rows) -> None:
-        """Takes the finisher, the rule on repeated spans, the marks of the group, and all changes to them."""
+        """Takes the finisher, the rule on repeated spans, the group's MARK rows, and the OCCURRENCE rows of changes."""
         self._finisher, self._whitespace = finisher, span.whitespace if span else ""
         self.removals = Removals(marks, changes, span.size if span else 1)
         self.counts = Counter[str](dict.fromkeys(_COUNTED, 0))
@@ -277,7 +266,9 @@ class FinishPages(DedupStep):
 
     def setup(self) -> None:
         super().setup()
-        self._finisher = finisher_of(self._plan)
+        plan = self._plan
+        lists = find_lists([storage_path(each) for each in plan.work], plan.lists)
+        self._finisher = PageFinisher(plan.rules, lists, judged=True)
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Finishes the pages of a group, and sends them to their shards."""
@@ -326,7 +317,7 @@ class FinishPages(DedupStep):
         group: GroupFinisher,
         shown: SmallestKeys | None,
     ) -> Iterator[pa.Table]:
-        """Yields the finished pages of a work file; `passed` has the rows that are passed over, by the reason."""
+        """Yields the finished pages of a work file; `passed` has the rows to pass over, by the reason."""
         dropped = self._finisher.audit(self._plan.keep_dropped, path.name.removesuffix(".parquet"))
         with contextlib.ExitStack() as unfinished:
             if dropped:
@@ -365,7 +356,7 @@ class CountRepeats(RowStep):
     """The removed spans of a bucket -> a report of the spans that repeat most."""
 
     def __init__(self, spill: str, moves_survivors: bool) -> None:
-        """Takes the spill folder, and whether copies of spans can move."""
+        """Takes the spill folder, and whether survivors can move."""
         super().__init__(spill)
         self._moves_survivors = moves_survivors
 

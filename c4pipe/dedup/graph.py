@@ -25,15 +25,10 @@ from c4pipe.runners.graph import Graph, Output, Outputs
 
 
 def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: DedupPlan) -> None:
-    """Runs the graph of job 2: work files to shards. The newest page of each URL, one page of each cluster of
-    near-duplicates and one copy of each span stay.
+    """Runs the graph of job 2, from work files to a corpus, given (number, work files) of each group.
 
-    Its last steps add up all reports, check them and publish the corpus.
-
-    Args:
-        flow: what the steps are added to.
-        groups: (number of the group, its work files).
-        plan: the parameters of the steps.
+    The newest page of each URL, one page of each cluster of near-duplicates and one copy of each span stay. The last
+    steps add up all reports, check them and publish the corpus.
     """
     shown = examples.choose_files(path for _, group in groups for _, path in group)
     graph = Graph()
@@ -45,7 +40,7 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
     names = [(number, tuple(name)) for number, name in enumerate(plan.layout.shards())]
     shards = graph.create("Shards", names, SHARD)
     written = graph.add("Write shard", WriteShard(plan), shards, pages["pages"])
-    # Runs beside the last shards: a runner that works on several steps at a time has idle workers then.
+    # It runs beside the last shards: a runner that works on several steps at a time has idle workers then.
     total = graph.total("Add up reports before the shards", [*before, *(each[REPORT] for each in counted)])
     described = graph.add("Read examples", ReadExamples(plan, shown), total)
     reports = [pages[REPORT], described[REPORT], written[REPORT]]
@@ -88,9 +83,9 @@ class ReadUrls(DedupStep):
 
 
 class FindStaleCaptures(DedupStep):
-    """The captures of a bucket -> the stale captures (their URL has a newer one), by the group of their file.
+    """The captures of a bucket -> the stale captures (their URL has a newer capture), by the group of their file.
 
-    If a known corpus has a URL, its newest capture is passed over as the stale captures are, and is sent to be counted.
+    If a known corpus has a URL, its newest capture is passed over, too, and is sent to be counted.
     """
 
     sends = (STALE_CAPTURES, KNOWN_URLS)
@@ -100,7 +95,7 @@ class FindStaleCaptures(DedupStep):
         self._known = KnownHashes(self._plan.known)
 
     def run(self, received: Received) -> Iterator[StepItem]:
-        """Finds the captures of a bucket that are passed over."""
+        """Finds the captures of a bucket to pass over."""
         newest, stale = find_stale_captures(received.rows(URLS))
         known = newest[self._known.mask(URL_HASHES, newest["hash"])]
         for shuffle, rows in ((STALE_CAPTURES, stale), (STALE_CAPTURES, known), (KNOWN_URLS, known)):

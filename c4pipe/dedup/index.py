@@ -48,12 +48,12 @@ _SHUFFLES = {
     URL_HASHES: Shuffle("index_urls", "hashes of URLs, to their bucket of the index", HASH),
     SPAN_HASHES: Shuffle("index_spans", "hashes of spans, to their bucket of the index", HASH),
 }
-_SHARD, _BUCKET = "shard", "bucket"  # outputs with the elements that are given
+_SHARD, _BUCKET = "shard", "bucket"  # the outputs at the beginning of the graph
 
 
 @dataclass(frozen=True)
 class IndexPlan:
-    """Everything that the steps need to know. It is sent to the workers.
+    """All parameters of the steps. It is sent to the workers.
 
     Attributes:
         corpus: the folder of the corpus.
@@ -97,13 +97,7 @@ class IndexPlan:
 
 
 def index_shards(flow: Flow, shards: Sequence[Shard], plan: IndexPlan) -> None:
-    """Runs the graph: its last step writes `index.json`.
-
-    Args:
-        flow: what the steps are added to.
-        shards: the shards of the corpus, in one format.
-        plan: the parameters of the steps.
-    """
+    """Runs the graph on the shards of a corpus, in one format: its last step writes `index.json`."""
     graph = Graph()
     given = graph.create("Shards of the corpus", [(number, (each,)) for number, each in enumerate(shards)], _SHARD)
     hashed = graph.add("Hash pages", HashPages(plan), given)
@@ -115,7 +109,7 @@ def index_shards(flow: Flow, shards: Sequence[Shard], plan: IndexPlan) -> None:
 
 
 class HashPages(RowStep):
-    """A shard -> its URLs and spans, by bucket. The hashes are those that job 1 makes of a page."""
+    """A shard -> its URLs and spans, by bucket. Job 1 makes the same hashes of a page."""
 
     def __init__(self, plan: IndexPlan) -> None:
         self.sends = tuple(_SHUFFLES[kind] for kind in plan.bits)
@@ -172,7 +166,7 @@ class PublishIndex(Step):
         self._plan = plan
 
     def process(self, element: Report) -> Iterable[tuple[str, Any]]:
-        """Checks the reports, and makes the buckets an index."""
+        """Checks the reports, and writes the list of buckets."""
         check_totals(element, {each.name: each.carries for each in _SHUFFLES.values()})
         buckets = {kind: dict(element.get(kind, ())) for kind in self._plan.bits}
         for kind, bits in self._plan.bits.items():

@@ -1,4 +1,4 @@
-"""Known corpora: by the index of a finished corpus, job 2 leaves out of a new corpus what the finished corpus has.
+"""Known corpora: job 2 leaves URLs and spans of finished corpora out of a new corpus, by their indexes.
 
 An index has a hash of each URL, and of each span of the final texts. A bucket is a file of the hashes that begin with
 the same bits, sorted. A reader holds one bucket at a time.
@@ -50,7 +50,7 @@ class Bucket(TypedDict):
 
 
 class Index(TypedDict):
-    """What `index.json` holds; docs/formats.md describes each member."""
+    """The content of `index.json`; docs/formats.md describes each member."""
 
     format: Annotated[str, choice(INDEX_FORMAT)]
     version: Annotated[int, choice(INDEX_VERSION)]
@@ -109,7 +109,7 @@ def read_index(corpus: StoragePath) -> tuple[Index, str] | None:
 
 
 def digests_of(index: Index, kind: str) -> bytes:
-    """Returns the digests of all buckets of a kind, 32 bytes each: a worker holds those of all known corpora."""
+    """Returns the digests of all buckets of a kind, 32 bytes each: a worker holds the digests of all known corpora."""
     return b"".join(bytes.fromhex(bucket["sha256"]) for bucket in index["buckets"][kind])
 
 
@@ -129,12 +129,7 @@ def read_bucket(corpus: StoragePath, digests: bytes, kind: str, number: int) -> 
 
 
 class Known(NamedTuple):
-    """An index of a known corpus, as the steps of job 2 get it.
-
-    Attributes:
-        corpus: the folder of the corpus, or of the part of the corpus that the index is of.
-        digest: the SHA-256 of its `index.json`.
-    """
+    """The index of a known corpus: the folder of the corpus or of its part, and the SHA-256 of `index.json`."""
 
     corpus: str
     digest: str
@@ -143,17 +138,15 @@ class Known(NamedTuple):
 def find_known(corpora: Iterable[StoragePath], recipe: Recipe) -> tuple[Known, ...]:
     """Returns the indexes of known corpora, in the order of their digests, each once. Reads no shard.
 
-    Raises UsageError for a folder that is no corpus, for a corpus without an index of its present shards, and for an
-    index that a corpus of `recipe` can't be compared with; DamagedFileError as `read_index`.
+    Raises UsageError if a folder is no corpus, if the index is missing or of earlier shards, or if its hashes are of
+    other kinds than the hashes of `recipe`; DamagedFileError as `read_index`.
     """
     found = {known.digest: known for corpus in corpora for known in indexes_of(corpus.absolute(), recipe)}
     return tuple(found[digest] for digest in sorted(found))
 
 
 def indexes_of(corpus: StoragePath, recipe: Recipe) -> Iterator[Known]:
-    """Yields the indexes that together have all shards of a corpus (see `find_indexes`). Errors are those of
-    `find_known`.
-    """
+    """Yields the indexes that together have all shards of a corpus (`find_indexes`). Raises as `find_known`."""
     found = find_indexes(corpus)
     if not found:
         raise UsageError(f"--known {corpus}: it has no index of its present shards: c4pipe index {corpus} writes it")
@@ -169,10 +162,10 @@ def indexes_of(corpus: StoragePath, recipe: Recipe) -> Iterator[Known]:
 
 
 def find_indexes(corpus: StoragePath) -> dict[StoragePath, tuple[Index, str]]:
-    """Returns the indexes that together have all shards of a corpus, by their folders: the index of its first parts,
-    then one for each later part. Returns none where one is missing, or of earlier shards.
+    """Returns the indexes that together have all shards of a corpus, by folder: of its first parts, then of each later
+    part. Returns {} if an index is missing or of earlier shards.
 
-    Raises UsageError for a folder that is no corpus; the errors of `read_index`.
+    Raises UsageError if the folder is no corpus; the errors of `read_index`.
     """
     manifest = manifest_file.read_manifest(corpus)
     if manifest is None:
@@ -206,7 +199,7 @@ class KnownHashes:
             self._digests.append((corpus, {kind: digests_of(found[0], kind) for kind in found[0]["buckets"]}))
 
     def mask(self, kind: str, hashes: U64) -> Mask:
-        """Returns which of some sorted hashes a known corpus has. Reads only the buckets that they belong to.
+        """Returns the mask of the sorted hashes that a known corpus has. Reads only their buckets.
 
         Raises DamagedFileError as `read_bucket`.
         """

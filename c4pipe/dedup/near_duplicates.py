@@ -3,7 +3,7 @@
 Bands of signatures go to buckets, where pages that share a band make candidate pairs. The signatures of a pair meet in
 the group of its first page, once for each group and page. Pairs that are similar enough are connected to clusters, in
 a fixed number of rounds: in each, a group connects the pairs that have one of its pages, and tells the groups of both
-pages what it found. No worker holds all pairs. The functions on rows are in `near_pages`.
+pages. No worker holds all pairs. The functions on rows are in `near_pages`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,7 +55,7 @@ STAYED_PAGE = pa.schema(
         pa.field("minima", pa.binary(), nullable=False),
     ]
 )
-"""A page that stays, as it is sent to the groups that drop a page for it."""
+"""The columns of a page that stays, for the groups that drop a page for it."""
 
 _COLUMNS = ["page_key", "url", "timestamp", "text", "minima"]
 
@@ -64,7 +64,7 @@ class NearDuplicates:
     """The pages of a group of files to drop."""
 
     def __init__(self, pairs: Rows, staying: Iterable[pa.Table]) -> None:
-        """Takes a PAIR of each page to drop with the page that stays, and STAYED_PAGE rows of the latter."""
+        """Takes a PAIR of each page to drop with the page that stays, and STAYED_PAGE tables of the pages that stay."""
         self._pairs = pairs[np.argsort(pairs["page"])]
         table = pa.concat_tables([STAYED_PAGE.empty_table(), *staying])
         table = table.take(pa.array(np.argsort(table["page_key"].to_numpy()))).combine_chunks()
@@ -72,12 +72,12 @@ class NearDuplicates:
         self._staying = table
 
     def rows(self, file: int) -> npt.NDArray[np.uint32]:
-        """Returns the rows of a work file that are dropped."""
+        """Returns the numbers of the rows of a work file to drop."""
         rows: npt.NDArray[np.uint32] = self._pairs["row"][self._pairs["file"] == file]
         return rows
 
     def pages(self, path: StoragePath, rows: npt.NDArray[np.uint32], further: Sequence[str] = ()) -> Iterator[pa.Table]:
-        """Yields pages to drop, some at a time, given their rows in a work file.
+        """Yields tables of the pages to drop, given their rows in a work file.
 
         Columns: `page_key`, `url`, `timestamp`, `text`, further columns, and `fact`, which names the page that stays.
         """
@@ -88,7 +88,7 @@ class NearDuplicates:
     def urls(self, path: StoragePath, file: int) -> tuple[Rows, pa.Array, pa.Array]:
         """Returns the PAIRs of the pages of a work file to drop, their URLs, and the URLs of the pages that stay."""
         pairs = self._pairs[self._pairs["file"] == file]
-        # All pages that stay have come, unless the runner lost some: the control totals tell that.
+        # All pages that stay have arrived, unless the runner lost some: then the control totals differ.
         pairs = pairs[np.isin(pairs["first_page"], self._keys)]
         pairs = pairs[np.argsort(pairs["row"])]
         staying = self._staying["url"].take(pa.array(np.searchsorted(self._keys, pairs["first_page"])))
@@ -96,7 +96,7 @@ class NearDuplicates:
 
     def _facts(self, pages: pa.Table) -> list[str]:
         stays = self._pairs["first_page"][np.searchsorted(self._pairs["page"], pages["page_key"].to_numpy())]
-        if not np.isin(stays, self._keys).all():  # the runner lost pages: the control totals tell, nothing is published
+        if not np.isin(stays, self._keys).all():  # the runner lost pages: the control totals differ
             return [""] * len(pages)
         staying = self._staying.take(pa.array(np.searchsorted(self._keys, stays)))
         shares = similarities(minima_of(pages["minima"]), minima_of(staying["minima"]))
@@ -114,10 +114,9 @@ class NearDuplicates:
 
 
 class Copies:
-    """How many pages were nearly the same as each page of a group that stays."""
+    """The number of pages that were dropped for each page of a group that stays."""
 
     def __init__(self, staying: Rows) -> None:
-        """Takes the STAY rows of the group."""
         self._keys, of_page = np.unique(staying["page"], return_inverse=True)
         self._dropped = np.bincount(of_page, staying["pages"], len(self._keys)).astype(np.int64)
 
@@ -138,7 +137,7 @@ class Copies:
 def read_staying(
     path: StoragePath, rows: npt.NDArray[np.uint32], columns: Sequence[str] = tuple(STAYED_PAGE.names)
 ) -> pa.Table:
-    """Returns some columns of STAYED_PAGE rows of a work file, given the numbers of the rows in ascending order."""
+    """Returns rows of a work file with some columns of STAYED_PAGE, given their numbers in ascending order."""
     schema = pa.schema([STAYED_PAGE.field(name) for name in columns])
     found, first = [schema.empty_table()], 0
     for table in row_groups(path, columns) if len(rows) else ():
@@ -149,14 +148,9 @@ def read_staying(
 
 
 def crawl_key(path: StoragePath, near: NearDuplicate) -> int:
-    """Returns the key of a work file's crawl: a 64-bit hash of the crawl's name.
+    """Returns a 64-bit hash of the crawl's name in a work file.
 
-    The key is 0 if the WET file names no crawl: all such files count as one crawl. It is also 0 if the rule compares
-    pages of all crawls.
-
-    Args:
-        path: the work file.
-        near: the rule.
+    The key is 0 if the WET file names no crawl, or if the rule compares pages of all crawls.
     """
     return _key(read_header(path).crawl) if near.within == "crawl" else 0
 
@@ -173,7 +167,7 @@ def language_keys(languages: pa.ChunkedArray) -> U64:
 
 
 def largest_clusters(clusters: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the largest clusters for the report, given `pages`, `url` and `key` of each cluster; ties by key."""
+    """Returns the largest clusters for the report, given `pages`, `url` and `key` of each; ties by key."""
     most = sorted(clusters, key=lambda each: (-each["pages"], each["key"]))[:MOST_SHOWN]
     return [{"pages": each["pages"], "url": each["url"]} for each in most]
 
@@ -182,7 +176,7 @@ _PLACES = ("file", "row", "first_file", "first_row")
 
 
 def host_pairs(pairs: Rows, urls: pa.Array, staying: pa.Array) -> Rows:
-    """Returns the HOSTS rows of dropped pages: one row for each pair of different hosts, in the order of hashes.
+    """Returns the HOSTS rows of dropped pages: a row for each pair of different hosts, in the order of hashes.
 
     Args:
         pairs: a PAIR of each page with the page that stays.
@@ -221,7 +215,7 @@ def with_names(pairs: Iterable[Mapping[str, int]], files: Sequence[StoragePath])
     """Returns the pairs with the most pages for the report: `host`, the host `of` the pages that stay, and `pages`.
 
     Args:
-        pairs: what `most_copied` returned for each bucket, in any order.
+        pairs: the results of `most_copied` for all buckets, in any order.
         files: the work files, by number.
     """
     most = sorted(pairs, key=lambda each: (-each["pages"], each["hash"]))[:MOST_SHOWN]
@@ -243,8 +237,7 @@ def with_names(pairs: Iterable[Mapping[str, int]], files: Sequence[StoragePath])
 
 
 CONNECT_ROUNDS = 8
-"""The number of rounds in which groups tell each other the pairs that they connected. Synthetic crawls need up to five.
-"""
+"""The rounds in which groups tell each other the pairs that they connected. Synthetic crawls need up to five."""
 
 _PAIRS_AT_ONCE = 65_536  # whose signatures are side by side in memory
 
@@ -253,14 +246,13 @@ def find_near_duplicates(graph: Graph, files: Output, stale: Output, plan: Dedup
     """Adds the steps that find near-duplicates.
 
     Args:
-        graph: what the steps are added to.
+        graph: the graph.
         files: (group, its work files).
-        stale: (group, packed rows of captures that are passed over).
+        stale: the output through STALE_CAPTURES.
         plan: the parameters of the steps.
 
     Returns:
-        (group, packed PAIRs) of each page to drop, with the page that stays in its place; (group, the pages that stay,
-        see `NearDuplicates`); where the pages have COPIES_COLUMN, (group, packed STAY rows of its pages that stay).
+        The outputs through NEAR_DUPLICATES and STAYED and, if the pages have COPIES_COLUMN, STAYING.
     """
     read = graph.add("Read bands", ReadBands(plan), files, stale)
     found = graph.add("Find candidates", FindCandidates(plan), read["bands"])
@@ -286,22 +278,19 @@ class _NearStep(DedupStep):
         return files // np.uint32(self._plan.group)
 
     def _to_both(self, pairs: Rows) -> Sent:
-        """Sends PAIRs to the groups of both of their pages."""
+        """Sends PAIRs to the groups of both pages."""
         groups, others = self._groups(pairs["file"]), self._groups(pairs["first_file"])
         apart = groups != others
         return CLUSTERS.to_groups(np.concatenate([pairs, pairs[apart]]), np.r_[groups, others[apart]])
 
     def _minima(self, files: Files, pages: Rows) -> U16:
-        """Returns the minima of pages of this group, a row for each page, given their NEAR_PAGE rows."""
+        """Returns the minima of pages of this group, given their NEAR_PAGE rows. Shape: [pages, minima]."""
         minima = np.zeros((len(pages), self._numbers), np.uint16)
         for file, path in files:
-            wanted = np.flatnonzero(pages["file"] == file)
-            rows, first = pages["row"][wanted], 0
-            for table in row_groups(storage_path(path), ["minima"]) if len(wanted) else ():
-                here = (rows >= first) & (rows < first + len(table))
-                if here.any():
-                    minima[wanted[here]] = near_pages.minima_of(table["minima"], rows[here] - first)
-                first += len(table)
+            here = np.flatnonzero(pages["file"] == file)
+            here = here[np.argsort(pages["row"][here])]
+            if len(here):
+                minima[here] = minima_of(read_staying(storage_path(path), pages["row"][here], ["minima"])["minima"])
         return minima
 
 
@@ -312,9 +301,7 @@ class ReadBands(_NearStep):
     tallied = ("bands",)
 
     def run(self, received: Received) -> Iterator[StepItem]:
-        """Reads the bands of a group's pages. Of pages with equal signatures, only one sends its bands to their
-        buckets.
-        """
+        """Reads the bands of a group's pages. Of pages with equal signatures, only one sends its bands to buckets."""
         stale = received.rows(STALE_CAPTURES)
         pages, bands = [np.empty(0, NEAR_PAGE)], [np.empty((0, self._bands), np.uint64)]
         crawls = [np.empty(0, np.uint64)]
@@ -350,7 +337,7 @@ class FindCandidates(_NearStep):
     sends = (CANDIDATES,)
 
     def run(self, received: Received) -> Iterator[StepItem]:
-        """Finds the pairs of a bucket that have to be compared."""
+        """Finds the pairs of a bucket to compare."""
         pairs = near_pages.candidates(received.rows(BANDS))
         yield CANDIDATES.to_groups(pairs, self._groups(pairs["file"]))
 
@@ -381,10 +368,10 @@ class CompareSignatures(_NearStep):
     sends = (CLUSTERS,)
 
     def run(self, received: Received) -> Iterator[StepItem]:
-        """Compares the signatures of pairs, and passes on those that are similar enough."""
+        """Compares the signatures of pairs, and sends the similar pairs."""
         pairs, later = received.rows(PAIRS), received.rows(self._signatures)
         later = later[np.argsort(later["page"])]
-        pairs = pairs[np.isin(pairs["page"], later["page"])]  # the control totals tell if some are lost
+        pairs = pairs[np.isin(pairs["page"], later["page"])]  # if some are lost, the control totals differ
         _, index, of_page = np.unique(pairs["first_page"], return_index=True, return_inverse=True)
         first = with_fields(pairs[index], NEAR_PAGE, "first_")
         minima = self._minima(received.files, first)

@@ -16,14 +16,13 @@ from c4pipe.text.minhash import U16
 _PAGE = [("rank", "<u4"), ("page", "<u8"), ("file", "<u4"), ("row", "<u4")]
 
 NEAR_PAGE = np.dtype(_PAGE)
-"""A page: rank (2^32 - 1 minus the characters of its text), key, number of its work file, row in that file. 20 bytes.
-"""
+"""A page: rank (2^32 - 1 minus the characters of its text), key, number of its work file, row in that file."""
 
 BAND_ROW = np.dtype([("hash", "<u8"), ("signature", "<u4"), *_PAGE])
-"""A band of a page: its hash, 32 bits of the hash of the page's whole signature, and the page. 32 bytes."""
+"""A band of a page: its hash, 32 bits of the hash of the page's whole signature, and the page."""
 
 PAIR = np.dtype([*_PAGE, *((f"first_{name}", kind) for name, kind in _PAGE)])
-"""Two pages that are, or may be, of one cluster: the later page, then the first page. 40 bytes."""
+"""Two pages that are, or may be, of one cluster: the later page, then the first page."""
 
 STAY = np.dtype([("page", "<u8"), ("file", "<u4"), ("row", "<u4"), ("pages", "<u4"), ("group", "<u4")])
 """A page that stays: its key, file and row; the number of pages that a group drops for it, and that group."""
@@ -82,7 +81,7 @@ def signature_row(numbers: int) -> np.dtype[np.void]:
 
 
 def page_rows(pages: pa.Table, file: int, rows: Indices) -> Rows:
-    """Returns the NEAR_PAGE rows of pages with `page_key` and `characters`, given their file and their rows in it."""
+    """Returns the NEAR_PAGE rows of pages with `page_key` and `characters`, given their file and their rows there."""
     made = np.empty(len(pages), NEAR_PAGE)
     made["rank"] = _MOST_RANK - pages["characters"].to_numpy()
     made["page"], made["file"], made["row"] = pages["page_key"].to_numpy(), file, rows
@@ -90,11 +89,11 @@ def page_rows(pages: pa.Table, file: int, rows: Indices) -> Rows:
 
 
 def split_copies(pages: Rows, bands: U64, crawls: U64) -> tuple[Indices, Rows]:
-    """Finds pages of one crawl with the same signature among those of a group of files.
+    """Finds pages of one crawl with the same signature among the pages of a group of files.
 
     Args:
         pages: NEAR_PAGE rows.
-        bands: the band hashes of each page.
+        bands: the band hashes of each page. Shape: [pages, bands].
         crawls: the key of each page's crawl (`near_duplicates.crawl_key`).
 
     Returns:
@@ -105,13 +104,12 @@ def split_copies(pages: Rows, bands: U64, crawls: U64) -> tuple[Indices, Rows]:
     order = _order(whole, pages)
     first = is_new(whole[order])
     leaders = order[first]
-    others = np.delete(order, np.flatnonzero(first))
-    of_leader = leaders[np.delete(np.cumsum(first) - 1, np.flatnonzero(first))]
-    return leaders, pairs_of(pages[others], pages[of_leader])
+    of_leader = leaders[(np.cumsum(first) - 1)[~first]]
+    return leaders, pairs_of(pages[order[~first]], pages[of_leader])
 
 
 def whole_hashes(bands: U64) -> U64:
-    """Returns a hash of each page's signature, from its band hashes (a row for each page)."""
+    """Returns a hash of each page's signature, from band hashes of the shape [pages, bands]."""
     whole = np.zeros(len(bands), np.uint64)
     for column in bands.T:
         whole = (whole ^ (whole >> np.uint64(29))) * _ODD + column
@@ -140,8 +138,8 @@ def band_rows(pages: Rows, bands: U64, crawls: U64) -> Rows:
 def candidates(rows: Rows) -> Rows:
     """Returns the PAIRs to compare among the BAND_ROWs of a bucket: each pair once.
 
-    Pages with the same signature are compared with the first page of that signature. The first pages of all signatures
-    that share a band are each compared with the next NEIGHBOURS pages in the order of signatures. So the pairs do not
+    Pages with the same signature are compared with the first page of the signature. Of all signatures that share a
+    band, each first page is compared with the next NEIGHBOURS pages in the order of signatures. So the pairs do not
     depend on the order of pages in files and groups, and no page is in many pairs.
     """
     hashes = np.ascontiguousarray(rows["hash"])
@@ -162,7 +160,7 @@ def candidates(rows: Rows) -> Rows:
 
 
 def pairs_of(some: Rows, others: Rows) -> Rows:
-    """Returns the PAIRs of page rows of any kind: in each, the later page of the two, then the first."""
+    """Returns the PAIRs of page rows of any kind, in each the later page before the first."""
     later = (some["rank"] > others["rank"]) | ((some["rank"] == others["rank"]) & (some["page"] > others["page"]))
     pairs = np.empty(len(some), PAIR)
     for name in _NAMES:
@@ -173,7 +171,7 @@ def pairs_of(some: Rows, others: Rows) -> Rows:
 
 def unique_pairs(pairs: Rows) -> Rows:
     """Returns each PAIR once, in the order of the keys of the later pages, then of the order of the first pages."""
-    # Equal pairs have equal mixtures, so they become neighbours; then fewer pairs have to be sorted.
+    # Equal pairs have equal mixtures, so they become neighbours; then fewer pairs are sorted.
     mixtures = (pairs["page"] ^ (pairs["first_page"] >> np.uint64(29))) * _ODD + pairs["first_page"]
     pairs = pairs[np.argsort(mixtures)]
     pairs = pairs[is_new(pairs["page"], pairs["first_page"])]
@@ -181,26 +179,21 @@ def unique_pairs(pairs: Rows) -> Rows:
     return pairs[is_new(pairs["page"], pairs["first_page"])]
 
 
-def minima_of(column: pa.ChunkedArray, rows: Indices | None = None) -> U16:
-    """Returns the minima of pages, from the column `minima` of a work file: a row for each page.
+def minima_of(column: pa.ChunkedArray) -> U16:
+    """Returns the minima of pages from the column `minima` of a work file. All pages must have minima.
 
-    Args:
-        column: the column.
-        rows: the indices of the pages in the column; all pages by default. These pages must have minima.
+    Shape: [pages, minima].
     """
     array = column.combine_chunks()
-    rows = np.arange(len(array)) if rows is None else rows
-    if not len(rows):
+    if not len(array):
         return np.empty((0, 0), np.uint16)
     ends = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1] // 2
-    numbers = ends[rows[0] + 1] - ends[rows[0]]
-    minima = np.frombuffer(array.buffers()[2], "<u2")[ends[0] : ends[-1]].reshape(-1, numbers)
-    wanted: U16 = minima[(ends[rows] - ends[0]) // numbers]  # pages without minima take no bytes
-    return wanted
+    minima: U16 = np.frombuffer(array.buffers()[2], "<u2")[ends[0] : ends[-1]].reshape(len(array), -1)
+    return minima
 
 
 def similarities(one: U16, other: U16) -> npt.NDArray[np.float64]:
-    """Returns the share of equal minima of pairs of signatures. Row i of both arrays is pair i."""
+    """Returns the share of equal minima of pairs of signatures: row i of both arrays is pair i."""
     equal: npt.NDArray[np.float64] = (one == other).mean(axis=1)
     return equal
 
@@ -226,7 +219,7 @@ def connect(pairs: Rows) -> Rows:
 
 
 def choose(clusters: Rows, copies: Rows, is_own: npt.NDArray[np.bool_]) -> tuple[Rows, int]:
-    """Chooses the pages of a group that are dropped.
+    """Chooses the pages of a group to drop. A page that stays is never dropped for another page.
 
     Args:
         clusters: PAIRs of pages with the first page of their cluster.
@@ -234,9 +227,8 @@ def choose(clusters: Rows, copies: Rows, is_own: npt.NDArray[np.bool_]) -> tuple
         is_own: whether the later page of each of `clusters` is of this group.
 
     Returns:
-        A PAIR of each page to drop with the page that stays, in the order of page keys. And the number of pairs that
-        are not settled: the rounds ended before their cluster was whole. A page that stays is never dropped for another
-        page.
+        A PAIR of each page to drop with the page that stays, in the order of page keys. And the number of unsettled
+        pairs: the rounds ended before their cluster was whole.
     """
     all_own = unique_pairs(clusters[is_own])
     first = is_new(all_own["page"])
@@ -265,9 +257,7 @@ def staying(dropped: Rows, group: int) -> Rows:
 
 
 def components(one: Indices, other: Indices, number: int) -> Indices:
-    """Returns for each node the smallest node of its connected component, given the number of nodes and the edges'
-    ends.
-    """
+    """Returns for each node the smallest node of its connected component, given the ends of edges and all nodes."""
     labels = np.arange(number)
     while True:
         ends = labels[one], labels[other]
@@ -282,7 +272,7 @@ def components(one: Indices, other: Indices, number: int) -> Indices:
 
 
 def _order(keys: U64, pages: Rows) -> Indices:
-    """Returns the order of rows by a key, and among equal keys by their pages."""
+    """Returns the order of rows by key, then by rank and page."""
     order = np.argsort(keys)
     first = is_new(keys[order])
     tied = ~(first & np.r_[first[1:], True][: len(first)])

@@ -1,4 +1,4 @@
-"""How far `dedup` is: the shards that are written and, on this machine, the pages that each step has handled."""
+"""The progress of `dedup`: the written shards and, on this machine, the pages that each step has handled."""
 
 import contextlib
 import os
@@ -27,11 +27,11 @@ Only some recipes have `bands`, which takes as long as `spans` on real pages. Th
 
 
 class StepTally:
-    """Counts pages for one step in one worker, in a small file of its own. Only people see the count."""
+    """Counts pages of one step in one worker, in an own small file. Only people see the count."""
 
     def __init__(self, folder: str, step: str) -> None:
-        """Takes the spill folder, empty if there is none, and the name of the step."""
-        tallies = _folder_of_tallies(folder)
+        """Takes the spill folder, or "", and the name of the step."""
+        tallies = _find_tallies(folder)
         self._path = tallies and tallies / f"{step}-{uuid.uuid4().hex}{_TALLY}"
         self._file: int | None = None
         self._pages = 0
@@ -48,13 +48,13 @@ class StepTally:
             os.pwrite(self._file, self._pages.to_bytes(8, "little"), 0)
 
     def close(self) -> None:
-        """Closes the file of the count, which stays."""
+        """Closes the file, which stays."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
 
-def _folder_of_tallies(spill: str) -> Path | None:
+def _find_tallies(spill: str) -> Path | None:
     path = spill.removeprefix("file://")
     return Path(path) if path and "://" not in path else None  # in a store, each count would be a request
 
@@ -62,7 +62,7 @@ def _folder_of_tallies(spill: str) -> Path | None:
 def read_tallies(folder: str) -> Counter[str]:
     """Returns the pages that all workers have handled, by step."""
     pages = Counter[str]()
-    tallies = _folder_of_tallies(folder)
+    tallies = _find_tallies(folder)
     for path in tallies.glob(f"*{_TALLY}") if tallies else ():
         with contextlib.suppress(OSError):
             pages[path.name.partition("-")[0]] += int.from_bytes(read_file(path), "little")
@@ -75,11 +75,11 @@ def watch_dedup(
     """Watches the job `dedup`, which runs inside the `with` block.
 
     Args:
-        progress: gets how far the job is.
+        progress: gets the status of the job.
         output: the folder of the corpus.
         shards: the paths of all shard files, inside the corpus.
-        spill: the folder in which the steps tally their pages; empty if there is none.
-        pages: how many pages the steps before `shards` will handle: all pages of the job.
+        spill: the folder in which the steps tally their pages, or "".
+        pages: the number of pages of the job for each step before `shards`.
     """
     written, latest = 0, 0.0
 
@@ -102,16 +102,15 @@ def share_done(done: Mapping[str, int], pages: Mapping[str, int]) -> tuple[float
     """Returns the finished share of the work, and the words of the current step; "" before the first step.
 
     Args:
-        done: the pages that each step has handled. The step `shards` will handle as many pages as `finished` has
-            handled.
-        pages: the pages that each of the other steps will handle. A step that is not in this mapping is not in the job.
+        done: the pages that each step has handled. The step `shards` has as many pages as `finished` has handled.
+        pages: the pages of each other step of the job.
     """
     totals = {**pages, "shards": done.get("finished", 0)}
     steps = {step: _STEPS[step] for step in _STEPS if step in totals}
     whole = sum(weight for weight, _ in steps.values())
     before, share, words = 0.0, 0.0, ""
     for step, (weight, verb) in steps.items():
-        if done.get(step):  # so all steps before it have ended
+        if done.get(step):  # all steps before it have ended
             share = before + weight * min(1.0, done[step] / max(1, totals[step]))
             words = verb
         before += weight

@@ -1,4 +1,4 @@
-"""From shards to a corpus: a folder becomes a corpus at the moment when its manifest appears there."""
+"""From shards to a corpus: a folder becomes a corpus when its manifest appears there."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ _SIZE = 60  # characters of a name in an error
 
 
 def difference(name: str, there: Any, now: Any) -> str:
-    """Returns both values of an identity: `4 files there, 2 now`.
+    """Returns both values of an identity in words: `4 files there, 2 now`.
 
     Args:
         name: a key of the identity (see `corpus_identity`).
@@ -65,7 +65,7 @@ def _recipes(there: Recipe, now: Recipe) -> str:
         text, other = (each.extraction.removeprefix("text: ") or "WET files" for each in (there, now))
         return f"text by {text} there, by {other} now"
     if there.columns != now.columns:
-        columns = [_cut(", ".join(each.columns) or "none") for each in (there, now)]
+        columns = [short(", ".join(each.columns) or "none", _SIZE) for each in (there, now)]
         return f"further columns: {columns[0]} there, {columns[1]} now"
     for stage, rule in now.rules():
         before = next((each for each in getattr(there, stage) if each.name == rule.name), None)
@@ -73,8 +73,8 @@ def _recipes(there: Recipe, now: Recipe) -> str:
             return f"{now.name} without {rule.name} there, with it now"
         for name, value in rule.parameters.items():
             if before.parameters.get(name) != value:
-                old = parameter_text(before.parameters.get(name))
-                return f"{name} of {rule.name} is {_cut(old)} there, {_cut(parameter_text(value))} now"
+                old, new = (short(parameter_text(each), _SIZE) for each in (before.parameters.get(name), value))
+                return f"{name} of {rule.name} is {old} there, {new} now"
     return f"another {now.name} there, with other rules or another order"
 
 
@@ -83,19 +83,16 @@ def _inputs(there: Sequence[Input], now: Sequence[Mapping[str, Any]]) -> str:
         return f"{format_count(len(there), 'file')} there, {len(now):,} now"
     sizes = {file["name"]: file["bytes"] for file in there}
     for file in now:
+        name = short(file["name"], _SIZE)
         if file["name"] not in sizes:
-            return f"{_cut(file['name'])} is not among the {format_count(len(there), 'file')} there"
+            return f"{name} is not among the {format_count(len(there), 'file')} there"
         if file["bytes"] not in (None, sizes[file["name"]]):
-            return f"{_cut(file['name'])} has {sizes[file['name']]:,} bytes there, {file['bytes']:,} now"
+            return f"{name} has {sizes[file['name']]:,} bytes there, {file['bytes']:,} now"
     return "other files there"
 
 
 def _several(names: Sequence[str]) -> str:
     return ",".join(names) if len(names) <= 8 else f"{len(names)} languages"
-
-
-def _cut(text: str) -> str:
-    return short(text, _SIZE)
 
 
 _CONTENT = ("bytes", "ends_sha256")  # of an input; None if it is not known yet
@@ -104,8 +101,8 @@ _CONTENT = ("bytes", "ends_sha256")  # of an input; None if it is not known yet
 def find_complete(output: StoragePath, identity: Mapping[str, Any], missing: Sequence[Missing] = ()) -> Manifest | None:
     """Returns the manifest of a corpus that is already complete in the output folder, or None.
 
-    A corpus is complete if it has all inputs but the missing ones, and names these. If a run was stopped while it moved
-    finished files into place, the call completes that.
+    A corpus is complete if it has all inputs but the missing ones, and names the missing ones. If a run was stopped
+    while it moved finished files into place, the call moves the rest.
 
     Raises UsageError if the folder holds another corpus, or anything else; C4pipeError if a file of the corpus is
     missing or was changed.
@@ -128,7 +125,7 @@ def find_complete(output: StoragePath, identity: Mapping[str, Any], missing: Seq
 
 
 def _check_files(output: StoragePath, manifest: Manifest) -> None:
-    """Raises C4pipeError unless the files of a finished corpus are there, as its manifest says. No text is read."""
+    """Raises C4pipeError unless all files of a finished corpus are as its manifest says. No text is read."""
     from c4pipe.corpus.opened import check_all_shards  # only a second run needs it
 
     check_all_shards(output, manifest)
@@ -145,16 +142,13 @@ def _check_files(output: StoragePath, manifest: Manifest) -> None:
 
 
 def has_inputs(manifest: Manifest, identity: Mapping[str, Any], missing: Sequence[Missing]) -> bool:
-    """Tells whether a corpus that passed `check_folder` has the inputs of an identity, and names the missing ones."""
+    """Tells whether a corpus that passed `check_folder` has the inputs of an identity, and the same missing files."""
     names = [[each["name"] for each in notes] for notes in (manifest["missing"], missing)]
     return bool(manifest["inputs"] == identity["inputs"] and names[0] == names[1])
 
 
 def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
-    """Checks, without any change, that a corpus of this identity can be written to the output folder.
-
-    Raises UsageError if the folder holds another corpus, or anything else.
-    """
+    """Raises UsageError if the output folder holds another corpus, or anything else. Changes nothing."""
     check_inner(output, STAGING, WORK_FOLDER, dropped_pages.DROPPED_FOLDER)
     manifest = manifest_file.read_manifest(output)
     if manifest:
@@ -189,7 +183,7 @@ def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
 
 
 def _with_known(identity: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-    """Returns the members of an identity, also `known` where there are no known corpora: a manifest may have some."""
+    """Returns the members of an identity, and `known` also without known corpora: a manifest may have some."""
     return {**({"known": None} if identity else {}), **identity}.items()
 
 
@@ -218,11 +212,11 @@ def _complete(output: StoragePath, identity: Mapping[str, Any]) -> None:
 
 
 def begin(output: StoragePath, identity: Mapping[str, Any], expected: Sequence[str], **values: Any) -> str:
-    """Prepares the output folder for shards, and writes what `finish_corpus` needs besides the report of job 2.
+    """Prepares the output folder for shards, and writes the draft of the manifest.
 
     Args:
         output: the folder of the corpus, which `find_complete` has accepted.
-        identity: what the corpus is made from.
+        identity: the inputs, recipe and options of the corpus.
         expected: the paths of all shard files.
         values: the other arguments of `manifest.make_manifest`.
 
@@ -245,10 +239,10 @@ def finish_corpus(
     Args:
         output: the folder of the corpus.
         report: the sum of the reports of all steps.
-        publication_token: what `begin` returned.
-        moved: packed MOVED rows for the corpus; None if copies of spans do not move.
+        publication_token: the result of `begin`.
+        moved: packed MOVED rows for the corpus; None if survivors can't move.
 
-    Raises LostDataError if control totals or counts differ, if shards are not there, or if another run has begun.
+    Raises LostDataError if control totals or counts differ, if shards are missing, or if another run has begun.
     """
     try:
         draft, token = read_draft(output)
@@ -256,7 +250,7 @@ def finish_corpus(
         if not _is_published(output, report):
             raise LostDataError(f"{output / STAGING} was deleted while the corpus was built") from None
         remove_tree(output / STAGING)
-        return  # an earlier try published the corpus, and the runner did not receive its result
+        return  # an earlier try published the corpus, and the runner did not get the result
     if token != publication_token:
         raise LostDataError(f"another run began in {output} while this one was at work: start one of them again")
     del draft["stale"]
@@ -265,20 +259,10 @@ def finish_corpus(
     folder = publisher(output).shards_folder
     _check_written(folder, manifest["shards"])
     digest = None if moved is None else removals.write_moved(folder, moved)
-    _write_descriptions(folder, manifest, report, draft["clean_counts"], digest)
-    publisher(output).publish(manifest)
-
-
-def _write_descriptions(
-    folder: StoragePath, manifest: Manifest, report: Report, clean_counts: Mapping[str, int], moved: str | None
-) -> None:
-    """Writes the dataset card, the report and its further files beside the shards.
-
-    `moved` is the digest of the file of moved spans; None without that file.
-    """
-    found = make_dedup_data(report, clean_counts, moved)
+    found = make_dedup_data(report, draft["clean_counts"], digest)
     data = make_report_data(report.get("profiles", ()), found, report.get("clean_examples", ()))
     write_descriptions(folder, manifest, found, data)
+    publisher(output).publish(manifest)
 
 
 def _is_published(output: StoragePath, report: Report) -> bool:
@@ -289,7 +273,7 @@ def _is_published(output: StoragePath, report: Report) -> bool:
 
 
 def _check_written(folder: StoragePath, shards: Sequence[ListedShard]) -> None:
-    """Raises LostDataError unless each folder holds exactly the shards that were written, with the same sizes."""
+    """Raises LostDataError unless each folder holds exactly the written shards, with the same sizes."""
     planned: dict[str, dict[str, int]] = defaultdict(dict)
     for shard in shards:
         language, _, name = shard["path"].partition("/")

@@ -78,8 +78,8 @@ def in_order(batches: Iterable[bytes]) -> Iterator[pa.Table]:
 def _runs(batches: Iterable[bytes]) -> tuple[list["_Run"], int]:
     """Returns batches as runs, and the bytes of the batches.
 
-    In a large corpus a shard has thousands of short batches. From the first part on, all their pages would be in memory
-    twice, compressed and uncompressed, and each batch costs time in each part. So short batches are joined.
+    In a large corpus, a shard has thousands of short batches. From the first part on, all their pages would be in
+    memory twice, compressed and uncompressed, and each batch costs time in each part. So short batches are joined.
     """
     runs: list[_Run] = []
     short: list[_Run] = []
@@ -111,7 +111,7 @@ def _sorted(pages: pa.Table) -> pa.Table:
 
 
 class _Run:
-    """A batch of pages in the order of their keys, which are taken piece by piece.
+    """A batch of pages in the order of their keys, which is read piece by piece.
 
     Attributes:
         is_short: whether all pages are uncompressed now.
@@ -172,8 +172,8 @@ def write_shard_files(
     """Writes the files of a shard into the publisher's folder.
 
     Args:
-        batches: the pages of the shard, as `pack_pages` packs them.
-        shard: its identity.
+        batches: the pages of the shard, packed by `pack_pages`.
+        shard: the identity of the shard.
         output: the folder of the corpus.
         formats: the formats to write.
         on_pages: gets the number of newly written pages after each write.
@@ -223,7 +223,7 @@ class WriteShard(DedupStep):
 
 
 class ReadExamples(Step):
-    """The sum of the reports before the shards -> the same with examples, span texts and hosts from the work files."""
+    """The sum of the reports before the shards -> the sum with examples, span texts and hosts from the work files."""
 
     outputs = (REPORT,)
     sums = (REPORT,)
@@ -234,7 +234,7 @@ class ReadExamples(Step):
 
     def process(self, element: control_totals.Report) -> Iterable[tuple[str, Any]]:
         """Adds the examples of job 1, the texts of repeated spans, and the names of hosts."""
-        from c4pipe.dedup import publish  # it loads modules that the other steps do not need
+        from c4pipe.dedup import publish  # loads modules that other steps do not need
 
         clean_examples = examples.gather_examples([storage_path(path) for path in self._shown])
         span = self._plan.span
