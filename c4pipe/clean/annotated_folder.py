@@ -42,14 +42,12 @@ PAGE_FIELDS = (
     pa.field("lines_read", pa.int64()),
     pa.field("lines_left", pa.int64()),
 )
-"""The columns that annotated files of every recipe have. `bytes` is the size of the crawled bytes. If they were not all
-UTF-8, the column `text` has another size.
-"""
+"""The columns of every recipe. `bytes` counts the crawled bytes: if not all were UTF-8, `text` has another size."""
 
 LABELS_FIELD = pa.field(
     "language_labels", pa.list_(pa.struct([("language", pa.string()), ("probability", pa.float64())]))
 )
-"""The column of the most probable languages. Only files with language labels have it."""
+"""The column of the most probable languages, if labels are asked for."""
 
 _NUMBERS = {"int": pa.int64(), "float": pa.float64()}
 
@@ -70,12 +68,7 @@ def lines_column(rule: str) -> str:
 
 
 def annotated_schema(recipe: Recipe, labels: int) -> pa.Schema:
-    """Returns the columns of annotated files. The columns of rules are in the order of evaluation.
-
-    Args:
-        recipe: the recipe.
-        labels: how many languages the column `language_labels` has; 0 for no such column.
-    """
+    """Returns the columns of annotated files, those of rules in the order of evaluation; `labels` as in `Annotate`."""
     fields = dict.fromkeys(PAGE_FIELDS if not labels else (*PAGE_FIELDS, LABELS_FIELD))
     for operation in operations_of(recipe):
         name, rule = operation.name, operation.rule
@@ -99,17 +92,7 @@ _ADVICE = "delete it, and run the same c4pipe command with --annotate again"
 
 @dataclass(frozen=True)
 class AnnotatedHeader:
-    """The metadata of an annotated file.
-
-    Attributes:
-        source: the name of the WET file, without folders.
-        ends_sha256: the digest of its ends (`io.EndsDigest`).
-        recipe: the recipe whose rules were applied.
-        fingerprint: the fingerprint of the recipe and its lists.
-        lists: the digests of these lists, by name.
-        language_labels: how many languages the column `language_labels` has; 0 for no such column.
-        rows: the number of pages.
-    """
+    """The metadata of an annotated file. The names mean the same as in `WorkHeader` and `Annotate`."""
 
     source: FileName
     ends_sha256: str
@@ -127,8 +110,8 @@ class AnnotatedHeader:
 def read_annotated_header(path: StoragePath) -> AnnotatedHeader:
     """Returns the metadata of an annotated file.
 
-    Raises UsageError if the file can't be read or is of another version, DamagedFileError if it is no annotated file,
-    was changed since it was written, or has the name of another annotated file.
+    Raises UsageError if the file can't be read or has another version, DamagedFileError if it is no annotated file,
+    was changed, or has the name of another annotated file.
     """
     with open_annotated_file(path) as file:
         values = from_json(dict, parse_json(file.metadata.metadata[ANNOTATED_KEY]))
@@ -148,10 +131,7 @@ def read_annotated_header(path: StoragePath) -> AnnotatedHeader:
 
 
 FILES_LIST = "_annotated.json"
-"""The list of an annotated folder's files, which is written last. A folder without it is not complete.
-
-Arrow skips names that begin with `_`.
-"""
+"""The list of an annotated folder's files, which is written last. Arrow skips names that begin with `_`."""
 
 MOST_LABELS = 20
 """The most languages of a page that can be asked for."""
@@ -168,12 +148,7 @@ class FilesList(TypedDict):
 
 @dataclass(frozen=True)
 class Annotate:
-    """Which annotated files are written, and where.
-
-    Attributes:
-        folder: the folder for them, as a path or URL.
-        labels: how many languages the column `language_labels` has; 0 for no such column.
-    """
+    """The folder of annotated files, as a path or URL, and how many languages the column `language_labels` has."""
 
     folder: str
     labels: int = 0
@@ -184,10 +159,7 @@ class Annotate:
 
 
 def check_annotated(annotate: Annotate, recipe: Recipe, fingerprint: str) -> None:
-    """Checks, without any change, that files of this recipe can be written to an annotated folder.
-
-    Raises UsageError if the folder has files of another recipe, other lists or other labels, or is no such folder.
-    """
+    """Raises UsageError if a folder can't have files of this recipe: its files have other rules, lists or labels."""
     folder = storage_path(annotate.folder)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--annotate {folder} is a file: give a folder")
@@ -229,10 +201,7 @@ def _check_recipe(
 
 
 def list_annotated(annotate: Annotate, sources: Iterable[str]) -> None:
-    """Adds the files of WET files (their names), which are complete, to the list of an annotated folder.
-
-    Raises DamagedFileError if the list was changed, OSError.
-    """
+    """Adds the files of WET files (their names) to the list of the folder. Raises DamagedFileError, OSError."""
     folder = storage_path(annotate.folder)
     names = {annotate.path(source).name for source in sources}.union(_listed_files(folder) or ())
     write_checked_json(folder / FILES_LIST, {"version": ANNOTATED_VERSION, "files": sorted(names)})
@@ -246,14 +215,7 @@ def _listed_files(folder: StoragePath) -> Sequence[str] | None:
 
 @dataclass(frozen=True)
 class AnnotatedPages:
-    """The pages of an annotated folder that is complete.
-
-    Attributes:
-        recipe: the recipe whose rules were applied.
-        fingerprint: the fingerprint of the recipe and its lists.
-        paths: the annotated files, in the order of their names.
-        pages: the number of pages in all files; at least 1.
-    """
+    """The pages of a complete annotated folder: its files in the order of their names, with 1 page or more."""
 
     recipe: Recipe
     fingerprint: str
@@ -281,10 +243,10 @@ def open_annotated_file(path: StoragePath) -> Iterator[pq.ParquetFile]:
 
 
 def open_annotated(folder: StoragePath) -> AnnotatedPages:
-    """Returns the pages of an annotated folder. Reads the list of its files, and the header of each.
+    """Returns the pages of an annotated folder, and checks the headers of all its files.
 
-    Raises UsageError if the folder is no complete annotated folder, has no pages or lacks a file, DamagedFileError if
-    a file is damaged or has another recipe.
+    Raises UsageError if the folder is not complete, has no pages or lacks a file, DamagedFileError if a file is damaged
+    or has another recipe.
     """
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file: give the folder that c4pipe clean or build wrote with --annotate")

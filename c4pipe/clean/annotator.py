@@ -28,11 +28,7 @@ AnnotatedRow = dict[str, Any]
 
 
 class Annotator:
-    """Records what the operations of a recipe decide about pages (an `Observer`), one page after the other.
-
-    Attributes:
-        recipe: the recipe.
-    """
+    """Records what the operations of a recipe decide about pages (an `Observer`), one page after the other."""
 
     def __init__(self, evaluator: RecipeEvaluator, labels: int = 0) -> None:
         """Takes the evaluator of the recipe, and how many languages `language_labels` has."""
@@ -54,11 +50,8 @@ class Annotator:
     def end(self, verdict: Verdict) -> AnnotatedRow:
         """Applies the operations after the drop, too, and returns the values of the page's columns.
 
-        Args:
-            verdict: what `clean` returned. This call changes the page that `clean` returned: its lines become the final
-                lines.
-
-        Of a page of more than `trace.MOST_CHARACTERS`, the rules after the drop have no values.
+        The page that `clean` returned gets its final lines. Above `trace.MOST_CHARACTERS`, rules after the drop have no
+        values.
         """
         checked, counts = self._page, LineChanges()  # a copy: the verdict's counts end at the drop
         counts.read, counts.changed = self._counts.read, dict(self._counts.changed)
@@ -83,7 +76,7 @@ class Annotator:
         }
 
     def saw(self, operation: Operation, value: Any, dropped: bool, counts: LineChanges) -> bool:
-        """Records a decision. If a recipe has a rule twice, the rule drops the page if one of the two does."""
+        """Records a decision. A rule that a recipe has twice drops the page if one of the two does."""
         self._counts = counts
         rule = operation.rule
         if operation.kind in ("page rule", "no lines"):
@@ -107,7 +100,7 @@ class AnnotatedFile(PageRows):
     """The annotated file of one WET file: all of its pages, with the decisions of all rules."""
 
     def __init__(self, annotate: Annotate, source: str, annotator: Annotator, lists: Mapping[str, str]) -> None:
-        """Takes the annotated folder, the WET file's name, the annotator, and the digests of the recipe's lists."""
+        """Takes the folder, the WET file's name, the annotator, and the digests of the recipe's lists."""
         self._annotator, self._lists, self._labels = annotator, lists, annotate.labels
         schema = annotated_schema(annotator.recipe, annotate.labels)
         super().__init__(annotate.path(source), schema, ["reason", "language"])

@@ -26,7 +26,7 @@ from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.wet.columns import EXTRA, with_extra
 
 DROPPED_FOLDER = "_dropped"
-"""The folder of dropped pages: inside the corpus, or inside the work folder where `clean` runs alone."""
+"""The folder of dropped pages: inside the corpus, or inside the work folder if `clean` runs alone."""
 
 DROPPED_SCHEMA = pa.schema(
     [
@@ -38,8 +38,8 @@ DROPPED_SCHEMA = pa.schema(
         pa.field("lines", pa.int64(), nullable=False),
     ]
 )
-"""The columns: URL and timestamp as crawled; the rule that dropped the page, and what decided, in a few words; the text
-that the rule looked at, and its number of lines. That text is the page as crawled, or the lines that were kept so far.
+"""`reason` is the rule that dropped the page, `fact` its cause in words. `text` is what the rule looked
+at: the page as crawled, or the lines that were kept so far; `lines` is the number of lines.
 """
 
 _FOOTERS_AT_ONCE = 16  # a store answers slowly
@@ -52,18 +52,13 @@ def dropped_schema(recipe: Recipe) -> pa.Schema:
 
 @dataclass(frozen=True)
 class KeepDropped:
-    """Which dropped pages are kept, and in which folder.
-
-    Attributes:
-        share: the share of all URLs, by the hash of the normalised URL: above 0, at most 1.
-        folder: the folder for them, as a path or URL.
-    """
+    """Which dropped pages are kept: a share of all URLs, above 0 and at most 1; and their folder, as a path or URL."""
 
     share: float
     folder: str
 
     def takes(self, key: int) -> bool:
-        """Tells whether a dropped page is kept, by the key of its URL (`text.hashes.url_key`)."""
+        """Tells whether a dropped page is kept, by its `text.hashes.url_key`."""
         return key < self.share * 2**64
 
     def path(self, source: str, job: str) -> StoragePath:
@@ -115,7 +110,7 @@ class DroppedFile(PageRows):
     """The dropped pages of one WET file in one job. If no page was dropped, the file has no rows."""
 
     def __init__(self, keep: KeepDropped, source: str, job: str, evaluator: RecipeEvaluator) -> None:
-        """Takes what is kept, the WET file's name, the job and the evaluator of the recipe."""
+        """Takes the share and folder, the WET file's name, the job, and the evaluator of the recipe."""
         self._keep, self._evaluator = keep, evaluator
         self._scheme, _ = evaluator.recipe.page_keys
         schema = dropped_schema(evaluator.recipe)
@@ -131,13 +126,10 @@ class DroppedFile(PageRows):
             self.add_row(values[: self._columns], text.encode())
 
     def add_pages(self, pages: pa.Table, reason: str, fact: str = "") -> None:
-        """Adds the pages in the share that a corpus rule dropped.
+        """Adds the pages in the share that a corpus rule dropped, with a fact that may have `{url}`, normalised.
 
-        Args:
-            pages: columns `url`, `timestamp`, `text`, `fact` if that is not given, and `extra` if the recipe has
-                columns.
-            reason: the name of the rule.
-            fact: what decided, in a few words; it may have `{url}` for the normalised URL.
+        The pages have the columns `url`, `timestamp`, `text`, `fact` if none is given, and `extra` if the recipe has
+        columns.
         """
         for page in pages.to_pylist():
             url = normalise_url(page["url"], self._scheme)

@@ -58,9 +58,9 @@ class Verdict:
 
     Attributes:
         reason: the rule that drops the page, or None for a page that goes on to job 2.
-        stage: the stage of the rule that drops the page (`recipe.STAGES`); None for a kept page. It may be `final`.
-        lines_read: the number of lines that came to the line rules; None if the page was dropped before.
-        lines: the number of lines that each line rule dropped or changed, by rule.
+        stage: the stage of that rule, or of `final` (`recipe.STAGES`); None for a kept page.
+        lines_read: how many lines came to the line rules; None if the page was dropped before.
+        lines: how many lines each line rule dropped or changed, by rule.
         final: the rule of the stage `final` that drops the page, unless job 2 removes some of its text.
         language: the language of a dropped page; None if no rule `language` has looked at the page.
     """
@@ -116,8 +116,8 @@ class LineChanges:
     """Counts of the lines of one page.
 
     Attributes:
-        read: the number of lines that came to the line rules; None until these are counted.
-        changed: the number of lines that each line rule dropped or changed, by rule.
+        read: how many lines came to the line rules; None until they are counted.
+        changed: how many lines each line rule dropped or changed, by rule.
     """
 
     read: int | None = None
@@ -131,11 +131,9 @@ class Operation:
     """A rule of the recipe, or a change or check of the lines between two stages.
 
     Attributes:
-        kind: the scope of a rule, or what else the operation does.
-        rule: the rule that is the reason if the operation drops the page; None for an operation that drops no page.
+        rule: the reason if the operation drops the page; None for an operation that drops no page.
         name: the name of the rule; "" without a rule.
-        stage: the stage of the recipe.
-        native: the step that does the same in C; None if only Python does it.
+        native: the same step in C; None if only Python does it.
         knows_language: whether it is the recipe's first rule `language`, or after it.
     """
 
@@ -151,7 +149,7 @@ class Operation:
     def judge(self, page: CheckedPage, counts: LineChanges) -> tuple[Any, bool]:
         """Applies the operation to a page, whose lines it may change.
 
-        Returns the value that decides (None if there is no such value), and whether the page is dropped.
+        Returns the value that decides, if the operation has one, and whether the page is dropped.
         """
         return None, False
 
@@ -247,7 +245,7 @@ class _CutAgain(Operation):
 
     def judge(self, page: CheckedPage, counts: LineChanges) -> tuple[Any, bool]:
         lines = None
-        if self._separators == CRAWLED_TWICE:  # from here on, the lines are those of a cut as `unicode`
+        if self._separators == CRAWLED_TWICE:  # from here on, lines are cut as `unicode`
             as_read = page.page.encoded if page.uncut else None
             lines = lines_in_c(page.text if as_read is None else as_read, "unicode")
         page.lines = body_lines.resplit(page.lines, self._separators) if lines is None else lines
@@ -301,20 +299,20 @@ class NativeRun:
     """Neighbouring operations that the C extension applies to a page in one call."""
 
     def __init__(self, operations: Sequence[Operation]) -> None:
-        """Takes the operations, each of which has a native step, in their order."""
+        """Takes operations with native steps, in their order."""
         self._operations = tuple(operations)
         self._program = native_program([each.native for each in operations if each.native])
         self._line_rules = [each.name for each in operations if each.kind == "line rule"]
 
     def find_drop(self, page: CheckedPage, counts: LineChanges) -> Operation | None:
-        """Applies operations to a page until one drops it. Returns the operation that drops it, or None."""
+        """Applies operations until one drops the page. Returns that operation, or None."""
         if page.lines_in_c is None:
             return next((each for each in self._operations if each.find_drop(page, counts)), None)
         place, read, changes, has_changed = self._program(page.lines_in_c)
         if read >= 0:
             counts.read = read + sum(counts.changed.values())
             page.as_crawled = False
-        counts.changed.update(zip(self._line_rules, changes, strict=False))  # fewer where the page is dropped
+        counts.changed.update(zip(self._line_rules, changes, strict=False))  # fewer if the page is dropped
         if has_changed:
             page.forget()
         return self._operations[place] if place >= 0 else None
@@ -421,11 +419,13 @@ def _rule_operation(rule: Rule, stage: str, separators: str, compiled: bool) -> 
 
 
 def native_runs(operations: Iterable[Operation]) -> tuple[Operation | NativeRun, ...]:
-    """Returns the operations; neighbours that C can apply in one call become one `NativeRun`."""
+    """Returns the operations; neighbours in C become one `NativeRun`."""
     made: list[Operation | NativeRun] = []
     for in_c, group in groupby(operations, lambda each: each.native is not None):
         same = list(group)
-        if not in_c or (len(same) == 1 and same[0].native in (COUNT, IS_EMPTY)):  # Python needs but their number
+        if not in_c or (
+            len(same) == 1 and same[0].native in (COUNT, IS_EMPTY)
+        ):  # Python needs only the number of lines
             made += same
         else:
             made += [NativeRun(same[start : start + MOST_STEPS]) for start in range(0, len(same), MOST_STEPS)]
@@ -439,9 +439,9 @@ class RecipeEvaluator:
 
     Attributes:
         recipe: the recipe.
-        tools: what its rules need beside the page.
+        tools: the lists, models and settings of its rules.
         operations: all operations on a page, with corpus rules, in their order.
-        line_counters: the counter of each line rule, by its name.
+        line_counters: the name of each line rule's counter, by rule.
         observed: the operations without corpus rules, for an observer: each by itself, in C if it has a native step.
     """
 
@@ -489,7 +489,7 @@ class RecipeEvaluator:
         return CheckedPage(page, self.tools, lines)
 
     def page_left(self, url: str, text: str, units_left: int, without_listed_word: str | None = None) -> CheckedPage:
-        """Returns a page that job 2 removed text from. Takes the arguments of `finish`."""
+        """Returns a page that job 2 removed text from, given the arguments of `finish`."""
         lines = text.split("\n") if text else []
         page = CheckedPage(Page(url, "", ""), self.tools, lines, units_left, without_listed_word)
         page.as_crawled = False

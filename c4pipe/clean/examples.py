@@ -49,21 +49,14 @@ def make_example(rule: str, key: int, url: str, timestamp: str, fact: str, text:
 
 
 class SmallestKeys:
-    """Keeps, for each rule, the EXAMPLES_PER_FILE values of the smallest keys.
-
-    Attributes:
-        limits: for each rule, the number that the key of a further value must be below.
-    """
+    """Keeps the EXAMPLES_PER_FILE values of the smallest keys of each rule. Further keys are below `limits[rule]`."""
 
     def __init__(self) -> None:
         self._kept: dict[str, list[tuple[int, int, Any]]] = defaultdict(list)
         self.limits: dict[str, int] = defaultdict(lambda: _ABOVE_KEYS)
 
     def add(self, rule: str, key: int, place: int, value: Any) -> None:
-        """Keeps a value, unless there are enough values with smaller keys.
-
-        `place`, a number that is unique to each value, decides between equal keys.
-        """
+        """Keeps a value unless enough keys are smaller. `place`, a unique number, decides between equal keys."""
         kept = self._kept[rule]
         insort(kept, (key, place, value), key=lambda each: each[:2])
         del kept[EXAMPLES_PER_FILE:]
@@ -88,7 +81,7 @@ def write_examples(pages: SmallestKeys, evaluator: RecipeEvaluator, work_file: S
     for rule, key, page in pages.items():
         if page.position not in explained:
             explained[page.position] = explain_page(evaluator, page, to_the_end=False)
-        examples.append(_of_clean(rule, key, explained[page.position]))
+        examples.append(_describe_example(rule, key, explained[page.position]))
     write_checked_json(examples_file(work_file), {"examples": examples}, batch)
 
 
@@ -97,26 +90,26 @@ def examples_file(work_file: StoragePath) -> StoragePath:
     return work_file.with_name(work_file.name.removesuffix(".parquet") + EXAMPLES_ENDING)
 
 
-def _of_clean(rule: str, key: int, verdict: PageVerdict) -> Example:
+def _describe_example(rule: str, key: int, verdict: PageVerdict) -> Example:
     page = verdict.page
     if verdict.verdict.reason == rule:
         fact = next((each.fact for each in verdict.rules if each.rule == rule and each.dropped), "")
-        return make_example(rule, key, page.url, page.timestamp, fact, _around(fact, verdict))
-    lines = [(number, each) for number, each in enumerate(verdict.lines) if _applied(rule, each)]
+        return make_example(rule, key, page.url, page.timestamp, fact, _quote_fact(fact, verdict))
+    lines = [(number, each) for number, each in enumerate(verdict.lines) if _is_changed(rule, each)]
     number, line = min(lines, key=lambda each: each[1].rule not in (rule, None))  # not dropped later by another rule
     before = f"{verdict.lines[number - 1].line}\n" if number else ""
-    behind = "".join(f"\n{each.line}" for each in verdict.lines[number + 1 : number + 3])
+    after = "".join(f"\n{each.line}" for each in verdict.lines[number + 1 : number + 3])
     fact = f"the line becomes: {line.left}" if rule in line.edits and line.left else ""
-    text = excerpt(before + line.line + behind, len(before), len(before) + len(line.line))
+    text = excerpt(before + line.line + after, len(before), len(before) + len(line.line))
     return make_example(rule, key, page.url, page.timestamp, fact, text)
 
 
-def _applied(rule: str, line: LineVerdict) -> bool:
+def _is_changed(rule: str, line: LineVerdict) -> bool:
     return line.asked and (line.rule == rule or rule in line.edits)
 
 
-def _around(fact: str, verdict: PageVerdict) -> Excerpt:
-    """Returns the part of a page's text that decides: the words that the reason quotes, or else the beginning."""
+def _quote_fact(fact: str, verdict: PageVerdict) -> Excerpt:
+    """Returns the words of a page that the fact quotes, with the text around them; or the beginning of the page."""
     quoted = re.search(r""""(.+)"|'(.+)'""", fact)
     if quoted:
         words = re.escape(quoted[1] or quoted[2])
@@ -128,11 +121,11 @@ def _around(fact: str, verdict: PageVerdict) -> Excerpt:
 
 
 def choose_files(work_files: Iterable[str]) -> set[str]:
-    """Returns the paths of the work files whose examples go into the report: the smallest hashes of their names."""
-    return set(sorted(work_files, key=lambda path: (_hash(path.rpartition("/")[2]), path))[:EXAMPLE_FILES])
+    """Returns the work files whose examples go into the report: their names have the smallest hashes."""
+    return set(sorted(work_files, key=lambda path: (_hash_name(path.rpartition("/")[2]), path))[:EXAMPLE_FILES])
 
 
-def _hash(name: str) -> str:
+def _hash_name(name: str) -> str:
     return hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -143,7 +136,7 @@ def gather_examples(work_files: Sequence[StoragePath]) -> list[Example]:
 
 
 def stored_examples(work_file: StoragePath) -> list[Example]:
-    """Returns the examples beside a work file; no examples if their file was deleted. Raises DamagedFileError."""
+    """Returns the examples beside a work file; an empty list without their file. Raises DamagedFileError."""
     examples: list[Example] = (read_checked_json(examples_file(work_file), dict) or {}).get("examples", [])
     return examples
 

@@ -53,24 +53,16 @@ class CountedStream:
 
 
 class CrawlSource(CountedStream):
-    """The pages of a WET or WARC file, from its start.
-
-    Attributes:
-        name: the name of the file, without folders.
-        work_name: the name of its work file, without the ending.
-    """
+    """The pages of a WET or WARC file, from its start. `work_name` is the name of its work file without the ending."""
 
     def __init__(self, stream: ByteStream, name: str, read_pages: PageReader) -> None:
-        """Takes the file, gzipped or not, at its start, its name, and what reads its pages."""
+        """Takes the file at its start, its name without folders, and the reader of its pages."""
         super().__init__(stream)
         self.name = self.work_name = name
         self._read_pages = read_pages
 
     def items(self) -> Iterator[Page | Damage | SkippedRecord]:
-        """Yields pages in their order, damage, and records that are no page.
-
-        A page is to be evaluated before the next one is read.
-        """
+        """Yields pages, damage and other records in order. Evaluate a page before you read the next page."""
         return self._read_pages(self)
 
     def cleaned(self, counts: Mapping[str, int]) -> CleanedFile:
@@ -91,7 +83,7 @@ class TextSource:
         ends: str,
         part: FileSlice | None,
     ) -> None:
-        """Takes the documents and the shares read before, and the path, name, size, digest and part of the file."""
+        """Takes documents with the share of the file before them; path, name, bytes, digest and part of the file."""
         self.name, self.work_name = name, part.work_name(name) if part else name
         self.size = 0
         self._path, self._part = path, part
@@ -120,13 +112,9 @@ class TextSource:
 
 
 class WetFileCleaner:
-    """Cleans WET files by one recipe. A worker has a single cleaner: loading takes a while.
+    """Cleans WET files by one recipe. A worker has a single cleaner: loading takes a while."""
 
-    Attributes:
-        example_seconds: the CPU seconds that the examples of the last file took.
-    """
-
-    example_seconds = 0.0
+    example_seconds = 0.0  # of CPU, for the examples of the last file
 
     def __init__(
         self,
@@ -135,14 +123,7 @@ class WetFileCleaner:
         keep_dropped: KeepDropped | None = None,
         annotate: Annotate | None = None,
     ) -> None:
-        """Takes the recipe and its lists, and the pages to write besides the work file.
-
-        Args:
-            recipe: the recipe.
-            lists: its lists.
-            keep_dropped: which dropped pages are kept; None for no pages.
-            annotate: where all pages are written with the decisions of all rules; None for nowhere.
-        """
+        """Takes the recipe and its lists, which dropped pages are kept, and where annotated pages are written."""
         self._watch = SlowWatch()
         self._recipe = recipe
         self._lists = lists
@@ -161,9 +142,8 @@ class WetFileCleaner:
     ) -> None:
         """Writes the work file `target` of a WET file; the file appears when it is complete.
 
-        The quarantine file, the examples, and the files of dropped and annotated pages appear before it. If the file
-        or a page takes far longer than its size explains, a note appears in the folder of the target (see
-        `NoteWriter`).
+        Quarantine file, examples, and the files of dropped and annotated pages appear before it. A slow file or page is
+        reported by a `NoteWriter`.
 
         Args:
             stream: the WET file, gzipped or not, at its start; or a file of text that is not Parquet.
@@ -171,8 +151,8 @@ class WetFileCleaner:
             target: the path of the work file.
             batch: work file and examples appear with these files; None for at once.
 
-        Raises OSError if the WET file can't be read or the work file can't be written, and NoRecordError if it
-        has no record; `target` and the files beside it do not exist then.
+        Raises OSError if the WET file can't be read or the work file can't be written, NoRecordError if the WET file
+        has no record. Then `target` and the files beside it do not exist.
         """
         self._clean(CrawlSource(stream, source, self._reader(source)), target, batch)
 
@@ -190,13 +170,11 @@ class WetFileCleaner:
 
         Args:
             path: the path or URL of the file.
-            stream: for a part of a file that is not Parquet, the file from there on (see `read_part_pages`); None for
-                Parquet.
+            stream: the stream of `read_part_pages`; None for Parquet.
             size: the bytes of the file.
             ends_sha256: the digest of its ends.
-            target: the path of the work file, which has the name of the input.
-            part: the part; None for a whole Parquet file.
-            batch: as for `clean`.
+            target, batch: as for `clean`.
+            part: None for a whole Parquet file.
 
         Raises C4pipeError if the file is no Parquet or lacks the column of the text, and the errors of `clean`.
         """
@@ -211,7 +189,6 @@ class WetFileCleaner:
         self._clean(source, target, batch)
 
     def _reader(self, name: str) -> PageReader:
-        """Returns the reader of pages for a file of this name that is read as a stream."""
         layout, columns = self._layout, self._recipe.input_columns
         if layout:
             return lambda stream: read_text_pages(stream, name, layout, columns)
@@ -257,7 +234,7 @@ class WetFileCleaner:
     def _side_files(
         self, source: CrawlSource | TextSource, target: StoragePath, batch: FileBatch
     ) -> Iterator[SideFile]:
-        """Yields the files about a WET file in the order in which they appear: the work file says that all exist."""
+        """Yields the files in the order in which they appear: the work file says that all exist."""
         evaluator, digests = self._evaluator, self._lists.digests
         yield QuarantineFile(target, source.name, "row" if self._layout else "offset")
         yield ExamplesFile(target, evaluator, batch)

@@ -27,10 +27,7 @@ _MOST_RULES = 3  # rules that are shown to people
 
 
 class NoteWriter:
-    """Tells the run what happens to a WET file that a worker cleans.
-
-    The worker may be another process or another machine, so a note is a small file in the work folder.
-    """
+    """Tells the run what happens to a WET file. Workers may be on other machines: a note is a small file."""
 
     def __init__(self, target: StoragePath, source: str) -> None:
         """Takes the path of the work file, and the name of its WET file."""
@@ -52,12 +49,7 @@ class NoteWriter:
 
 
 class NoteReader:
-    """Reads the notes of all workers.
-
-    Attributes:
-        waits: the waits, as JSON values, that began between the last two calls of `read`.
-        slow: the sentences about slow pages and files that the last call of `read` found.
-    """
+    """Reads the notes of all workers: `waits`, as JSON values, and sentences about `slow` pages, of the last `read`."""
 
     def __init__(self, folder: StoragePath) -> None:
         self._folder = folder
@@ -66,7 +58,7 @@ class NoteReader:
         self.slow: list[str] = []
 
     def read(self, names: Iterable[str]) -> None:
-        """Reads and removes the notes among the names in the folder, and logs each wait. Skips damaged notes."""
+        """Reads and removes the notes among the names in the folder, and logs waits. Skips damaged notes."""
         self.waits, self.slow = [], []
         for name in sorted(name for name in names if name.endswith(_NOTE)):
             note = read_intact_json(self._folder / name, dict)
@@ -98,12 +90,9 @@ LOOK_SECONDS = 1.0  # between two looks
 
 
 class SlowWatch:
-    """Looks, in a thread, at the page and file that are being cleaned, and tells of each at most once if it takes long.
+    """A thread that reports once each page and file that takes long. It serves many small files.
 
-    The thread serves many small files.
-
-    Attributes:
-        page: set it to a page before it is cleaned, and to None after that.
+    Set `page` to a page before it is cleaned, and to None after that.
     """
 
     def __init__(self) -> None:
@@ -114,13 +103,7 @@ class SlowWatch:
 
     @contextlib.contextmanager
     def over(self, source: str, size: Callable[[], int], tell: Callable[[str], None]) -> Iterator[None]:
-        """Watches a WET file while the `with` block cleans it.
-
-        Args:
-            source: the name of the file.
-            size: returns how many of its bytes were read so far.
-            tell: gets sentences for users.
-        """
+        """Watches a WET file while the `with` block cleans it. `size` returns the bytes read so far."""
         looks = self._look_at(source, size, tell)
         next(looks)
         with self._lock:
@@ -167,19 +150,16 @@ class SlowWatch:
 
 @contextlib.contextmanager
 def watch_clean(progress: Progress, folder: StoragePath, sizes: Mapping[str, int]) -> Iterator[None]:
-    """Watches the job `clean`, which runs inside the `with` block.
+    """Shows the progress of the job `clean`, which runs inside the `with` block.
 
-    Args:
-        progress: gets how far the job is.
-        folder: the work folder.
-        sizes: the bytes of each WET file (or 1 for each, where they are not known), by the name of its work file.
+    `sizes` has the bytes of each WET file (1 for each if they are unknown), by the name of its work file.
     """
     seen = set[str]()
     counts = Counter[str]()
     notes = NoteReader(folder)
 
     def count_pages() -> int:
-        # One listing of the folder: asking for each file would take most of a core where there are 72,000.
+        # One listing: to ask for each of 72,000 files would take most of a core.
         names = list_names(folder)
         new = sorted(names & sizes.keys() - seen)
         with contextlib.suppress(UsageError):  # a file was moved away: the job itself reports that

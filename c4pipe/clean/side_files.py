@@ -1,4 +1,4 @@
-"""The files that `clean` writes about a WET file: its work file, and the files beside that.
+"""The files that `clean` writes about a WET file: its work file, and the files beside the work file.
 
 Each is a class with the methods of `SideFile`, and `WetFileCleaner` has the list of them.
 """
@@ -41,15 +41,7 @@ _NO_SPANS = np.empty(0, dtype=np.uint64)
 
 @dataclass(frozen=True)
 class CleanedFile:
-    """A WET file of which all pages were cleaned.
-
-    Attributes:
-        source: its name, without folders.
-        size: its bytes, as it is stored.
-        ends_sha256: the digest of its ends (`io.EndsDigest`).
-        crawl: the crawl that it names; "" if it names none.
-        counts: the counters of its pages, lines and damage, by name.
-    """
+    """A WET file of which all pages were cleaned. Its values are those of `WorkHeader`; `size` is in stored bytes."""
 
     source: str
     size: int
@@ -75,13 +67,7 @@ class SideFile:
 
 
 class PageRows(SideFile):
-    """A Parquet file with a row for each page, written row group by row group. It appears when it is complete.
-
-    An older file of its name is replaced.
-
-    Attributes:
-        rows: the number of rows so far.
-    """
+    """A Parquet file with a row for each page. It is written by row groups, and replaces a file of its name."""
 
     def __init__(self, path: StoragePath, schema: pa.Schema, dictionaries: Sequence[str]) -> None:
         """Makes the folder of the file. `dictionaries` are the columns with few different values. Raises OSError."""
@@ -98,12 +84,9 @@ class PageRows(SideFile):
         self._extra_bytes = 0
 
     def add_row(self, values: Sequence[Any], text: bytes | None, extra_bytes: int = 0) -> None:
-        """Adds a row.
+        """Adds a row: the values of all columns but `text`, in their order, and the text in UTF-8.
 
-        Args:
-            values: the values of all columns but `text`, in their order.
-            text: the value of the column `text` in UTF-8, or None.
-            extra_bytes: about how many bytes of memory the other large values take.
+        `extra_bytes` is about how many bytes of memory the large values besides the text take.
         """
         self._held.append(values)
         self._text += text or b""
@@ -115,10 +98,7 @@ class PageRows(SideFile):
             self._flush()
 
     def publish(self, metadata: Mapping[bytes, bytes] | None = None, batch: FileBatch | None = None) -> None:
-        """Completes the file, which appears at once or with a batch. With metadata, its footer is signed.
-
-        Raises OSError.
-        """
+        """Completes the file, which appears at once or with a batch; metadata are signed. Raises OSError."""
         self._flush()
         with name_os_errors(self._path):
             if metadata:
@@ -158,17 +138,13 @@ class KeptPage:
     Attributes:
         page_key: a hash that decides the page's place in the corpus; the page with the smallest key keeps a repeated
             span.
-        url: the URL, as it was crawled.
-        text: the text after cleaning.
+        url, timestamp: as they were crawled.
         encoded: the text in UTF-8.
-        timestamp: the WARC date, as it was crawled.
-        language: the detected language, or None if no language was detected.
-        language_probability: the probability of the detected language, or None.
         validation: whether the page belongs to the validation split.
         dropped: the rule of the `final` stage that drops the page, if the page loses no repeated span.
         unit_starts: the offset at which each unit (sentence or line) starts, in characters of the text.
         span_hashes: the hash of each span, in the order of the first units.
-        band_hashes: the hash of each band of the signature (see `text.minhash`); none where the rule
+        band_hashes: the hash of each band of the signature (see `text.minhash`); empty if the rule
             `near_duplicate` has nothing to compare.
         minima: the last 16 bits of each minimum of the signature.
         extra: the values of the columns that the recipe names, by name.
@@ -194,7 +170,7 @@ class PageKeeper:
     """Computes the units, spans and hashes of kept pages that job 2 needs, by one recipe."""
 
     def __init__(self, recipe: Recipe) -> None:
-        """Looks up once the parts of the recipe that each page needs."""
+        """Looks up the rules of the recipe that each page needs."""
         self._span = recipe.find(RepeatedSpan)
         self._near = recipe.find(NearDuplicate)
         validation = recipe.find(Validation)
@@ -202,12 +178,7 @@ class PageKeeper:
         self._by_md5 = recipe.page_keys[1]
 
     def keep(self, page: CheckedPage, final: str | None) -> KeptPage:
-        """Returns a page that passed, with its units and spans.
-
-        Args:
-            page: the page.
-            final: the rule of the stage `final` that drops the page if it loses no text; None if there is none.
-        """
+        """Returns a page that passed; `final` is the rule that drops it in the stage `final` if it loses no text."""
         guess, starts, span = page.guess, page.unit_starts, self._span
         spans = _NO_SPANS
         if span:
@@ -231,7 +202,6 @@ class PageKeeper:
         )
 
     def _signature(self, page: CheckedPage) -> tuple[U64, U16]:
-        """Returns the band hashes and the short minima of a page's text."""
         near = self._near
         assert near
         signature = minhash.minima(page.text, near.ngram, near.bands, near.rows, page.tokenizer, near.scripts)
@@ -239,11 +209,7 @@ class PageKeeper:
 
 
 class ExamplesFile(SideFile):
-    """The pages of the smallest keys that each rule drops, or whose lines it changes.
-
-    Attributes:
-        seconds: the CPU seconds that the file took.
-    """
+    """For each rule, the pages of the smallest keys that it drops or changes. They take `seconds` of CPU."""
 
     def __init__(self, work_file: StoragePath, evaluator: RecipeEvaluator, batch: FileBatch) -> None:
         """Takes the path of the work file, the evaluator, and the batch with which the file appears."""
@@ -252,7 +218,7 @@ class ExamplesFile(SideFile):
         self.seconds = 0.0
 
     def add(self, verdict: Verdict, page: CheckedPage) -> None:
-        """Keeps a page as an example of each of its rules for which its key is small enough."""
+        """Keeps a page as an example of each rule for which its key is small enough."""
         key, limits = page.url_key, self._pages.limits
         if verdict.reason and key < limits[verdict.reason]:
             self._pages.add(verdict.reason, key, page.page.position, page.page)
@@ -333,11 +299,11 @@ def _memory_size(value: Any) -> int:
 
 
 def count_page(page: CheckedPage, verdict: Verdict, line_counters: Mapping[str, str], counts: Counter[str]) -> None:
-    """Adds one page to the counters of the funnel; `line_counters` are those of the evaluator.
+    """Adds one page to the counters of the funnel; `line_counters` belong to the evaluator.
 
     pages.read = pages.dropped.* + pages.cleaned. Pages that are dropped when their language is known count by it, too.
     Over the pages that came to the line rules, lines.read = lines.dropped.* + lines.left. bytes.read is the size of the
-    bodies, bytes.cleaned that of the texts in UTF-8.
+    bodies, bytes.cleaned the size of the texts in UTF-8.
     """
     counts["pages.read"] += 1
     counts["bytes.read"] += page.page.size

@@ -27,10 +27,8 @@ from c4pipe.wet.inputs import FileSlice, part_of
 class CleanWetFile(Step):
     """(path or URL of a WET file, path of its work file), or several of these -> nothing; the results are in the files.
 
-    A part of a file of text has the values of its `FileSlice` behind these two.
-
-    Work files appear when all of the element are complete. For a file that can't be downloaded, or has no record, a
-    note is written instead.
+    For a part of a file of text, the values of its `FileSlice` follow. Work files appear when all of an element are
+    complete. Instead of a work file, a file that can't be downloaded or has no record gets a note.
     """
 
     def __init__(
@@ -43,16 +41,10 @@ class CleanWetFile(Step):
         annotate: Annotate | None = None,
         input_kind: str = "wet",
     ) -> None:
-        """Takes what a worker needs.
+        """Takes the arguments of `WetFileCleaner` in a form that can be pickled, the network, and the kind of inputs.
 
-        Args:
-            recipe: the recipe.
-            lists: the folder with the lists of the recipe.
-            digests: the SHA-256 of each list, by name.
-            network: how downloads are made and repeated.
-            keep_dropped: which dropped pages are kept; None for no pages.
-            annotate: where all pages are written with the decisions of all rules; None for nowhere.
-            input_kind: the kind of the inputs: `wet`, or `text` for files of text.
+        `lists` is the folder of the lists, `digests` the SHA-256 of each list by name. `input_kind` is `wet` (also for
+        WARC files) or `text`.
         """
         self._network = network
         self._keep_dropped = keep_dropped
@@ -91,7 +83,8 @@ class CleanWetFile(Step):
             if part or (self._input_kind == "text" and is_parquet(name)):
                 self._clean_text(source, name, target, part, batch)
             else:
-                self._clean_wet(source, name, target, batch)
+                with self._sources.open(source) as stream:
+                    self._cleaner.clean(stream, name, target, batch)
         except DownloadError as error:
             work_folder.note_missing(target, source, str(error))
         except NoRecordError as error:
@@ -113,7 +106,3 @@ class CleanWetFile(Step):
         lines = part if part and not is_parquet(name) else None
         with self._sources.open_at(source, max(0, lines.first - 1)) if lines else contextlib.nullcontext() as stream:
             self._cleaner.clean_text(source, stream, size, ends, target, part, batch)
-
-    def _clean_wet(self, source: str, name: str, target: StoragePath, batch: FileBatch | None) -> None:
-        with self._sources.open(source) as stream:
-            self._cleaner.clean(stream, name, target, batch)

@@ -88,7 +88,7 @@ class PageVerdict:
         """Which line rule dropped most lines, if the page was dropped for want of sentences or text; else ""."""
         if self.verdict.reason not in (FewSentences.name, Empty.name):
             return ""
-        return _describe_most_lines(_dropped(self.lines), self.verdict.lines_read)
+        return _describe_most_lines(_count_dropped(self.lines), self.verdict.lines_read)
 
     def __repr__(self) -> str:
         left = sum(line.left is not None for line in self.lines)
@@ -124,10 +124,7 @@ def explain_page(evaluator: RecipeEvaluator, page: Page, to_the_end: bool = True
 def explain_final(
     evaluator: RecipeEvaluator, url: str, text: str, units_left: int, to_the_end: bool = True
 ) -> FinalVerdict:
-    """Returns the result of `RecipeEvaluator.finish` for these arguments, with the decision of each rule of the stage.
-
-    With `to_the_end`, the rules after the drop are among them.
-    """
+    """Returns `RecipeEvaluator.finish` with the decisions of rules, with `to_the_end` also after the drop."""
     page = evaluator.page_left(url, text, units_left)
     operations = [each for each in evaluator.operations if each.stage == "final"]
     trace = PageTrace(page, to_the_end)
@@ -137,10 +134,7 @@ def explain_final(
 
 
 def explain_drop(evaluator: RecipeEvaluator, verdict: Verdict, page: CheckedPage) -> tuple[str, str]:
-    """Returns the value for which job 1 drops a page, in words, and the text that the rule looked at.
-
-    `evaluator.clean` returned the verdict, which has a reason, and the page.
-    """
+    """Returns the value for which `evaluator.clean` dropped a page, in words, and the text that the rule looked at."""
     recipe = evaluator.recipe
     if verdict.lines_read is not None and not page.line_count:
         edits = {rule.name for rule in recipe.lines if isinstance(rule, LineRule) and rule.edits}
@@ -159,7 +153,7 @@ def _nothing_left(dropped: Mapping[str, int], read: int | None) -> str:
 
 
 def _describe_most_lines(dropped: Mapping[str, int], read: int | None) -> str:
-    """Returns which line rule dropped most lines of a page, in words; "" if none dropped a line."""
+    """Returns the line rule that dropped most lines of a page, in words; "" if no rule dropped a line."""
     name, number = max(dropped.items(), key=lambda each: (each[1], each[0]), default=("", 0))
     return f"{name} dropped {number:,} of {format_count(read or number, 'line')}" if number else ""
 
@@ -179,18 +173,10 @@ def _describe_value(rule: PageRule, value: Any, dropped: bool, page: CheckedPage
 
 
 class PageTrace:
-    """Records what operations do to one page (an `Observer`).
-
-    Attributes:
-        lines: the lines of the page, in their order.
-        rules: the verdicts of its page rules and corpus rules, in the order of evaluation.
-    """
+    """Records what operations do to one page (an `Observer`): `lines` and `rules` of a `PageVerdict`."""
 
     def __init__(self, page: CheckedPage, to_the_end: bool, separators: str = "") -> None:
-        """Starts from a page that is cut into lines at the given separators.
-
-        With `to_the_end`, the rules after the drop are applied, too.
-        """
+        """Starts from a page as cut into lines. With `to_the_end`, the rules after the drop are applied, too."""
         self._before = page.lines
         self.lines = [LineVerdict(line, line) for line in self._before]
         self.rules: list[RuleVerdict] = []
@@ -203,7 +189,7 @@ class PageTrace:
 
     @property
     def text(self) -> str:
-        """The lines that were kept up to the rule that drops the page, or up to the end."""
+        """The lines that are left when a rule drops the page, or at the end."""
         return self._page.text if self._text is None else self._text
 
     @property
@@ -211,7 +197,7 @@ class PageTrace:
         return self._text is None
 
     def saw(self, operation: Operation, value: Any, dropped: bool, counts: LineChanges) -> bool:
-        """Records what an operation did. Returns whether operations after the drop are wanted."""
+        """Records what an operation did. Returns whether to apply operations after the drop."""
         self._seen += 1
         self._record_lines(operation, self._before, self._page.lines)
         self._before = self._page.lines
@@ -234,7 +220,7 @@ class PageTrace:
         if operation.kind == "no lines":
             if dropped and self._asked:
                 self._empty_by = (stage, name)
-                self.rules.append(RuleVerdict(stage, name, True, _nothing_left(_dropped(self.lines), read)))
+                self.rules.append(RuleVerdict(stage, name, True, _nothing_left(_count_dropped(self.lines), read)))
         elif isinstance(rule, CorpusRule):
             said = rule.says(self._page.normalised_url)
             self.rules.append(RuleVerdict(stage, name, None, said, self._asked))
@@ -247,16 +233,16 @@ class PageTrace:
         if before is after or before == after:
             return
         if operation.kind == "second cut":
-            self.lines = [piece for each in self.lines for piece in _pieces(each, self._separators)]
+            self.lines = [piece for each in self.lines for piece in _cut_again(each, self._separators)]
             return
         if operation.kind == "trim":
-            after = _with_blank_ends(before, after)
+            after = _restore_blank_ends(before, after)
         edits = operation.kind == "trim" or (isinstance(operation.rule, LineRule) and operation.rule.edits)
-        record = self._edited if edits else self._kept_or_dropped
+        record = self._record_edit if edits else self._record_drop
         remaining = list(reversed(after))
         self.lines = [each if each.left is None else record(operation, each, remaining) for each in self.lines]
 
-    def _edited(self, operation: Operation, line: LineVerdict, remaining: list[str]) -> LineVerdict:
+    def _record_edit(self, operation: Operation, line: LineVerdict, remaining: list[str]) -> LineVerdict:
         left = remaining.pop()
         if left == line.left:
             return line
@@ -264,27 +250,27 @@ class PageTrace:
             return replace(line, left=left)
         return replace(line, left=left, edits=(*line.edits, operation.name), asked=self._asked)
 
-    def _kept_or_dropped(self, operation: Operation, line: LineVerdict, remaining: list[str]) -> LineVerdict:
+    def _record_drop(self, operation: Operation, line: LineVerdict, remaining: list[str]) -> LineVerdict:
         if remaining and remaining[-1] == line.left:
             remaining.pop()
             return line
         return LineVerdict(line.line, None, operation.name, line.edits, self._asked)
 
 
-def _dropped(lines: Sequence[LineVerdict]) -> Counter[str]:
+def _count_dropped(lines: Sequence[LineVerdict]) -> Counter[str]:
     """Returns how many lines each line rule dropped before the page was dropped."""
     return Counter(each.rule for each in lines if each.rule and each.asked)
 
 
-def _pieces(line: LineVerdict, separators: str) -> list[LineVerdict]:
+def _cut_again(line: LineVerdict, separators: str) -> list[LineVerdict]:
     """Returns the lines into which the second cut divides a line."""
     if line.left is None:
         return [line]
     return [LineVerdict(each, each) for each in body_lines.resplit([line.left], separators)]
 
 
-def _with_blank_ends(before: Sequence[str], after: Sequence[str]) -> list[str]:
+def _restore_blank_ends(before: Sequence[str], after: Sequence[str]) -> list[str]:
     """Returns the lines of a trimmed text with the blank lines that stood at its ends, as empty lines."""
     first = next((place for place, line in enumerate(before) if line.strip()), len(before))
-    behind = len(before) - first - len(after)
-    return [*([""] * first), *after, *([""] * behind)]
+    ends = len(before) - first - len(after)
+    return [*([""] * first), *after, *([""] * ends)]

@@ -82,7 +82,7 @@ def _recipe(recipe: str) -> Recipe:
 
 
 def check_fingerprint(recipe: Recipe, lists: Mapping[str, str], fingerprint: str) -> None:
-    """Raises ValueError unless the fingerprint of a header is that of its recipe and lists."""
+    """Raises ValueError if a header's recipe and lists have another fingerprint than the header says."""
     if recipe.fingerprint(lists) != fingerprint:
         raise ValueError("its recipe or lists are not those of its fingerprint")
 
@@ -111,14 +111,13 @@ class WorkHeader:
         source: the name of the WET file, without folders.
         source_bytes: the size of the WET file, as it is stored.
         ends_sha256: the digest of its ends (`io.EndsDigest`).
-        recipe: the recipe that cleaned it.
         fingerprint: the fingerprint of the recipe and its lists.
-        lists: the digests of these lists, by name.
+        lists: the digests of the lists, by name.
         rows: the number of readable pages.
         spans: the number of spans of the kept pages.
         text_bytes: the UTF-8 bytes of text that go into the corpus if nothing repeats, by language.
-        counts: the counters of pages, lines and the like, by name.
-        crawl: the crawl that the WET file names (`wet.records.crawl_name`); "" where it names none.
+        counts: the counters of pages, lines and damage, by name.
+        crawl: the crawl that the WET file names (`wet.records.crawl_name`); "" if it names none.
     """
 
     source: FileName
@@ -137,8 +136,8 @@ class WorkHeader:
 def read_header(path: StoragePath) -> WorkHeader:
     """Returns the metadata of a work file.
 
-    Raises UsageError if the file can't be read or is of another version, DamagedFileError if it is no work file,
-    or was changed since it was written.
+    Raises UsageError if the file can't be read or has another version, DamagedFileError if it is no work file or was
+    changed since it was written.
     """
     with reading(path, "can't be read as a work file", _advice(path)), open_file(path) as file:
         return _header(path, *read_footer(file))
@@ -190,7 +189,7 @@ def row_groups(
     """Yields the rows of a work file, in order: each row group, in tables of at most `most_rows`.
 
     `read_header` must have read the file before: here only the version of its header is compared. With `if_kept`,
-    nothing is read where no page of the file was kept.
+    nothing is read if no page of the file was kept.
 
     Raises as `read_header`, DamagedFileError also if a page is damaged.
     """
@@ -215,14 +214,14 @@ def row_groups(
 
 
 def _has_kept(footer: pq.FileMetaData) -> bool:
-    """Tells from its footer whether a work file has a page that was kept: most files of a single page have none."""
+    """Tells from the footer whether a page was kept: most files of a single page have no kept page."""
     groups = map(footer.row_group, range(footer.num_row_groups))
     keys = ((group.num_rows, group.column(_PAGE_KEY).statistics) for group in groups)
     return any(statistics is None or statistics.null_count != rows for rows, statistics in keys)
 
 
 def check_pages(path: StoragePath) -> None:
-    """Reads a whole work file to compare it with its checksums. Raises as `row_groups`."""
+    """Compares a whole work file with its checksums. Raises as `row_groups`."""
     for _ in row_groups(path):
         pass
 
@@ -247,8 +246,8 @@ def read_kept(
         path: the work file.
         columns: the columns to read; `page_key` must be one of them.
         stale: the numbers of the rows that are stale captures (their URL has a newer capture), as an array of integers.
-        most_rows: the most rows that are read at once. A few rows fit into memory that is in use already; a whole row
-            group takes new memory each time, which costs more time than reading.
+        most_rows: the most rows that are read at once. A few rows fit into memory that is in use; a whole row group
+            takes new memory each time, which costs more time than reading.
 
     Yields:
         (a table, the number of kept pages that were left out because they are stale).
@@ -258,7 +257,7 @@ def read_kept(
 
 
 def read_stale(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterator[pa.Table]:
-    """Yields the stale captures that `read_kept` leaves out. Takes the same arguments."""
+    """Yields the stale captures that `read_kept` leaves out, given its arguments."""
     for table, kept, newest in _captures(path, columns, stale, GROUP_ROWS):
         yield table.filter(pa.array(kept & ~newest))
 

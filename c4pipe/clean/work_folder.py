@@ -43,9 +43,7 @@ def missing_files(folders: Sequence[StoragePath]) -> list[Missing]:
 
 
 PLANNED = "files.json"
-"""The file, in a work folder, with `files`: the names, without their ending, of the work files that the latest run with
-something to do is to have.
-"""
+"""The file in a work folder with `files`: the names, without ending, of the work files that the latest run makes."""
 
 WORK_FOLDER = "_work"
 """The work folder that `build` makes inside its output, unless --work gives another one."""
@@ -54,7 +52,7 @@ CORPUS_MANIFEST = "manifest.json"
 """The manifest of a corpus, which a room above this one writes."""
 
 DAMAGED_ENDING = ".damaged"
-"""The end of the name of a file that was damaged and is made anew."""
+"""The end of the name of a damaged file, which is made again."""
 
 _HEADERS_AT_ONCE = 16
 
@@ -65,19 +63,19 @@ def work_path(folder: StoragePath, file: InputFile) -> StoragePath:
 
 
 def is_work_file(name: str) -> bool:
-    """Tells whether a name in a work folder is the name of a work file; macOS writes `._*` files about other files."""
+    """Tells whether a name is the name of a work file; macOS writes `._*` files about other files."""
     return name.endswith(".parquet") and not name.startswith("._")
 
 
 def set_aside(path: StoragePath) -> StoragePath:
-    """Renames a damaged file, so that its place is free, and returns its new path. Raises OSError."""
+    """Renames a damaged file, and returns its new path. Raises OSError."""
     aside: Any = path.with_name(path.name + DAMAGED_ENDING)
     path.replace(aside)
     return path.with_name(aside.name)
 
 
 def read_headers_of(files: Iterable[StoragePath]) -> Iterator[WorkHeader]:
-    """Yields the headers of work files, in order. Of a store, which answers slowly, several are read at the same time.
+    """Yields the headers of work files, in order. Reads several headers at once from a store, which answers slowly.
 
     Raises UsageError as `read_named_header`.
     """
@@ -90,10 +88,7 @@ def read_headers_of(files: Iterable[StoragePath]) -> Iterator[WorkHeader]:
 
 
 def read_named_header(path: StoragePath) -> WorkHeader:
-    """Returns the header of a work file in its folder.
-
-    Raises as `read_header`, DamagedFileError also if the file has the name of another work file.
-    """
+    """Returns the header of a work file. Raises as `read_header`; DamagedFileError also for another file's name."""
     header = read_header(path)
     if part_of(path.name)[0] != f"{header.source}.parquet":
         raise DamagedFileError(
@@ -106,10 +101,10 @@ def read_named_header(path: StoragePath) -> WorkHeader:
 def find_work_files(folders: Sequence[StoragePath]) -> dict[str, StoragePath]:
     """Returns the paths of the work files of some work folders, by name, in the order of the names.
 
-    Of a file that is missing, no part is given.
+    Parts of a missing file are left out.
 
-    Raises UsageError if a folder does not exist or has no work file, for a name that occurs twice, and where parts
-    of a file were not cleaned.
+    Raises UsageError if a folder does not exist or has no work file, a name occurs twice, or parts of a file were not
+    cleaned.
     """
     files: dict[str, StoragePath] = {}
     missing = set[str]()
@@ -147,7 +142,7 @@ def find_work_files(folders: Sequence[StoragePath]) -> dict[str, StoragePath]:
 
 
 def forget_input(target: StoragePath) -> None:
-    """Deletes the work file `target` and all files about its input beside it. Raises OSError."""
+    """Deletes the work file `target` and the files beside it about its input. Raises OSError."""
     for path in (target, examples_file(target), quarantine_file(target), missing_note(target), lines_file(target)):
         path.unlink(missing_ok=True)
 
@@ -184,7 +179,7 @@ def read_headers(files: Mapping[str, StoragePath]) -> Iterator[WorkHeader]:
 
 
 def describe_recipe(recipe: Recipe, fingerprint: str) -> str:
-    """Returns a recipe, its languages and its fingerprint in a few words."""
+    """Returns a recipe, its languages and its fingerprint in words."""
     text = f"; text by {recipe.extraction.removeprefix('text: ')}" if recipe.extraction else ""
     if recipe.columns:
         text += f"; columns {', '.join(recipe.columns)}"
@@ -194,16 +189,9 @@ def describe_recipe(recipe: Recipe, fingerprint: str) -> str:
 def check_done(
     path: StoragePath, header: WorkHeader, source_bytes: int | None, recipe: Recipe, fingerprint: str
 ) -> None:
-    """Checks by its header that an existing work file equals the file that this run would write.
+    """Compares the header of an existing work file with this run: the size of its input, recipe, and fingerprint.
 
-    Args:
-        path: the work file.
-        header: its header.
-        source_bytes: the size of the input of the same name; None if the size is unknown.
-        recipe: the recipe of this run.
-        fingerprint: the fingerprint of this recipe and its lists.
-
-    Raises UsageError if another recipe, other lists, or another input were used.
+    Raises UsageError if the recipe, its lists or the size differ. A size of None is unknown.
     """
     if header.fingerprint != fingerprint:
         raise UsageError(
@@ -218,10 +206,7 @@ def check_done(
 
 
 def check_ends(path: StoragePath, header: WorkHeader, digest: str) -> None:
-    """Checks that an existing work file was made from the input that its name stands for, by the input's ends.
-
-    Raises UsageError if the digest of the ends of the input (`io.EndsDigest`) differs.
-    """
+    """Raises UsageError if the ends of the input have another digest (`io.EndsDigest`) than the header says."""
     if header.ends_sha256 != digest:
         raise UsageError(
             f"{path} was made from another input of the same size, {header.source_bytes:,} bytes: "

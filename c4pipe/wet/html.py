@@ -68,7 +68,7 @@ class TextExtractor:
         self._shared = mmap.mmap(self._file, RECORD_CAP)
 
     def extract(self, html: bytes, charset: str) -> ExtractedText | None:
-        """Returns the text of a page; None where it can't be extracted within the limits.
+        """Returns the text of a page; None if it can't be extracted within the limits.
 
         Args:
             html: the bytes of the page, at most RECORD_CAP.
@@ -134,7 +134,7 @@ def _memory_file(size: int) -> int:
 
 
 def _read_answer(stream: IO[bytes]) -> tuple[int, bytes] | None:
-    """Returns status and text of an answer; None where the process ended before its end."""
+    """Returns status and text of an answer; None if the process ended before its end."""
     head = stream.read(_ANSWER.size)
     if len(head) < _ANSWER.size:
         return None

@@ -63,7 +63,7 @@ class FileSlice(NamedTuple):
         first: the offset of its first byte, or the number of its first row group.
         end: the offset or number behind its last.
         size: the bytes of the whole file.
-        line: the number of the first line that begins in it, from 1; 0 where it is not known.
+        line: the number of the first line that begins in it, from 1; 0 if it is not known.
     """
 
     number: int
@@ -111,7 +111,7 @@ class InputFile(NamedTuple):
 
     @property
     def load(self) -> int:
-        """The bytes of the file or part, about; 0 where they are not known."""
+        """The bytes of the file or part, about; 0 if they are not known."""
         return (self.size or 0) // (self.part.of if self.part else 1)
 
 
@@ -225,7 +225,7 @@ def crawl_names(pattern: str, selection: Selection, on_wait: OnWait | None = Non
     An input that names files or folders of this machine, or is no such pattern, names no crawl. The crawls of a pattern
     are those of Common Crawl's list; with another source, of its file `collinfo.json`.
 
-    Raises UsageError where no crawl has such a name, C4pipeError where the list can't be read.
+    Raises UsageError if no crawl has such a name, C4pipeError if the list can't be read.
     """
     if _CRAWL.fullmatch(pattern):
         return [] if Path(pattern).exists() else [pattern]
@@ -486,7 +486,7 @@ def _crawl_paths(listing: str, endings: tuple[str, ...], network: NetworkOptions
 
 
 def _listing(listing: str, network: NetworkOptions, on_wait: OnWait | None) -> str:
-    """Returns the text of a list. Raises OSError or ValueError where it can't be read."""
+    """Returns the text of a list. Raises OSError or ValueError if it can't be read."""
     # Few tries, since the user waits: a wrong address is reported within half a minute.
     seconds = min(600, network.file_seconds)
     limits = replace(network, tries=min(5, network.tries), file_seconds=seconds, file_bytes=_LISTING_CAP)

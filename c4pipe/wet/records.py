@@ -1,7 +1,7 @@
 """Reads the records of a WET or WARC file. Damage never ends a file: it is reported, and reading continues after it.
 
 A record has a version line, headers by name (in any order and any case), a blank line, a body of Content-Length bytes,
-and two newlines (WARC 1.0, ISO 28500). Where a record is different, the reader searches for the start of the next one.
+and two newlines (WARC 1.0, ISO 28500). If a record is different, the reader searches for the start of the next one.
 """
 
 import base64
@@ -278,7 +278,7 @@ class _RecordReader:
         return len(self.buffer) >= size
 
     def end_member(self) -> None:
-        """Reads on, so that the end of the member is known whose last byte was read; only where it is asked for."""
+        """Reads on, so that the end of the member is known whose last byte was read; only if it is asked for."""
         if self.members and self.members.is_open:
             self.fill(len(self.buffer) + 1)
 
@@ -436,7 +436,7 @@ class _RecordReader:
         r"""Tells whether the body can have `length` bytes: a record, the end of the file or a separator comes then.
 
         Before a record and the end of the file, the newlines must be the framing. Some writers have none, or a single
-        newline: then the body must have no part of a separator: of `\n\n` only where header lines end so (`has_lf`).
+        newline: then the body must have no part of a separator: of `\n\n` only if header lines end so (`has_lf`).
 
         A separator alone is weak evidence: a wrong length can lead to the separator of a later record. So in this case
         the body must not contain the start of a record. The same holds for long runs of newlines: they are not read to

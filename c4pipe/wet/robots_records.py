@@ -79,7 +79,7 @@ def _joined(url: str, location: str) -> str:
 
 
 def _decoded(fields: dict[str, str], body: bytes) -> bytes | None:
-    """Returns a body without chunks and compression, _MOST bytes of it at most; None where that fails.
+    """Returns a body without chunks and compression, _MOST bytes of it at most; None if that fails.
 
     Crawlers may store a decoded body with the original headers. Such a body is returned unchanged. Unlike HTML, it can
     be any text, so its first byte does not show whether it is decoded. brotli is not needed for this list.

@@ -76,7 +76,7 @@ class Head(NamedTuple):
 
 
 def parse_head(record: bytes | bytearray) -> Head | None:
-    """Returns the head of a response, or None where the record does not begin with one."""
+    """Returns the head of a response, or None if the record does not begin with one."""
     end = _HEAD_END.search(record, 0, _HEAD_CAP)
     block = bytes(record[: end.start() if end else _HEAD_CAP]).decode("latin-1")
     status = _STATUS.match(block)
@@ -101,7 +101,7 @@ def decode_body(fields: dict[str, str], body: bytes) -> tuple[bytes, bool]:
         fields: the header fields of the response by lower-case name.
         body: as it is in the record.
 
-    Raises EncodingError where nothing can be decoded, TooLargeError where the result is larger than RECORD_CAP.
+    Raises EncodingError if nothing can be decoded, TooLargeError if the result is larger than RECORD_CAP.
     """
     claimed = "" if {"transfer-encoding", "content-encoding"} & fields.keys() else fields.get("content-length", "")
     is_whole = not re.fullmatch("[0-9]{1,18}", claimed) or len(body) >= int(claimed)
@@ -219,7 +219,7 @@ class Extractor(Protocol):
     """Makes text of HTML (see `html.TextExtractor`)."""
 
     def extract(self, html: bytes, charset: str) -> ExtractedText | None:
-        """Returns the text of a page; None where it can't be extracted."""
+        """Returns the text of a page; None if it can't be extracted."""
 
 
 def read_warc_pages(
