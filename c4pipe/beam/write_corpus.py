@@ -22,7 +22,6 @@ from c4pipe.beam.stage_reports import (
     is_count,
     upstream,
 )
-from c4pipe.clean import work_file
 from c4pipe.corpus import manifest
 from c4pipe.corpus.formats.table import parse_formats
 from c4pipe.corpus.layout import Layout
@@ -219,7 +218,7 @@ class PackPages(RowStep):
             probability = 0.0 if page.language_probability is None else page.language_probability
             pages.append(page._replace(language=language, language_probability=probability))
             counts[f"pages.kept.{language}"] += 1
-            counts[_TEXT_BYTES + language] += work_file.utf8_size(page.text)
+            counts[_TEXT_BYTES + language] += len(page.text.encode())
         counts["pages.kept"] = len(pages)
         counts["bytes.kept"] = sum(size for name, size in counts.items() if name.startswith(_TEXT_BYTES))
         urls = [(page.url, normalise_url(page.url, self._scheme)) for page in pages]

@@ -68,7 +68,7 @@ def lines_column(rule: str) -> str:
 
 
 def annotated_schema(recipe: Recipe, labels: int) -> pa.Schema:
-    """Returns the columns of annotated files, those of rules in the order of evaluation; `labels` as in `Annotate`."""
+    """Returns the columns of annotated files. Columns of rules are in the order of evaluation."""
     fields = dict.fromkeys(PAGE_FIELDS if not labels else (*PAGE_FIELDS, LABELS_FIELD))
     for operation in operations_of(recipe):
         name, rule = operation.name, operation.rule

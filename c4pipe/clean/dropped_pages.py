@@ -20,7 +20,6 @@ from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.parquet_footer import read_footer, reading
 from c4pipe.io.paths import StoragePath, list_names, open_file, storage_path
-from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.events import Progress
 from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.wet.columns import EXTRA, with_extra
@@ -43,11 +42,6 @@ at: the page as crawled, or the lines that were kept so far; `lines` is the numb
 """
 
 _FOOTERS_AT_ONCE = 16  # a store answers slowly
-
-
-def dropped_schema(recipe: Recipe) -> pa.Schema:
-    """Returns the columns of the files of a recipe."""
-    return with_extra(DROPPED_SCHEMA, recipe.columns)
 
 
 @dataclass(frozen=True)
@@ -113,7 +107,7 @@ class DroppedFile(PageRows):
         """Takes the share and folder, the WET file's name, the job, and the evaluator of the recipe."""
         self._keep, self._evaluator = keep, evaluator
         self._scheme, _ = evaluator.recipe.page_keys
-        schema = dropped_schema(evaluator.recipe)
+        schema = with_extra(DROPPED_SCHEMA, evaluator.recipe.columns)
         self._columns = len(schema) - 1  # without the text
         super().__init__(keep.path(source, job), schema, ["reason"])
 

@@ -105,7 +105,7 @@ class TextSource:
             raise C4pipeError(f"{self._path} can't be read: {error_reason(error)}") from error
 
     def cleaned(self, counts: Mapping[str, int]) -> CleanedFile:
-        """Returns the file at its end; also for a part, the size is that of the whole file. Raises NoRecordError."""
+        """Returns the file at its end; also for a part, the size counts the whole file. Raises NoRecordError."""
         if self._part is None:  # all documents of a part may be damaged
             check_records(b"", counts)  # a file of another format has been refused
         return CleanedFile(self.name, self._bytes, self._ends, "", counts)

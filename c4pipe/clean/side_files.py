@@ -41,7 +41,7 @@ _NO_SPANS = np.empty(0, dtype=np.uint64)
 
 @dataclass(frozen=True)
 class CleanedFile:
-    """A WET file of which all pages were cleaned. Its values are those of `WorkHeader`; `size` is in stored bytes."""
+    """A WET file of which all pages were cleaned. The names mean the same as in `WorkHeader`; `size` is in bytes."""
 
     source: str
     size: int

@@ -60,7 +60,7 @@ class CleanWetFile(Step):
         self._sources = InputOpener(self._network, lambda wait: self._notes.wait(wait))
 
     def process(self, element: tuple[tuple[Any, ...], ...]) -> Iterable[tuple[str, Any]]:
-        """Cleans files, except those whose work file exists.
+        """Cleans files, unless their work file exists.
 
         Raises C4pipeError if a file can't be read or its work file can't be written.
         """

@@ -119,7 +119,7 @@ class Cleaner:
     def explain(self, text: str, *, url: str | None = None, timestamp: str | None = None) -> PageVerdict:
         """Returns what each rule decides about a text and its lines, also the rules after the one that drops the text.
 
-        Arguments and errors are those of a call.
+        Takes the arguments of a call, and raises the same errors.
         """
         return explain_page(self._evaluator, self._page(text, url, timestamp))
 

@@ -273,8 +273,3 @@ def _captures(
         newest[stale[(stale >= first) & (stale < first + len(table))] - first] = False
         first += len(table)
         yield table, kept, newest
-
-
-def utf8_size(text: str) -> int:
-    """Returns how many bytes a text has in UTF-8."""
-    return len(text) if text.isascii() else len(text.encode())

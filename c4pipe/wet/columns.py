@@ -13,7 +13,7 @@ from c4pipe.errors import UsageError
 from c4pipe.io.words import CONTROL, suggestion
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # where it is used: recipes are loaded without it
+    import pyarrow as pa  # recipes are loaded without it
 
 TYPES = {"string": "string", "int": "int64", "float": "float64", "bool": "bool", "strings": "list<string>"}
 """The types of columns by name, and the types of Arrow that they are. `strings` is a list of strings."""
@@ -57,9 +57,9 @@ class Column(NamedTuple):
 
 
 def split_columns(columns: Sequence[str]) -> tuple[Column, ...]:
-    """Returns columns, given as `name:type`, or as `name`: the type is then empty.
+    """Returns columns, given as `name:type`, or as `name`, whose type is empty.
 
-    Raises UsageError for an unknown type, a name that no column can have, and a name that occurs twice.
+    Raises UsageError for an unknown type, a bad name, or a name that occurs twice.
     """
     parsed: list[Column] = []
     for each in columns:
@@ -80,9 +80,7 @@ def split_columns(columns: Sequence[str]) -> tuple[Column, ...]:
 
 
 def parse_columns(columns: Sequence[str]) -> tuple[Column, ...]:
-    """Returns columns, given as `name:type`, such as `score:float`. Raises UsageError as `split_columns`, and for a
-    column without a type.
-    """
+    """Returns columns, given as `name:type`. Raises UsageError as `split_columns`, and for a column without a type."""
     parsed = split_columns(columns)
     if untyped := [each.name for each in parsed if not each.type]:
         raise UsageError(f"column {untyped[0]}: give its type, such as {untyped[0]}:string")
@@ -98,14 +96,14 @@ def extra_fields(columns: Sequence[str]) -> "list[pa.Field[Any]]":
 
 
 def with_extra(schema: "pa.Schema", columns: Sequence[str]) -> "pa.Schema":
-    """Returns a schema with the struct EXTRA of columns, given as `name:type`; the same schema without columns."""
+    """Returns a schema with the struct EXTRA of columns, if any, given as `name:type`."""
     import pyarrow as pa
 
     return schema.append(pa.field(EXTRA, pa.struct(extra_fields(columns)))) if columns else schema
 
 
 def flat(pages: "pa.Table", names: Sequence[str]) -> "pa.Table":
-    """Returns some columns of pages, and after them the columns of the struct EXTRA if the pages have it."""
+    """Returns some columns of pages, and then the columns of their struct EXTRA, if any."""
     if EXTRA not in pages.schema.names:
         return pages.select(list(names))
     import pyarrow as pa
@@ -120,11 +118,11 @@ class BadValueError(ValueError):
 
 
 def convert(value: Any, kind: str) -> Any:
-    """Returns a value of a row as its column has it; None for a missing value.
+    """Returns a value of a row in the type of its column; None for a missing value.
 
-    A number, a truth value or a date becomes a string, and a whole number a float, where the type asks for it.
+    Numbers, truth values and dates become strings, and whole numbers floats, if the type asks for it.
 
-    Raises BadValueError for any other value; also for NaN and infinity, which JSON does not have.
+    Raises BadValueError for any other value, also for NaN and infinity, which JSON does not have.
     """
     if value is None:
         return None

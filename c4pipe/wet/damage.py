@@ -1,7 +1,4 @@
-"""Damage in WET, WARC and text files: its kinds, the largest sizes that are read, and the files that list damage.
-
-Also what a file is, in a few words, where it is not what it should be.
-"""
+"""Damage in WET, WARC and text files: its kinds, the largest sizes that are read, and words for wrong files."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -57,11 +54,9 @@ class Damage(NamedTuple):
 
     Attributes:
         kind: a key of DAMAGE.
-        offset: inflated bytes of the file before the damage, or before its record if it is in a record. The bytes that
-            a gap lost (see `gzip_members.Gap`) are not counted. Of a text file: the number of the row or line, from 1;
-            0 for the whole file.
-        length: bytes lost or skipped from the offset on; 0 if nothing was lost. For skipped header lines, which come
-            later in the record: their bytes without line ends.
+        offset: inflated bytes of the file before the damage, or before its record, without the bytes that a gap lost
+            (`gzip_members.Gap`). Of a text file: the row or line, from 1; 0 for the whole file.
+        length: bytes lost or skipped from the offset on, or the bytes of skipped header lines without line ends.
         first: the first of these bytes, FIRST_BYTES at most.
         url: of a page of a WARC file that is lost; "" otherwise.
     """
@@ -74,19 +69,17 @@ class Damage(NamedTuple):
 
 
 class NoRecordError(C4pipeError):
-    """An input has no record (a WET or WARC file) or no document (text). The message says what the input is."""
+    """An input has no record or document. The message says what the input is."""
 
 
 HAS_NO = "has no record"
-"""Words in the error of an input without any record; the error of a file that can't be downloaded has them not."""
+"""Words that only the error of an input without any record has."""
 
 
 def describe_content(first: bytes, damage: Mapping[str, int]) -> str:
-    """Returns what a file without any record is, as the end of a sentence: `it is an HTML page (404 Not Found)`.
+    """Describes a file without any record, as the end of a sentence: `it is an HTML page (404 Not Found)`.
 
-    Args:
-        first: its first bytes, as it is stored; a few KiB are enough.
-        damage: how often the reader met each kind of damage in it.
+    `first` has the first stored bytes, a few KiB or more; `damage` counts each kind of damage.
     """
     packing = "gzip" if first.startswith(GZIP) else "Zstandard" if ZSTANDARD.match(first) else ""
     content = content_start(first) if packing else first

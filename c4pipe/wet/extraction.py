@@ -1,6 +1,5 @@
-"""The origin of the text of pages: the extractors of HTML in WARC files, and the layout of text files.
-
-An extraction is a text that names the origin, such as `main: resiliparse 2.0.1`; "" for WET files, which have text.
+"""The extraction of pages' text, such as `main: resiliparse 2.0.1`: extractors of HTML in WARC files, and the layout of
+text files. WET files have text: their extraction is "".
 """
 
 import re
@@ -43,15 +42,9 @@ _EXTRACTION = re.compile(rf"{KIND}: column (\S+), url (\S+), timestamp (\S+), sp
 
 @dataclass(frozen=True)
 class TextLayout:
-    """How documents lie in text files.
+    """How documents lie in text files: the columns, or the keys of JSON, and how plain text is split (TEXT_SPLITS).
 
-    Attributes:
-        text: the column, or the key of JSON objects, that has the text.
-        url: the column that has the document's address; NO_COLUMN to make addresses from file names and rows.
-        timestamp: the column that has the document's timestamp; NO_COLUMN for no timestamps.
-        split: how plain text is split into documents: a value of TEXT_SPLITS.
-
-    Raises UsageError for values that can't be used.
+    With NO_COLUMN as `url`, addresses are made from file names and rows. Raises UsageError for other values.
     """
 
     text: str = "text"
@@ -69,14 +62,12 @@ class TextLayout:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are read if a file has them. The column of the text is the first."""
+        """The columns that are read if a file has them. The first is the text."""
         return tuple(dict.fromkeys((self.text, *(each for each in (self.url, self.timestamp) if each != NO_COLUMN))))
 
     @property
     def extraction(self) -> str:
-        """The layout in the form of `Recipe.extraction`: corpora with equal layouts have their text from the same
-        column.
-        """
+        """The layout in the form of `Recipe.extraction`: equal layouts take the text from the same column."""
         names = [quote(each, safe="", errors="surrogateescape") for each in (self.text, self.url, self.timestamp)]
         return f"{KIND}: column {names[0]}, url {names[1]}, timestamp {names[2]}, split {self.split}"
 
@@ -100,16 +91,12 @@ def is_parquet(name: str) -> bool:
 
 
 def is_json(name: str) -> bool:
-    """Tells by its name whether a file of text is JSON Lines; it is plain text otherwise, or Parquet."""
+    """Tells by its name whether a file of text is JSON Lines."""
     return name.endswith(tuple(each for each in TEXT_ENDINGS if ".json" in each))
 
 
 def choose_extraction(input_kind: str, extractor: str | None) -> str:
-    """Returns the extraction: "" for WET files; for WARC files, the result of `find_extraction`.
-
-    Args:
-        input_kind: `wet` or `warc`.
-        extractor: one of EXTRACTORS, or None for DEFAULT_EXTRACTOR.
+    """Returns the extraction of inputs of kind `wet` or `warc`, by an extractor, or by DEFAULT_EXTRACTOR.
 
     Raises UsageError as `find_extraction`, for another kind, and for an extractor if the inputs are no WARC files.
     """
@@ -129,7 +116,7 @@ def find_extraction(extractor: str) -> str:
 
     Two pages with the same HTML have the same text if their extractions are equal.
 
-    Raises UsageError for an unknown extractor, and where one of its libraries is not installed.
+    Raises UsageError for an unknown extractor, or if one of its libraries is not installed.
     """
     if extractor not in EXTRACTORS:
         raise UsageError(

@@ -43,12 +43,7 @@ _WIDER = {"gbk": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949", "big5": "bi
 
 
 class ExtractedText(NamedTuple):
-    """The text of a page.
-
-    Attributes:
-        encoded: the text in UTF-8.
-        is_valid: whether all bytes of the page were of its character encoding.
-    """
+    """The text of a page in UTF-8, and whether all bytes of the page were valid in its character encoding."""
 
     encoded: bytes
     is_valid: bool
@@ -86,7 +81,7 @@ class TextExtractor:
                 status, text = answer
                 return None if status == _FAILED else ExtractedText(text, status == _DONE)
             self._process = None
-            if process.wait() != -signal.SIGKILL:  # nothing here sends it: where memory is short, another try may do
+            if process.wait() != -signal.SIGKILL:  # nothing here sends it: if memory was short, another try may succeed
                 return None
         return None
 
@@ -220,38 +215,34 @@ def _trafilatura() -> Callable[[str], str]:
         logging.getLogger(library).setLevel(logging.CRITICAL + 1)
 
     def extract(html: str) -> str:
-        # As FineWeb extracts, but for `deduplicate`: it compares a page with those before, so their order would matter.
+        # As FineWeb extracts, but for `deduplicate`: it compares with earlier pages, so their order would matter.
         return trafilatura.extract(html, favor_precision=True, include_comments=False) or ""
 
     return extract
 
 
 def decode_html(data: bytes, charset: str) -> tuple[str, bool]:
-    """Returns a page's HTML, and whether all bytes are of its character encoding; others become U+FFFD.
+    """Returns a page's HTML, and whether all bytes were valid in its encoding; other bytes become U+FFFD.
 
-    The encoding is named by the byte order mark, else by `charset`, else by the page's `meta` element. If none of them
-    names an encoding that browsers know, resiliparse guesses.
-
-    Args:
-        data: the bytes of the page.
-        charset: the encoding that the HTTP header names, or "".
+    The byte order mark names the encoding, else `charset` (of the HTTP header, or ""), else the `meta` element. If they
+    name no encoding that browsers know, resiliparse guesses.
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
-            return _decoded(data[len(mark) :], encoding)
-    return _decoded(data, _known(charset) or _declared(data) or _guessed(data))
+            return _decode(data[len(mark) :], encoding)
+    return _decode(data, _find_encoding(charset) or _find_declared(data) or _guess_encoding(data))
 
 
-def _declared(data: bytes) -> str | None:
+def _find_declared(data: bytes) -> str | None:
     """Returns the encoding of the `meta` element. As the element is read as ASCII, the encoding can't be UTF-16."""
     start = data[:_META_BYTES]
     match = _META.search(_COMMENT.sub(b"", start) if b"<!--" in start else start)
-    encoding = _known(match[1].decode("ascii", "replace")) if match else None
+    encoding = _find_encoding(match[1].decode("ascii", "replace")) if match else None
     return "utf-8" if encoding and encoding.startswith("utf-16") else encoding
 
 
 @lru_cache(maxsize=1024)
-def _known(label: str) -> str | None:
+def _find_encoding(label: str) -> str | None:
     """Returns Python's name of the encoding that a label of the web stands for, or None for an unknown label."""
     from resiliparse.parse.encoding import map_encoding_to_html5
 
@@ -262,13 +253,13 @@ def _known(label: str) -> str | None:
         return None
 
 
-def _guessed(data: bytes) -> str:
+def _guess_encoding(data: bytes) -> str:
     from resiliparse.parse.encoding import detect_encoding
 
-    return _known(detect_encoding(data, _DETECT_BYTES) or "") or "utf-8"
+    return _find_encoding(detect_encoding(data, _DETECT_BYTES) or "") or "utf-8"
 
 
-def _decoded(data: bytes, encoding: str) -> tuple[str, bool]:
+def _decode(data: bytes, encoding: str) -> tuple[str, bool]:
     try:
         return data.decode(encoding), True
     except UnicodeError:

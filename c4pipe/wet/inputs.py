@@ -61,9 +61,9 @@ class FileSlice(NamedTuple):
         number: its number, from 0.
         of: how many parts the file has.
         first: the offset of its first byte, or the number of its first row group.
-        end: the offset or number behind its last.
+        end: the offset or number after its last.
         size: the bytes of the whole file.
-        line: the number of the first line that begins in it, from 1; 0 if it is not known.
+        line: the number of the first line that begins in it, from 1; 0 if it is unknown.
     """
 
     number: int
@@ -79,7 +79,7 @@ class FileSlice(NamedTuple):
 
 
 def part_of(name: str) -> tuple[str, int, int]:
-    """Returns a name without the part of a file that it names, and the part's number and count; 0 and 1 without one."""
+    """Returns a name without its part of a file, and the number and count of the part; 0 and 1 for a whole file."""
     match = _PART_NAME.search(name)
     return (name[: match.end(1)] + name[match.end() :], int(match[2]), int(match[3])) if match else (name, 0, 1)
 
@@ -89,9 +89,9 @@ class InputFile(NamedTuple):
 
     Attributes:
         path: a path or a URL.
-        name: its name without folders, from which the work file gets its name; it also decides ties.
-        size: of the file in bytes as it is stored; None for a URL, whose size is not known before it is read.
-        part: which part of the file this is; None for all of it.
+        name: its name without folders, which names the work file.
+        size: the stored bytes of the whole file; None for a URL.
+        part: None for a whole file.
     """
 
     path: str
@@ -116,7 +116,7 @@ class InputFile(NamedTuple):
 
 
 class Missing(TypedDict):
-    """A WET file that could not be read: its name, its path or URL, and the error that explains why."""
+    """A WET file that could not be read: its name, its path or URL, and the error."""
 
     name: FileName
     path: str
@@ -144,7 +144,7 @@ class Selection:
             raise UsageError(f"--sample {self.sample}: give 1 file or more")
 
     def of(self, paths: Sequence[str], crawl: str) -> list[str]:
-        """Returns the selected paths of a crawl. Raises UsageError if there are none."""
+        """Returns the selected paths of a crawl. Raises UsageError for an empty selection."""
         chosen = list(paths[slice(*self.files)] if self.files else paths)
         if self.sample is not None and self.sample < len(chosen):
             chosen = [chosen[number * len(chosen) // self.sample] for number in range(self.sample)]
@@ -187,15 +187,15 @@ def find_inputs(
     Links to files and folders are followed. A file of this machine with several names is read by the first of them.
 
     Args:
-        patterns: names of crawls, URLs, paths, globs, folders (searched recursively), and lists of these: `@file`, with
-            one of the others a line.
+        patterns: names of crawls, URLs, paths, globs, folders (searched recursively), and lists: `@file` has one of the
+            others a line.
         selection: which files of a crawl; None for all.
         on_wait: gets each wait of the download of a crawl's list; without it, waits are logged.
-        on_note: is called with a sentence where a crawl has fewer files than are selected, a link in a folder leads
-            nowhere, or a file or folder has two names. Without it, the sentences are logged.
-        kind: `wet`, `warc`, `robotstxt` (WARC files of robots.txt files) or `text` (Parquet, JSON Lines, plain text):
-            what is searched in crawls and folders. For `text`, hidden files and files that begin with `_` are left out,
-            and a file is named after its path in the searched folder, with `-` instead of `/`.
+        on_note: gets a sentence if a crawl has fewer files than are selected, a link in a folder leads nowhere, or a
+            file or folder has two names.
+        kind: `wet`, `warc`, `robotstxt` (WARC files of robots.txt files) or `text` (Parquet, JSON Lines, plain text).
+            For `text`, names that begin with `.` or `_` are left out, and a file is named after its path in the
+            searched folder, with `-` instead of `/`.
 
     Raises UsageError if an input names no file, a folder can't be read, a link of the name of an input leads nowhere,
     or two files have one name; C4pipeError if a crawl's list can't be downloaded.
@@ -206,7 +206,7 @@ def find_inputs(
     paths: dict[str, str] = {}
     for pattern in patterns:
         for path in finder.expand(pattern):
-            name = _name(path, finder.names.get(path))
+            name = _choose_name(path, finder.names.get(path))
             other = paths.setdefault(name, path)
             if other != path and _identity(other) != _identity(path):
                 raise UsageError(f"{other} and {path} have the same name{_SAME_NAME[kind]}")
@@ -220,10 +220,10 @@ def find_inputs(
 
 
 def crawl_names(pattern: str, selection: Selection, on_wait: OnWait | None = None) -> list[str]:
-    """Returns the crawls that an input names, the oldest first: one, or those of a pattern such as `CC-MAIN-2025-*`.
+    """Returns the crawl of a name, or the crawls of a pattern such as `CC-MAIN-2025-*`, the oldest first; else nothing.
 
-    An input that names files or folders of this machine, or is no such pattern, names no crawl. The crawls of a pattern
-    are those of Common Crawl's list; with another source, of its file `collinfo.json`.
+    Files and folders of this machine come first. A pattern is matched with Common Crawl's list, or with the file
+    `collinfo.json` of another source.
 
     Raises UsageError if no crawl has such a name, C4pipeError if the list can't be read.
     """
@@ -234,9 +234,11 @@ def crawl_names(pattern: str, selection: Selection, on_wait: OnWait | None = Non
     source = selection.source.rstrip("/")
     listing = CRAWLS if source == COMMON_CRAWL else f"{source}/{CRAWLS.rpartition('/')[2]}"
     try:
-        listed = sorted(str(each["id"]) for each in parse_json(_listing(listing, selection.network, on_wait)))
+        listed = sorted(str(each["id"]) for each in parse_json(_read_listing(listing, selection.network, on_wait)))
     except (OSError, ValueError, LookupError, TypeError) as error:
-        reason = _reason(error, listing) if isinstance(error, (OSError, ValueError)) else "it is no list of crawls"
+        reason = (
+            _listing_error(error, listing) if isinstance(error, (OSError, ValueError)) else "it is no list of crawls"
+        )
         raise C4pipeError(
             f"the list of crawls {listing} can't be read: {reason}; name the crawls one by one, such as "
             "CC-MAIN-2025-05 CC-MAIN-2025-08"
@@ -248,10 +250,10 @@ def crawl_names(pattern: str, selection: Selection, on_wait: OnWait | None = Non
     return found
 
 
-def _name(path: str, given: str | None = None) -> str:
-    """Returns the last part of a path or of a URL's path, or the name that it was given, which names the work file.
+def _choose_name(path: str, given: str | None = None) -> str:
+    """Returns the given name, or the last part of a path or of a URL's path, which names the work file.
 
-    Raises UsageError if it is no valid file name, also with the endings of the files beside the work file.
+    Raises UsageError for a bad file name: the files beside the work file add endings.
     """
     is_web = path.startswith(("http://", "https://"))  # of a server, whose URL may have a query
     name = given or (re.split("[?#]", path, maxsplit=1)[0] if is_web else path).rpartition("/")[2]
@@ -281,14 +283,14 @@ class _Finder:
         self.names: dict[str, str] = {}  # of files of text in folders
 
     def files(self, paths: Mapping[str, str]) -> Iterator[InputFile]:
-        """Yields the files by name, given their paths by name: of a file with several names, the first."""
+        """Yields the files by name; of a file with several names, only the first."""
         first: dict[tuple[int, int] | str, str] = {}
         twice: list[str] = []
         for name, path in sorted(paths.items()):
             if (other := first.setdefault(_identity(path), path)) != path:
                 twice.append(f"{path} and {other}")
                 continue
-            yield InputFile(path, name, self._sizes.get(path) if is_url(path) else _status(Path(path)).st_size)
+            yield InputFile(path, name, self._sizes.get(path) if is_url(path) else _read_status(Path(path)).st_size)
         if twice:
             more = f" (one of {len(twice):,} such pairs)" * (len(twice) > 1)
             self._on_note(f"{twice[0]} are one file: it is read once{more}")
@@ -326,10 +328,10 @@ class _Finder:
                 files += inside
         if folders and not is_glob and not files:
             names = (path.name for _, inside in walk_folders(Path(pattern)) for path in inside)
-            raise _no_inputs(str(Path(pattern)), names, self._kind)
+            raise _folder_error(str(Path(pattern)), names, self._kind)
         if not files or not (is_glob or os.path.lexists(pattern)):
             why = "the pattern matches no file" if is_glob else "there is no such file or folder"
-            raise UsageError(f"input {pattern!r}: {why}{_meant(pattern) or ': check the path'}")
+            raise UsageError(f"input {pattern!r}: {why}{_suggest_crawl(pattern) or ': check the path'}")
         return files
 
     def _inside(self, folder: Path) -> Iterator[Path]:
@@ -361,7 +363,7 @@ class _Finder:
             yield from self.expand(entry, listed_in=name)
 
     def _objects(self, pattern: str) -> Iterator[str]:
-        """Yields the objects that the URL of a store names: those in a folder, those of a glob, or a single one."""
+        """Yields the objects that the URL of a store names: a folder, a glob, or a single object."""
         is_arrow, glob = pattern.startswith(SCHEMES), ""
         is_folder = pattern.endswith("/") or not (is_arrow or "*" in pattern or pattern.endswith(self._endings))
         if is_arrow and not is_folder and "*" not in pattern:
@@ -383,7 +385,7 @@ class _Finder:
             raise UsageError(f"input {pattern!r} can't be listed: {error_reason(error)}") from None
         if not sizes:
             if is_folder:
-                raise _no_inputs(folder, (), self._kind)
+                raise _folder_error(folder, (), self._kind)
             raise UsageError(f"input {pattern!r}: there is no such file: check the path")
         self._sizes.update(sizes)
         for url in sizes:
@@ -401,7 +403,7 @@ class _Finder:
 
 
 def _is_input(path: str, endings: tuple[str, ...], kind: str = "wet") -> bool:
-    """Tells whether a path in a folder is that of an input; `._*` are macOS' notes on other files."""
+    """Tells whether a path in a folder is an input; `._*` are macOS' notes on other files."""
     *folders, name = path.split("/")
     if kind == "text" and any(each.startswith(_DESCRIBING) for each in (*folders, name)):
         return False
@@ -409,7 +411,7 @@ def _is_input(path: str, endings: tuple[str, ...], kind: str = "wet") -> bool:
 
 
 def _is_match(path: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Tells whether the parts of a path match those of a glob; `**` stands for any number of folders."""
+    """Tells whether the parts of a path match the parts of a glob; `**` stands for any number of folders."""
     if not path or not pattern:
         return not path and not pattern
     if pattern[0] == "**":
@@ -420,8 +422,8 @@ def _is_match(path: Sequence[str], pattern: Sequence[str]) -> bool:
     return is_same and _is_match(path[1:], pattern[1:])
 
 
-def _meant(pattern: str) -> str:
-    """Returns a hint for an input that is similar to the name of a crawl; "" for any other input."""
+def _suggest_crawl(pattern: str) -> str:
+    """Returns a hint if an input is similar to the name of a crawl, else ""."""
     if _CRAWL.fullmatch(pattern.upper()):
         return f"; did you mean the crawl {pattern.upper()}?"
     if re.match("(?i)CC[-_ ]?MAIN", pattern):
@@ -429,7 +431,7 @@ def _meant(pattern: str) -> str:
     return ""
 
 
-def _no_inputs(folder: str, names: Iterable[str], kind: str) -> UsageError:
+def _folder_error(folder: str, names: Iterable[str], kind: str) -> UsageError:
     """Returns the error of a folder without inputs of this kind, given the names of its files."""
     other, advice = {
         "wet": ("warc", "add --from warc, for it has WARC files"),
@@ -442,7 +444,7 @@ def _no_inputs(folder: str, names: Iterable[str], kind: str) -> UsageError:
     return UsageError(f"the folder {folder} has no file whose name ends in {', '.join(most)} or {last}: {advice}")
 
 
-def _status(path: Path) -> os.stat_result:
+def _read_status(path: Path) -> os.stat_result:
     """Returns the status of an input. Raises UsageError unless it is a file that can be read."""
     try:
         status = path.stat()
@@ -455,22 +457,22 @@ def _status(path: Path) -> os.stat_result:
 
 
 def _identity(path: str) -> tuple[int, int] | str:
-    """Returns what tells a file apart from all others, whatever its names are."""
+    """Returns the identity of a file, whatever its names are."""
     if is_url(path):
         return path
-    status = _status(Path(path))
+    status = _read_status(Path(path))
     return status.st_dev, status.st_ino
 
 
 def _crawl_paths(listing: str, endings: tuple[str, ...], network: NetworkOptions, on_wait: OnWait | None) -> list[str]:
-    """Returns the paths in the gzipped list of a crawl's files, all of which have one of some endings.
+    """Returns the paths in the gzipped list of a crawl's files.
 
-    Raises UsageError if the list is missing; C4pipeError if it can't be read, is cut or is no such list.
+    Raises UsageError if the list is missing; C4pipeError if it can't be read, is cut or has other endings.
     """
     try:
-        text = _listing(listing, network, on_wait)
+        text = _read_listing(listing, network, on_wait)
     except (OSError, ValueError) as error:
-        reason = _reason(error, listing)
+        reason = _listing_error(error, listing)
         if "HTTP status 404" in reason or isinstance(error, FileNotFoundError):
             raise UsageError(
                 f"there is no such crawl as {listing.split('/')[-2]}: {listing} does not exist; "
@@ -485,7 +487,7 @@ def _crawl_paths(listing: str, endings: tuple[str, ...], network: NetworkOptions
     return paths
 
 
-def _listing(listing: str, network: NetworkOptions, on_wait: OnWait | None) -> str:
+def _read_listing(listing: str, network: NetworkOptions, on_wait: OnWait | None) -> str:
     """Returns the text of a list. Raises OSError or ValueError if it can't be read."""
     # Few tries, since the user waits: a wrong address is reported within half a minute.
     seconds = min(600, network.file_seconds)
@@ -494,5 +496,5 @@ def _listing(listing: str, network: NetworkOptions, on_wait: OnWait | None) -> s
         return decode_text(read_content(stream, listing, _LISTING_CAP))
 
 
-def _reason(error: Exception, listing: str) -> str:
+def _listing_error(error: Exception, listing: str) -> str:
     return error_reason(error, with_path=True).removeprefix(f"{hide_secrets(listing)}: ")

@@ -29,7 +29,7 @@ class Page:
         timestamp: the WARC-Date, unchanged ("" if the record has none).
         position: how many pages the file has before this one.
         size: the body's length in bytes.
-        encoded: the body's bytes, if they are valid UTF-8 and in memory, so that nothing has to encode the body again.
+        encoded: the body's bytes, if they are valid UTF-8.
         extra: the values of further columns by name (`wet.columns`), None for a missing value.
     """
 
@@ -61,17 +61,17 @@ class Page:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines of the body as `str.splitlines` separates them, trimmed, without blank ones."""
+        """The lines of the body by `str.splitlines`, trimmed, without blank lines."""
         return trimmed(self.body.splitlines())
 
 
 def trimmed(lines: Iterable[str]) -> list[str]:
-    """Returns the lines without white space around them, and without blank ones."""
+    """Returns the lines without white space around them, and without blank lines."""
     return list(filter(None, map(str.strip, lines)))
 
 
 def split_newlines(body: str) -> list[str]:
-    r"""Returns the lines of `body`, which end only at `\n`, `\r` and `\r\n`, trimmed, without blank ones.
+    r"""Returns the lines of `body`, which end only at `\n`, `\r` and `\r\n`, trimmed, without blank lines.
 
     `str.splitlines` also splits at Unicode's separators and a few control characters.
     """
@@ -81,9 +81,8 @@ def split_newlines(body: str) -> list[str]:
 def microseconds(warc_date: str) -> int | None:
     """Returns a WARC date in microseconds since 1970 (UTC), or None for another text and for a day that does not exist.
 
-    A date is of WARC 1.1: `2019`, `2019-04`, `2019-04-18`, `2019-04-18T10:12Z`, `2019-04-18T10:12:43Z`, or that with a
-    fraction of a second. Parts that a date leaves out have their smallest value. A leap second (`:60`) counts as the
-    second after it.
+    A date of WARC 1.1 is `2019`, `2019-04`, `2019-04-18`, `2019-04-18T10:12Z` or `2019-04-18T10:12:43Z`, also with a
+    fraction of a second. Missing parts have their smallest value. A leap second (`:60`) counts as the next second.
     """
     if _USUAL_DATE.fullmatch(warc_date):  # nearly all timestamps have this form: three times as fast
         try:

@@ -1,4 +1,4 @@
-"""Reads the records of a WET or WARC file. Damage never ends a file: it is reported, and reading continues after it.
+"""Reads the records of a WET or WARC file. Damage is reported, and reading continues after it.
 
 A record has a version line, headers by name (in any order and any case), a blank line, a body of Content-Length bytes,
 and two newlines (WARC 1.0, ISO 28500). If a record is different, the reader searches for the start of the next one.
@@ -48,33 +48,27 @@ def read_records(stream: ByteStream, members: Members | None = None) -> Iterator
     """Yields the records of a WARC file in their order, and the damage between and in them.
 
     With `members`, the place of a record in the file is known when the record is yielded.
-    Memory stays under a few RECORD_CAP for any file.
-    Raises OSError if the stream can't be read, nothing else.
+    Memory stays under a few RECORD_CAP. Raises only OSError, if the stream can't be read.
     """
     return _RecordReader(stream, members).read()
 
 
 class Provenance:
-    """Tells where the pages of a WET or WARC file come from: the columns `wet.columns.CRAWL_PROVENANCE`.
-
-    Attributes:
-        members: the gzip members of the file.
-    """
+    """The values of `wet.columns.CRAWL_PROVENANCE` for the pages of a WET or WARC file, given its name."""
 
     def __init__(self, source: str) -> None:
-        """Takes the name of the file."""
         self.members = Members()
         self._source = source
         self._crawl: str | None = None
 
     def of(self, fields: dict[str, str], body: bytes, offset: int) -> dict[str, Any]:
-        """Returns the provenance of a record. It is called for each record of the file, in their order.
+        """Returns the provenance of a record, None for unknown values. Call it for each record of the file, in order.
 
-        The record of a page is the response of the crawler: a record `conversion` refers to it. Offset and length are
-        of the gzip member that begins with the record; without gzip there is no length. What is not known is None.
+        The record of a page is the response of the crawler, to which a record `conversion` refers. Offset and length
+        belong to the gzip member that begins with the record; without gzip, the length is unknown.
         """
         if self._crawl is None:
-            self._crawl = _crawl_of(fields, body)
+            self._crawl = _read_crawl(fields, body)
         is_conversion = fields.get("warc-type", "").lower() == "conversion"
         start, length = self.members.place(offset) or (None if self.members.is_compressed else offset, None)
         return {
@@ -91,12 +85,11 @@ def read_pages(stream: ByteStream, source: str = "") -> Iterator[Page | Damage]:
     """Yields the pages of a WET file in their order, and the damage between and in them.
 
     Args:
-        stream: the file's bytes: gzipped (with one record, or all of them, in a member) or plain.
-        source: the name of the file, so that the pages have their provenance as further columns; "" for no provenance.
+        stream: the file's bytes: gzipped (with one record, or all records, in a member) or plain.
+        source: the name of the file, if the pages are to have their provenance as further columns; else "".
 
-    Records of other types than `conversion` (warcinfo, response, ...) are skipped. A page may lack its URL,
-    timestamp or text: the rule `incomplete` drops it. Memory stays under a few RECORD_CAP for any file.
-    Raises OSError if the stream can't be read, nothing else.
+    Records of other types than `conversion` are skipped. A page may lack its URL, timestamp or text: the rule
+    `incomplete` drops it. Memory stays under a few RECORD_CAP. Raises only OSError, if the stream can't be read.
     """
     position = 0
     provenance = Provenance(source) if source else None
@@ -108,7 +101,7 @@ def read_pages(stream: ByteStream, source: str = "") -> Iterator[Page | Damage]:
         extra = provenance.of(fields, body, offset) if provenance else None
         if fields.get("warc-type", "").lower() != "conversion":
             continue
-        text, encoded = _decoded(body)
+        text, encoded = _decode_body(body)
         if encoded is None:
             yield Damage("not_utf8", offset)
         yield Page(target_uri(fields), fields.get("warc-date", ""), text, position, len(body), encoded, extra)
@@ -116,11 +109,11 @@ def read_pages(stream: ByteStream, source: str = "") -> Iterator[Page | Damage]:
 
 
 def target_uri(fields: dict[str, str]) -> str:
-    """Returns the WARC-Target-URI of a record, "" for none. The grammar of WARC 1.0 has it in brackets: `<http://...>`."""
+    """Returns the WARC-Target-URI of a record, or "". The grammar of WARC 1.0 has brackets: `<http://...>`."""
     return fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
 
 
-def _decoded(body: bytes) -> tuple[str | None, bytes | None]:
+def _decode_body(body: bytes) -> tuple[str | None, bytes | None]:
     """Returns a body as text (None if it can be decoded later) and as UTF-8 (None if it is not valid)."""
     if text_kernel and text_kernel.is_utf8(body):
         return None, body
@@ -136,23 +129,16 @@ def has_record(first: bytes) -> bool:
 
 
 def crawl_name(first: bytes) -> str:
-    """Returns the name of the crawl that a file is part of, such as `CC-MAIN-2024-10`.
+    """Returns the crawl of a file, such as `CC-MAIN-2024-10`, given its first FIRST_PIECE bytes; "" if none is named.
 
     It is the field `isPartOf` of the record `warcinfo` with which the file begins (WARC 1.0, ISO 28500, "warcinfo").
-
-    Args:
-        first: the first FIRST_PIECE bytes of the file, gzipped or not.
-
-    Returns:
-        The name, or "" where the file begins with another record, or that record names no crawl.
     """
     records = (item for item in read_records(io.BytesIO(first)) if not isinstance(item, Damage))
     fields, body, _ = next(records, ({}, b"", 0))
-    return _crawl_of(fields, body)
+    return _read_crawl(fields, body)
 
 
-def _crawl_of(fields: dict[str, str], body: bytes) -> str:
-    """Returns the name of the crawl that the first record of a file says; "" where it says none."""
+def _read_crawl(fields: dict[str, str], body: bytes) -> str:
     if fields.get("warc-type", "").lower() != "warcinfo":
         return ""
     name = parse_header(b"\n" + body).fields.get("ispartof", "")
@@ -211,14 +197,11 @@ def parse_header(block: bytes) -> Header:
 def is_whole(header: Header, rest: bytearray, gap: Gap | None) -> bool:
     """Tells whether the bytes up to the end are a whole body, though Content-Length is unknown or wrong.
 
-    A file can end in the middle of a record. But some writers leave out the newlines behind the last record, and some
-    change texts without their Content-Length, as in the test files of TensorFlow Datasets. If there are fewer bytes
-    than Content-Length says, the digest or the end of a sentence shows that the body is whole.
+    A file can end in the middle of a record. But some writers leave out the newlines after the last record, and some
+    change texts without their Content-Length, as in the test files of TensorFlow Datasets. If Content-Length is larger,
+    the digest or the end of a sentence shows that the body is whole.
 
-    Args:
-        header: of the record.
-        rest: the bytes behind the header block.
-        gap: the gap after `rest`; None at the end of the file.
+    `rest` has the bytes after the header block; `gap` is the gap after `rest`, None at the end of the file.
     """
     if gap and gap.kind != "gzip_junk":  # the rest of the body may be lost in it
         return False
@@ -233,21 +216,21 @@ def _has_digest(header: Header, rest: bytearray) -> bool:
     """Tells whether the header has the SHA-1 of these bytes, with or without some newlines at their end."""
     algorithm, _, digest = header.fields.get("warc-block-digest", "").partition(":")
     newlines = len(rest) - len(rest.rstrip(b"\r\n"))
-    ends = (len(rest) - behind for behind in range(min(newlines, len(_SEPARATOR)) + 1))
+    ends = (len(rest) - extra for extra in range(min(newlines, len(_SEPARATOR)) + 1))
     sha1s = (base64.b32encode(hashlib.sha1(rest[:end], usedforsecurity=False).digest()).decode() for end in ends)
     return algorithm.lower() == "sha1" and digest in sha1s
 
 
 class _RecordReader:
-    """Reads records from the inflated bytes of a file. `buffer` has the bytes that are read but not consumed.
+    """Reads records from the inflated bytes of a file.
 
     Attributes:
-        buffer: the bytes from `offset` on.
+        buffer: the bytes that are read but not consumed, from `offset` on.
         offset: how many bytes are consumed.
-        gap: the gap right after `buffer`, if there is one.
-        ended: whether no byte follows `buffer`, because of the end of the file or a gap.
+        gap: the gap right after `buffer`, if any.
+        ended: whether the file or a gap ends `buffer`.
         no_header_end: an offset before which no header block ends, so that no byte is searched twice.
-        junk: the mark where skipped bytes begin, if `find_record` skipped some.
+        junk: the start of the bytes that `find_record` skipped, if any.
     """
 
     def __init__(self, stream: ByteStream, members: Members | None) -> None:
@@ -261,7 +244,7 @@ class _RecordReader:
         self.junk: tuple[int, bytearray] | None = None
 
     def fill(self, size: int) -> bool:
-        """Reads until `buffer` has `size` bytes. Returns False if the file ends, or a gap comes, before that."""
+        """Reads until `buffer` has `size` bytes. Returns False if the file or a gap ends it before."""
         while len(self.buffer) < size and not self.ended:
             # Pieces are small: to enlarge `buffer` for each would copy all of it each time.
             pieces, missing = [], min(size - len(self.buffer), INFLATE)
@@ -278,7 +261,7 @@ class _RecordReader:
         return len(self.buffer) >= size
 
     def end_member(self) -> None:
-        """Reads on, so that the end of the member is known whose last byte was read; only if it is asked for."""
+        """Reads until the end of the current gzip member is known, if `members` were asked for."""
         if self.members and self.members.is_open:
             self.fill(len(self.buffer) + 1)
 
@@ -363,7 +346,7 @@ class _RecordReader:
             yield header.fields, body, offset
 
     def mark(self) -> tuple[int, bytearray]:
-        """Returns the offset of the cursor and the first bytes after it, to report them if they turn out to be lost."""
+        """Returns the offset of the cursor and the first bytes after it, for a report if they are lost."""
         return self.offset, self.buffer[:FIRST_BYTES]
 
     def since(self, offset: int, first: bytearray) -> tuple[int, bytes]:
@@ -371,7 +354,7 @@ class _RecordReader:
         return self.offset - offset, bytes(first[: self.offset - offset])
 
     def find_record(self) -> bool:
-        """Moves the cursor to the next version line, and sets `junk`. Returns False if there is none."""
+        """Moves the cursor to the next version line, and sets `junk`. Returns False without such a line."""
         self.junk = None
         while True:
             self.fill(_START_LENGTH)
@@ -388,7 +371,7 @@ class _RecordReader:
                 return False
 
     def skip_to_record(self, begin: int = 0) -> bool:
-        """Skips at least `begin` bytes, up to the start of a record. Returns False if there is none."""
+        """Skips at least `begin` bytes, up to the start of a record. Returns False at the end."""
         while True:
             match = _RECORD_START.search(self.buffer, begin)
             if match:
@@ -402,9 +385,9 @@ class _RecordReader:
                 return False
 
     def find_header(self) -> tuple[bytes, int] | str:
-        """Returns the header block at the cursor, and where its body begins in `buffer`.
+        """Returns the header block at the cursor, and the start of its body in `buffer`.
 
-        A header block that is lost is skipped; then the kind of its damage is returned.
+        Skips a lost header block, and returns the kind of its damage.
         """
         while True:
             end = _HEADER_END.search(self.buffer, max(0, self.no_header_end - self.offset))
@@ -438,9 +421,9 @@ class _RecordReader:
         Before a record and the end of the file, the newlines must be the framing. Some writers have none, or a single
         newline: then the body must have no part of a separator: of `\n\n` only if header lines end so (`has_lf`).
 
-        A separator alone is weak evidence: a wrong length can lead to the separator of a later record. So in this case
-        the body must not contain the start of a record. The same holds for long runs of newlines: they are not read to
-        their end, because the wrong lengths of many records can lead to the same run.
+        A separator alone is weak evidence: a wrong length can lead to the separator of a later record. So the body must
+        not contain the start of a record. The same holds for long runs of newlines: they are not read to their end,
+        since the wrong lengths of many records can lead to the same run.
         """
         # Newlines are searched up to here. `buffer` has the start of a version line after it.
         limit = length + _START_LENGTH - 7
@@ -458,7 +441,7 @@ class _RecordReader:
         return not _RECORD_START.search(self.buffer, 0, length)
 
     def take_to_next_record(self, header: Header, kind: str | None) -> tuple[bytes | None, str | None]:
-        """Works as `take_body`, for an unknown length. If the body is not lost, returns `kind` with it."""
+        """Takes a body of unknown length, as `take_body`. If the body is not lost, returns `kind` with it."""
         searched = 0
         while True:
             match = _RECORD_START.search(self.buffer, searched)
@@ -476,7 +459,7 @@ class _RecordReader:
                 break
         body = self.take(end)
         text = body.rstrip(b"\r\n")
-        # If the length is nearly right, the text keeps a newline of its own.
+        # If the length is nearly right, the text keeps its own newline.
         is_near = header.length is not None and header.length <= len(body) + len(_SEPARATOR)
         framing = _FRAMING.search(body, len(text)) if is_near else None
         return body[: framing.start()] if framing else text, kind

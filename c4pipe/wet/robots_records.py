@@ -26,9 +26,7 @@ class RobotsRecord(NamedTuple):
     """The answer to a request for a robots.txt.
 
     Attributes:
-        url: the URL that was asked for.
         captured: the time of the answer, in microseconds since 1970 (UTC).
-        status: the HTTP status.
         location: the target of a redirect as an absolute URL; "" for no redirect.
         body: the first part of the file, decoded.
     """
@@ -51,10 +49,10 @@ def read_robots(stream: ByteStream) -> Iterator[RobotsRecord | str | Damage]:
             continue
         fields, body, _ = item
         if fields.get("warc-type", "").lower() == "response":
-            yield _response(fields, bytes(body))
+            yield _read_response(fields, bytes(body))
 
 
-def _response(fields: dict[str, str], response: bytes) -> RobotsRecord | str:
+def _read_response(fields: dict[str, str], response: bytes) -> RobotsRecord | str:
     url = target_uri(fields)
     captured = microseconds(fields.get("warc-date", ""))
     head = parse_head(response)
@@ -65,12 +63,12 @@ def _response(fields: dict[str, str], response: bytes) -> RobotsRecord | str:
     assert head is not None
     if not 200 <= head.status < 300:
         location = head.fields.get("location", "") if 300 <= head.status < 400 else ""
-        return RobotsRecord(url, captured, head.status, _joined(url, location), b"")
-    body = _decoded(head.fields, response[head.start :])
+        return RobotsRecord(url, captured, head.status, _join_location(url, location), b"")
+    body = _decode(head.fields, response[head.start :])
     return "other_coding" if body is None else RobotsRecord(url, captured, head.status, "", body)
 
 
-def _joined(url: str, location: str) -> str:
+def _join_location(url: str, location: str) -> str:
     location = location.encode("latin-1").decode("utf-8", "replace")  # some servers do not escape it
     try:
         return urljoin(url, location) if location else ""
@@ -78,11 +76,11 @@ def _joined(url: str, location: str) -> str:
         return ""
 
 
-def _decoded(fields: dict[str, str], body: bytes) -> bytes | None:
+def _decode(fields: dict[str, str], body: bytes) -> bytes | None:
     """Returns a body without chunks and compression, _MOST bytes of it at most; None if that fails.
 
-    Crawlers may store a decoded body with the original headers. Such a body is returned unchanged. Unlike HTML, it can
-    be any text, so its first byte does not show whether it is decoded. brotli is not needed for this list.
+    Crawlers may store a decoded body with the original headers: it is returned unchanged. Unlike HTML, it can be any
+    text, so its first byte does not show whether it is decoded. This list does not need brotli.
     """
     if "chunked" in fields.get("transfer-encoding", "").lower():
         body, _ = join_chunks(body)

@@ -39,16 +39,15 @@ def read_text_pages(stream: ByteStream, name: str, layout: TextLayout, columns: 
 
     Args:
         stream: the file at its start: plain, gzip or Zstandard.
-        name: its name, whose ending tells the format. It is the start of the addresses that are made.
+        name: its name, whose ending tells the format.
         layout: how documents lie in it.
-        columns: the columns that pages carry besides, as `Recipe.columns`.
+        columns: further columns of the pages, as `Recipe.columns`.
 
-    A document without an address gets the address of its place: `file:` with the name, `#` and the row or line where it
-    begins, from 1; without these for a whole file. A document without a timestamp gets NO_TIMESTAMP.
-    Raises OSError if the stream can't be read.
+    A document without an address gets its place: `file:`, the name, and, unless it is a whole file, `#` and its first
+    row or line, from 1. A document without a timestamp gets NO_TIMESTAMP. Raises OSError if the stream can't be read.
     """
     number = 0
-    for number, item in enumerate(_items(stream, _PageMaker(name, layout, columns)), 1):  # noqa: B007
+    for number, item in enumerate(_read_documents(stream, _PageMaker(name, layout, columns)), 1):  # noqa: B007
         yield item
     if not number:
         yield Damage("empty_file", 0)
@@ -61,15 +60,13 @@ def read_part_pages(
 
     Args:
         stream: the file from the byte before the part on, or from its start; not compressed.
-        name: the name of the file.
-        layout: how documents lie in it; plain text is split into lines.
-        columns: the columns that pages carry besides, as `Recipe.columns`.
+        name, layout, columns: as for `read_text_pages`; plain text is split into lines.
         part: the part.
 
     Each document comes with the share of the part that was read, from 0 to 1. Raises OSError.
     """
     lines = _LinesOfPart(stream, part)
-    for item in _items(lines, _PageMaker(name, layout, columns), part.line):
+    for item in _read_documents(lines, _PageMaker(name, layout, columns), part.line):
         yield item, lines.share
 
 
@@ -101,8 +98,7 @@ class _LinesOfPart:
         return b""
 
 
-def _items(stream: ByteStream, maker: "_PageMaker", first: int = 1) -> Items:
-    """Yields documents and damage, given the number of the first line."""
+def _read_documents(stream: ByteStream, maker: "_PageMaker", first: int = 1) -> Items:
     return _json_pages(stream, maker, first) if is_json(maker.name) else _plain_pages(stream, maker, first)
 
 
@@ -155,7 +151,7 @@ def _plain_pages(stream: ByteStream, maker: "_PageMaker", first_line: int) -> It
 
 def _whole_file(stream: ByteStream, maker: "_PageMaker") -> Items:
     held, size, is_cut = list[bytes](), 0, False
-    for piece in _pieces(stream, maker.name):
+    for piece in _read_text(stream, maker.name):
         if isinstance(piece, Damage):
             yield piece
             is_cut = True  # the next bytes do not continue the text
@@ -199,7 +195,7 @@ def read_parquet_pages(
             try:
                 for batch in file.iter_batches(_batch_rows(file, group, columns), [group], columns, use_threads=False):
                     share = (seen - before + done) / total
-                    for item in _of_batch(batch, seen + done, maker):
+                    for item in _read_batch(batch, seen + done, maker):
                         yield item, share
                     done += len(batch)
             except UNREADABLE as error:
@@ -211,7 +207,7 @@ def read_parquet_pages(
 
 
 def _batch_rows(file: Any, group: int, columns: Sequence[str]) -> int:
-    """Returns how many rows of a row group are read at a time: fewer where the values of the columns are long."""
+    """Returns how many rows of a row group are read at a time: fewer if the values are long."""
     metadata = file.metadata.row_group(group)
     chunks = map(metadata.column, range(metadata.num_columns))
     size: int = sum(each.total_uncompressed_size for each in chunks if each.path_in_schema.startswith(tuple(columns)))
@@ -219,9 +215,9 @@ def _batch_rows(file: Any, group: int, columns: Sequence[str]) -> int:
     return min(_BATCH_ROWS, max(1, _BATCH_BYTES * rows // max(1, size)))
 
 
-def _of_batch(batch: pa.RecordBatch, before: int, maker: "_PageMaker") -> Items:
+def _read_batch(batch: pa.RecordBatch, before: int, maker: "_PageMaker") -> Items:
     columns: dict[str, Sequence[Any]] = {
-        name: _values(batch[name]) for name in batch.schema.names if name != maker.layout.text
+        name: _list_values(batch[name]) for name in batch.schema.names if name != maker.layout.text
     }
     for row, text in enumerate(texts_of(batch[maker.layout.text])):
         if text is None:
@@ -230,8 +226,8 @@ def _of_batch(batch: pa.RecordBatch, before: int, maker: "_PageMaker") -> Items:
             yield from maker.pages(before + row + 1, text, {name: values[row] for name, values in columns.items()})
 
 
-def _values(column: pa.Array) -> Sequence[Any]:
-    """Returns the values of a column besides the text, as Python has them."""
+def _list_values(column: pa.Array) -> Sequence[Any]:
+    """Returns the values of a column as Python objects."""
     if pa.types.is_timestamp(column.type):  # Python has no nanoseconds
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
     try:
@@ -239,26 +235,18 @@ def _values(column: pa.Array) -> Sequence[Any]:
     except UnicodeDecodeError:
         is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
         raw = column.cast(pa.large_list(pa.large_binary()) if is_list else pa.large_binary()).to_pylist()
-        values = [_decoded(each) for each in raw]
+        values = [_decode_values(each) for each in raw]
     return values
 
 
-def _decoded(value: Any) -> Any:
+def _decode_values(value: Any) -> Any:
     """Returns bytes as a string, also bytes in a list; None as it is."""
     if isinstance(value, list):
-        return list(map(_decoded, value))
+        return list(map(_decode_values, value))
     return value if value is None else value.decode("utf-8", "replace")
 
 
 class _PageMaker:
-    """Makes the pages of a file.
-
-    Attributes:
-        name: the file's name.
-        layout: how documents lie in it.
-        columns: the columns of the user that the pages carry.
-    """
-
     def __init__(self, name: str, layout: TextLayout, columns: Sequence[str]) -> None:
         self.name, self.layout = name, layout
         self.columns = [each for each in parse_columns(columns) if each.name not in RESERVED]
@@ -267,13 +255,7 @@ class _PageMaker:
         self._position = 0
 
     def pages(self, number: int, encoded: bytes, row: Mapping[str, Any]) -> Items:
-        """Yields the page of a document and its damage.
-
-        Args:
-            number: its row or first line, from 1; 0 for a whole file.
-            encoded: its text in UTF-8.
-            row: the values of its columns.
-        """
+        """Yields the page of a document and its damage. `number` is its row or first line; 0 for a whole file."""
         if len(encoded) > RECORD_CAP:
             yield Damage("record_too_large", number, len(encoded), encoded[:FIRST_BYTES])
             return
@@ -290,7 +272,7 @@ class _PageMaker:
             if date is None:
                 yield Damage("bad_timestamp", number, 0, str(given).encode("utf-8", "replace")[:FIRST_BYTES])
             timestamp = date or NO_TIMESTAMP
-        url = "" if self.layout.url == NO_COLUMN else _address(row.get(self.layout.url))
+        url = "" if self.layout.url == NO_COLUMN else _read_address(row.get(self.layout.url))
         url = url or (f"{self._address}#{number}" if number else self._address)
         extra: dict[str, Any] = {"source_file": self.name, "source_row": number} if self._has_provenance else {}
         for name, kind in self.columns:
@@ -304,25 +286,24 @@ class _PageMaker:
         self._position += 1
 
     def block(self, first: int, lines: Sequence[bytes], size: int) -> Items:
-        """Yields the page of a block of lines, none without lines, given its first line and its bytes."""
+        """Yields the page of a block of lines, if any, given the number of its first line and its bytes."""
         if size > RECORD_CAP + 1:
             yield Damage("record_too_large", first, size, lines[0][:FIRST_BYTES])
         elif lines:
             yield from self.pages(first, b"\n".join(lines).removesuffix(b"\r"), {})
 
 
-def _address(value: Any) -> str:
-    """Returns the address that a column gives: text or a number; "" for anything else."""
+def _read_address(value: Any) -> str:
+    """Returns the address in a column, text or a number; "" for other values."""
     if isinstance(value, str):
         return value.strip()
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
 
 
 def warc_date(value: Any) -> str | None:
-    """Returns a timestamp as a WARC date; None if it is no date.
+    """Returns a WARC date, another text in ISO 8601 or a date of Python as a WARC date; None if it is no date.
 
-    Args:
-        value: a WARC date, another text in ISO 8601, or a date of Python. Without a time zone it is in UTC.
+    Without a time zone, it is in UTC.
     """
     if isinstance(value, str):
         if microseconds(value) is not None:
@@ -349,8 +330,7 @@ def warc_date(value: Any) -> str | None:
     return f"{moment.replace(tzinfo=None).isoformat()}Z"
 
 
-def _pieces(stream: ByteStream, name: str) -> Iterator[bytes | Damage]:
-    """Yields the pieces of `read_pieces`, and damage between them."""
+def _read_text(stream: ByteStream, name: str) -> Iterator[bytes | Damage]:
     for piece in read_pieces(stream, name):
         yield Damage(piece.kind, 0, piece.length, piece.first[:FIRST_BYTES]) if isinstance(piece, Gap) else piece
 
@@ -358,14 +338,14 @@ def _pieces(stream: ByteStream, name: str) -> Iterator[bytes | Damage]:
 def read_lines(stream: ByteStream, name: str, first: int = 1) -> Iterator[tuple[int, bytes] | Damage]:
     r"""Yields the lines of a text file, without the `\n` at their end, with their numbers from 1; and the damage in it.
 
-    The arguments are those of `read_pieces`, and the number of the first line: a stream that begins after the first
-    line of a file is not compressed. A line that damage cuts is left out, and so is a line of more than
-    LINE_BYTES bytes. The offset of damage is the number of the line before which, or in which, it is.
+    Takes the arguments of `read_pieces`, and the number of the first line: a stream that begins after the first line of
+    a file is not compressed. A line that damage cuts, or of more than LINE_BYTES, is left out. The offset of damage is
+    the number of its line.
 
     Raises OSError if the stream can't be read.
     """
     number, held, size, is_cut = first, list[bytes](), 0, False
-    for piece in _pieces(stream, name) if first == 1 else iter(lambda: stream.read(_READ), b""):
+    for piece in _read_text(stream, name) if first == 1 else iter(lambda: stream.read(_READ), b""):
         if isinstance(piece, Damage):
             yield piece._replace(offset=number, length=piece.length or size)
             held, size, is_cut = [], 0, True
@@ -382,7 +362,7 @@ def read_lines(stream: ByteStream, name: str, first: int = 1) -> Iterator[tuple[
         if not is_cut:
             yield number, b"".join(held)
         *lines, last = rest.split(b"\n")
-        for number, line in enumerate(lines, number + 1):  # noqa: B020  # it goes on from there
+        for number, line in enumerate(lines, number + 1):  # noqa: B020  # `number` continues
             yield number, line
         number, held, size, is_cut = number + 1, [last], len(last), False
     if size and not is_cut:

@@ -51,13 +51,7 @@ class TooLargeError(ValueError):
 
 
 class Head(NamedTuple):
-    """The head of a response.
-
-    Attributes:
-        status: such as 200.
-        fields: the values by lower-case name; the first value counts.
-        start: the place in the record where the body begins.
-    """
+    """The head of a response: its status, the first value of each lower-case field, and the start of the body."""
 
     status: int
     fields: dict[str, str]
@@ -65,7 +59,7 @@ class Head(NamedTuple):
 
     @property
     def media_type(self) -> str:
-        """The type of the body, such as `text/html`, in lower case; "" where the server does not say it."""
+        """The type of the body, such as `text/html`, in lower case; "" if the server does not name it."""
         return self.fields.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
@@ -76,7 +70,7 @@ class Head(NamedTuple):
 
 
 def parse_head(record: bytes | bytearray) -> Head | None:
-    """Returns the head of a response, or None if the record does not begin with one."""
+    """Returns the head of a response, or None if the record does not begin with a head."""
     end = _HEAD_END.search(record, 0, _HEAD_CAP)
     block = bytes(record[: end.start() if end else _HEAD_CAP]).decode("latin-1")
     status = _STATUS.match(block)
@@ -93,15 +87,8 @@ def parse_head(record: bytes | bytearray) -> Head | None:
 def decode_body(fields: dict[str, str], body: bytes) -> tuple[bytes, bool]:
     """Returns a body without chunks and compression, and whether it is whole. A damaged body ends at the damage.
 
-    A body without both is cut off if it is shorter than the Content-Length of the response.
-
-    Some crawlers store a decoded body with the original headers. Such a body is returned unchanged.
-
-    Args:
-        fields: the header fields of the response by lower-case name.
-        body: as it is in the record.
-
-    Raises EncodingError if nothing can be decoded, TooLargeError if the result is larger than RECORD_CAP.
+    A plain body is cut off if it is shorter than Content-Length. Some crawlers store a decoded body with the original
+    headers: it is returned unchanged. Raises EncodingError if nothing can be decoded, TooLargeError above RECORD_CAP.
     """
     claimed = "" if {"transfer-encoding", "content-encoding"} & fields.keys() else fields.get("content-length", "")
     is_whole = not re.fullmatch("[0-9]{1,18}", claimed) or len(body) >= int(claimed)
@@ -158,21 +145,19 @@ def _decode(body: bytes, coding: str) -> tuple[bytes, bool]:
 def _gzip(body: bytes) -> Iterator[bytes]:
     place = 0
     while body.startswith(b"\x1f\x8b", place):  # several members are one body; what follows them is ignored
-        place = yield from _inflated(zlib.decompressobj(31), body, place)
+        place = yield from _inflate(zlib.decompressobj(31), body, place)
     if not place:
         raise EncodingError("it is no gzip")
 
 
 def _deflate(body: bytes) -> Iterator[bytes]:
-    """Yields the inflated pieces of a body in zlib's format (the standard), or without zlib's header (as some servers
-    send).
-    """
+    """Yields the inflated pieces of a body with zlib's header (the standard) or without (some servers)."""
     has_header = len(body) > 1 and body[0] & 15 == 8 and (body[0] << 8 | body[1]) % 31 == 0  # RFC 1950, 2.2
-    yield from _inflated(zlib.decompressobj(15 if has_header else -15), body, 0)
+    yield from _inflate(zlib.decompressobj(15 if has_header else -15), body, 0)
 
 
-def _inflated(inflater: "zlib._Decompress", body: bytes, place: int) -> Generator[bytes, None, int]:
-    """Yields the inflated pieces of the stream that begins at a place of a body, and returns the place behind it."""
+def _inflate(inflater: "zlib._Decompress", body: bytes, place: int) -> Generator[bytes, None, int]:
+    """Yields the inflated pieces of the stream that begins at a place of a body, and returns the place after it."""
     while not inflater.eof:
         data = body[place : place + _READ]
         try:
@@ -210,7 +195,7 @@ _DECODERS: dict[str, Callable[[bytes], Iterator[bytes]]] = {
 
 
 class SkippedRecord(NamedTuple):
-    """A record that is no page: its kind is a key of SKIPPED."""
+    """A record that is no page. Its kind is a key of SKIPPED."""
 
     kind: str
 
@@ -227,13 +212,7 @@ def read_warc_pages(
 ) -> Iterator[Page | Damage | SkippedRecord]:
     """Yields a page or a skipped record for each record of a WARC file, in their order, and the damage in them.
 
-    Args:
-        stream: the file's bytes, gzipped or plain.
-        extractor: makes text of HTML.
-        source: as in `read_pages`.
-
-    A page is a response with status 200 that is HTML. Its record has its URL and timestamp.
-    Raises OSError if the stream can't be read.
+    A page is a response with status 200 that is HTML. Stream, source and errors are as for `read_pages`.
     """
     position = 0
     provenance = Provenance(source) if source else None
@@ -243,13 +222,13 @@ def read_warc_pages(
             continue
         fields, record, offset = item
         extra = provenance.of(fields, record, offset) if provenance else None
-        head = _classified(fields, record)
+        head = _classify(fields, record)
         if isinstance(head, str):
             if head == "damaged":
-                yield _lost("http_header", record, offset, fields)
+                yield _report_loss("http_header", record, offset, fields)
             yield SkippedRecord(head)
             continue
-        text = yield from _extracted(fields, head, bytes(memoryview(record)[head.start :]), offset, extractor)
+        text = yield from _extract(fields, head, bytes(memoryview(record)[head.start :]), offset, extractor)
         if text is None:
             yield SkippedRecord("damaged")
             continue
@@ -257,7 +236,7 @@ def read_warc_pages(
         position += 1
 
 
-def _classified(fields: dict[str, str], record: bytes) -> Head | str:
+def _classify(fields: dict[str, str], record: bytes) -> Head | str:
     """Returns the head of a response that is a page; of any other record its kind, a key of SKIPPED."""
     kind = fields.get("warc-type", "").lower()
     if kind != "response":
@@ -273,8 +252,7 @@ def _classified(fields: dict[str, str], record: bytes) -> Head | str:
 
 
 def _is_html(fields: dict[str, str], head: Head, record: bytes) -> bool:
-    """Tells whether a response is HTML, by the type that the crawler found, the type that the server names, or its
-    start.
+    """Tells whether a response is HTML, by the crawler's type, the server's type, or the start of the body.
 
     Crawlers take HTML without `html` and `head` for plain text. For plain text, the server's type decides.
     """
@@ -286,7 +264,7 @@ def _is_html(fields: dict[str, str], head: Head, record: bytes) -> bool:
     return _HTML_START.match(record, head.start) is not None
 
 
-def _extracted(
+def _extract(
     fields: dict[str, str], head: Head, raw: bytes, offset: int, extractor: Extractor
 ) -> Generator[Damage, None, bytes | None]:
     """Yields the damage of a response, and returns its text in UTF-8; None if the page is lost."""
@@ -295,20 +273,22 @@ def _extracted(
     try:
         html, is_whole = decode_body(head.fields, raw)
     except (EncodingError, TooLargeError) as error:
-        yield _lost("html_too_large" if isinstance(error, TooLargeError) else "http_encoding", raw, offset, fields)
+        yield _report_loss(
+            "html_too_large" if isinstance(error, TooLargeError) else "http_encoding", raw, offset, fields
+        )
         return None
     if not is_whole:
         yield Damage("http_cut", offset)
     extracted = extractor.extract(html, head.charset)
     if extracted is None:
-        yield _lost("html_too_hard", html, offset, fields)
+        yield _report_loss("html_too_hard", html, offset, fields)
         return None
     if not extracted.is_valid:
         yield Damage("bad_charset", offset)
     return extracted.encoded
 
 
-def _lost(kind: str, data: bytes | bytearray, offset: int, fields: dict[str, str]) -> Damage:
+def _report_loss(kind: str, data: bytes | bytearray, offset: int, fields: dict[str, str]) -> Damage:
     return Damage(kind, offset, len(data), bytes(data[:FIRST_BYTES]), target_uri(fields))
 
 
@@ -317,11 +297,7 @@ PageReader = Callable[..., Iterator[Page | Damage | SkippedRecord]]
 
 
 def page_reader(extraction: str) -> PageReader:
-    """Returns the function that reads the pages of a file.
-
-    Args:
-        extraction: how text is made from the HTML of WARC files (see `find_extraction`); "" for WET files.
-    """
+    """Returns the function that reads the pages of WARC files with an extraction (`find_extraction`); "" for WET."""
     if not extraction:
         return read_pages
     extractor = TextExtractor(extraction)
