@@ -1,4 +1,4 @@
-"""The parts of c4pipe as Apache Beam transforms, for pipelines of one's own.
+"""The parts of c4pipe as Apache Beam transforms, for your own pipelines.
 
 Paths of WET files or a PCollection of pages come in; PCollections of pages, or a published corpus, go out.
 """

@@ -30,7 +30,7 @@ class BuildCorpus(PageTransform):
     """Builds a corpus from WET files, as `c4pipe build` does: the root and the end of a pipeline.
 
     It is `ReadPages`, `CleanPages`, `KeepNewest`, `RemoveRepeatedSpans.by_recipe` and `WriteCorpus`, in this order. The
-    shards have the bytes of those that `c4pipe build` writes with as many shards.
+    shards have the same bytes as the shards of `c4pipe build`, if both have the same number.
 
     Returns a PCollection of one text, the path of the corpus' manifest.
 

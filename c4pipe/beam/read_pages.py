@@ -60,7 +60,7 @@ class ReadPages(PageTransform):
                 these. One pattern, or a list of patterns. The workers must be able to read the files.
             files: a slice of a crawl's files, such as `"0:100"`; None for all.
             input_kind: `wet` for WET files, `warc` for WARC files.
-            extract: with `input_kind="warc"`: what the text of a page is: `all` (also None), `main` or `trafilatura`.
+            extract: with `input_kind="warc"`: the text of a page: `all` (also None), `main` or `trafilatura`.
 
         Raises UsageError for an unknown kind or text, or if a library for it is not installed.
         """

@@ -98,7 +98,7 @@ class RemoveRepeatedSpans(PageTransform):
         Args:
             buckets: as above.
 
-        The other arguments and the errors are those of `CleanPages`.
+        The other arguments and the errors are as in `CleanPages`.
         """
         transform = cls(buckets=buckets)
         transform._rules = choose_rules(recipe, **lists)

@@ -27,7 +27,7 @@ from c4pipe.io.json_files import (
     write_checked_json,
 )
 from c4pipe.io.parquet_footer import open_parquet, reading
-from c4pipe.io.paths import StoragePath, list_names, storage_path
+from c4pipe.io.paths import StoragePath, check_is_folder, list_names, storage_path
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.columns import with_extra
 
@@ -161,8 +161,7 @@ class Annotate:
 def check_annotated(annotate: Annotate, recipe: Recipe, fingerprint: str) -> None:
     """Raises UsageError if a folder can't have files of this recipe: its files have other rules, lists or labels."""
     folder = storage_path(annotate.folder)
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--annotate {folder} is a file: give a folder")
+    check_is_folder("--annotate", folder)
     if annotate.labels and not recipe.find(Language):
         raise UsageError(f"--language-labels needs the rule language, which recipe {recipe.name} has not: leave it out")
     names = list_names(folder)

@@ -246,6 +246,12 @@ def check_regular(path: Path) -> None:
         raise OSError(errno.EINVAL, "it is a pipe or a device, and no file", str(path))
 
 
+def check_is_folder(option: str, folder: StoragePath) -> None:
+    """Raises UsageError if an option names a file instead of a folder."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{option} {folder} is a file: give a folder")
+
+
 def check_inner(folder: StoragePath, *names: str) -> None:
     """Raises UsageError where a link is in place of a folder that c4pipe makes inside of a folder.
 

@@ -1,7 +1,7 @@
 """`add`: the pages of work files become a part of a finished corpus. The part leaves out all that the corpus has.
 
-The part is first a corpus of its own, in `_parts/NNN`. Then its shards get names beside those of the earlier parts, and
-the manifest of the whole corpus is replaced at once. Until then, the corpus is the old one; a repeated command goes on.
+The part is first its own corpus, in `_parts/NNN`. Then its shards get names beside the shards of earlier parts, and the
+manifest of the whole corpus is replaced at once. Until then, the corpus is the old one; a repeated command goes on.
 """
 
 import hashlib

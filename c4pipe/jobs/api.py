@@ -67,7 +67,7 @@ def clean_files(options: CleanOptions) -> CleanResult:
 
     {options}
 
-    The errors are those of `build_corpus`.
+    Raises the errors of `build_corpus`.
     """
     plan = plan_clean(options)
     counts = clean(plan, Progress(options.progress))
@@ -80,7 +80,7 @@ def dedup_files(options: DedupOptions) -> Corpus:
 
     {options}
 
-    The returned corpus and the errors are those of `build_corpus`.
+    Returns the corpus and raises the errors as `build_corpus` does.
     """
     dedup(plan_dedup(options), Progress(options.progress))
     return open_corpus(options.folder)
@@ -94,7 +94,7 @@ def add_files(options: AddOptions) -> Corpus:
 
     {options}
 
-    The returned corpus is the whole one; the errors are those of `build_corpus`.
+    Returns the whole corpus. Raises the errors of `build_corpus`.
     """
     add(options, Progress(options.progress))
     return open_corpus(options.folder)
@@ -108,7 +108,7 @@ def import_text(options: ImportOptions) -> Corpus:
 
     {options}
 
-    The returned corpus and the errors are those of `build_corpus`.
+    Returns the corpus and raises the errors as `build_corpus` does.
     """
     build(options, Progress(options.progress))
     return open_corpus(options.folder)
@@ -131,10 +131,10 @@ def explain_text(
         text: the text of a page.
         url: the URL of the text; recipes that look at URLs need it.
 
-    The other arguments are those of `build_corpus`. To explain many texts, use the method `explain` of one `Cleaner`.
+    The other arguments are as in `build_corpus`. To explain many texts, use the method `explain` of one `Cleaner`.
 
     Returns a verdict with `reason` (the rule that drops the text, or None), `rules` (the decision of each page rule),
-    `lines` (what the line rules do to each line) and `text` (what they leave).
+    `lines` (the decision of the line rules about each line) and `text` (the lines that stay).
 
     Raises UsageError as `Cleaner` does.
     """

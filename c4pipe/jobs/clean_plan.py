@@ -16,7 +16,7 @@ from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.lines import FewWords
 from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.json_files import write_checked_json
-from c4pipe.io.paths import StoragePath, check_inner, list_names, storage_path
+from c4pipe.io.paths import StoragePath, check_inner, check_is_folder, list_names, storage_path
 from c4pipe.io.streams import InputOpener, digest_ends
 from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
@@ -98,11 +98,9 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
         made = choose_extraction(options.input_kind, options.extract)
     recipe = recipe.with_extraction(made)
     check_inner(options.work_folder, LISTS_FOLDER, dropped_pages.DROPPED_FOLDER)
-    cache = options.network.cache
-    if options.work_folder.exists() and not options.work_folder.is_dir():
-        raise UsageError(f"--work {options.work_folder} is a file: give a folder")
-    if cache is not None and cache.exists() and not cache.is_dir():
-        raise UsageError(f"--cache {cache} is a file: give a folder")
+    check_is_folder("--work", options.work_folder)
+    if options.network.cache is not None:
+        check_is_folder("--cache", options.network.cache)
     if options.max_missing is not None and options.max_missing < 0:
         raise UsageError(f"--max-missing {options.max_missing}: give 0 or more")
     notes: list[str] = []

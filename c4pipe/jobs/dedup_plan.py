@@ -20,7 +20,7 @@ from c4pipe.dedup.step import DedupPlan
 from c4pipe.errors import UsageError
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.json_files import parse_json
-from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.paths import StoragePath, check_is_folder, storage_path
 from c4pipe.jobs.options import BuildOptions, DedupOptions, ImportOptions
 from c4pipe.lists.lists import find_lists
 from c4pipe.recipes.choose import check_installed
@@ -199,8 +199,7 @@ def check_corpus_options(output: StoragePath, shards: int | None) -> None:
     """Raises UsageError if an option for the corpus can't be met."""
     if shards is not None and not 1 <= shards <= MAX_SHARDS:
         raise UsageError(f"--shards {shards}: give 1 to {MAX_SHARDS:,}")
-    if output.exists() and not output.is_dir():
-        raise UsageError(f"--output {output} is a file: give a folder")
+    check_is_folder("--output", output)
 
 
 def note_files(options: DedupOptions | BuildOptions | ImportOptions, progress: Progress) -> None:

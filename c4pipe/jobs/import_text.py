@@ -141,7 +141,7 @@ def _typed(column: Column, found: Mapping[str, Kinds]) -> tuple[Column | None, s
 
 def _fits(of_file: str, kind: str) -> bool:
     """Tells whether values of a file can be converted to a type that the user gave. If a file has values of several
-    types, those that can't are damage.
+    types, the others are damage.
     """
     is_scalar = of_file in ("string", "int", "float", "bool") or _DATE.match(of_file)
     return _AND in of_file or (of_file, kind) == ("int", "float") or bool(kind == "string" and is_scalar)
@@ -203,9 +203,11 @@ def _check(
     return None
 
 
-def _unreadable(file: InputFile, error: Exception, advice: str = "") -> UsageError:
+def _unreadable(
+    file: InputFile, error: Exception, advice: str = "", kind: type[C4pipeError] = UsageError
+) -> C4pipeError:
     """Returns the error for a user; the error of a download names its file already."""
-    return UsageError(f"{file.path} can't be read: {error_reason(error, of=file.path)}{advice}")
+    return kind(f"{file.path} can't be read: {error_reason(error, of=file.path)}{advice}")
 
 
 def _kind_of_type(arrow: Any) -> str:
@@ -315,7 +317,7 @@ def _divide_file(opener: InputOpener, layout: TextLayout, file: InputFile) -> li
             return [file]
         bounds = _find_row_groups(file, size) if is_parquet(file.name) else _find_offsets(opener, layout, file, size)
     except (OSError, ValueError) as error:
-        raise C4pipeError(f"{file.path} can't be read: {error_reason(error, of=file.path)}") from error
+        raise _unreadable(file, error, kind=C4pipeError) from error
     if len(bounds) < 3:
         return [file]
     parts = (FileSlice(number, len(bounds) - 1, *span, size) for number, span in enumerate(pairwise(bounds)))
@@ -374,7 +376,7 @@ def number_lines(
 def _number_parts(
     kept: StoragePath, file: InputFile, part: FileSlice, opener: InputOpener, on_note: Callable[[str], None]
 ) -> list[int]:
-    starts = [max(0, bound - 1) for bound in _bounds(part.size, part.of)[:-1]]  # where `read_part_pages` begins
+    starts = [max(0, bound - 1) for bound in _bounds(part.size, part.of)[:-1]]  # as in `read_part_pages`
     try:
         ends = digest_ends(partial(opener.read_range, file.path), part.size)
         made = read_intact_json(kept, LineNumbers)
@@ -385,9 +387,7 @@ def _number_parts(
             ended = pool.map(partial(_count_line_ends, opener, file.path), pairwise(starts))
             lines = [1, *(2 + before for before in accumulate(ended))]
     except OSError as error:
-        raise C4pipeError(
-            f"{file.path} can't be read: {error_reason(error, of=file.path)}; run the command again"
-        ) from error
+        raise _unreadable(file, error, "; run the command again", C4pipeError) from error
     write_checked_json(kept, LineNumbers(bytes=part.size, ends_sha256=ends, lines=lines))
     return lines
 

@@ -52,7 +52,7 @@ DEDUP = "dedup"
 _PLAN = "plan.pickle"  # only the tasks of a submission read it: they run the code of the folder's owner anyway
 _MOST_TASKS = 1000  # unless the user says how many files a task has
 _FILES_PER_CORE = 2
-_PAUSES = (1, 4, 10, 20, 30)  # seconds: NFS keeps what a folder has for up to a minute (acdirmax of nfs(5))
+_PAUSES = (1, 4, 10, 20, 30)  # seconds: NFS caches the names in a folder for up to a minute (acdirmax of nfs(5))
 _SILENT = 60  # times in a row that Slurm may not answer to --wait
 
 

@@ -28,7 +28,7 @@ class WorkerLimit(NamedTuple):
 
     Attributes:
         most: how many cores or processes it allows, at least 1.
-        reason: what the limit is, in words.
+        reason: the limit in words.
     """
 
     most: int
@@ -39,7 +39,7 @@ def allowed_cores(root: Path = Path("/"), environ: Mapping[str, str] = os.enviro
     """Returns the number of cores that this process may use.
 
     Args:
-        root: where `/proc` and `/sys` are.
+        root: the folder of `/proc` and `/sys`.
         environ: the environment, which has the variables of Slurm.
     """
     return min(_core_limits(root, environ), key=lambda limit: limit.most)
@@ -48,7 +48,7 @@ def allowed_cores(root: Path = Path("/"), environ: Mapping[str, str] = os.enviro
 def allowed_workers(root: Path = Path("/"), environ: Mapping[str, str] = os.environ) -> WorkerLimit:
     """Returns how many worker processes this machine can have: one for each allowed core, as far as memory is enough.
 
-    The arguments are those of `allowed_cores`.
+    The arguments are as in `allowed_cores`.
     """
     each = format_size(WORKER_BYTES)
     limits = [

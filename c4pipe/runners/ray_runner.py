@@ -120,7 +120,7 @@ def _count_cores() -> int:
 def _run_all(calls: Iterable[Callable[[], Any]], on_wait: Callable[[float], None]) -> list[_Row]:
     """Starts tasks, a bounded number at a time, waits for all, and returns their results. Raises the first error.
 
-    If one fails, or at Ctrl-C, those that run are cancelled. `on_wait` gets the minutes in which no task has ended, at
+    If one fails, or at Ctrl-C, running tasks are cancelled. `on_wait` gets the minutes in which no task has ended, at
     longer and longer intervals.
     """
     rows: list[_Row] = []
@@ -145,7 +145,7 @@ def _run_all(calls: Iterable[Callable[[], Any]], on_wait: Callable[[float], None
             running.append(rows[-1][SUMS])
         wait(0)
     except BaseException:
-        for each in reversed(running):  # those that wait first, so that none begins meanwhile
+        for each in reversed(running):  # waiting tasks first, so that none begins meanwhile
             ray.cancel(each, force=True)  # otherwise a step that waits, as for the network, goes on
         raise
     return rows

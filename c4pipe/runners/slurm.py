@@ -1,7 +1,7 @@
 """Slurm in the table of runners: the options after `--`, and the programs of Slurm that c4pipe calls.
 
 Slurm runs no graph: it runs commands on nodes. So a job that Slurm can run is submitted as batch scripts
-(`jobs/slurm.py`), and any other job is refused. The programs and their options are those of Slurm's documentation:
+(`jobs/slurm.py`), and any other job is refused. Slurm's documentation describes the programs and their options:
 https://slurm.schedmd.com/sbatch.html, squeue.html and job_array.html.
 """
 

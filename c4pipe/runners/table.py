@@ -1,6 +1,6 @@
 """The table of runners: all facts about each that `run_job`, the options and the command line use.
 
-A package adds a runner of its own by an entry point of the group `c4pipe.runners`, whose object is a `Runner`.
+A package adds a runner by an entry point of the group `c4pipe.runners`, whose object is a `Runner`.
 """
 
 import pkgutil
@@ -26,7 +26,7 @@ _NAMED = {
     "spark": "c4pipe.runners.engines:SPARK",
     "slurm": "c4pipe.runners.slurm:SLURM",
 }
-_OTHERS = "c4pipe.runners.engines:BEAM"  # Beam has names of its own, and takes the paths of classes
+_OTHERS = "c4pipe.runners.engines:BEAM"  # Beam has its own names, and takes the paths of classes
 
 _SENTENCES = {
     "spark_master": "--spark-master {given} is only for --runner spark",

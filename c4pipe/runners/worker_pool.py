@@ -23,11 +23,11 @@ from c4pipe.runners.worker import (
     set_up_step,
 )
 
-if "from multiprocessing.forkserver" in " ".join(sys.orig_argv):  # in the server: where it can't fork, the run says so
+if "from multiprocessing.forkserver" in " ".join(sys.orig_argv):  # in the server: if it can't fork, the run says so
     sys.excepthook = lambda *_: None
 
 _OF_A_RUN, _OF_A_WORKER = 16, 2
-"""Files that the run has open, and about as many threads and processes: besides those of its workers, and for each."""
+"""Open files, and about as many threads and processes: of the run without workers, and of each worker."""
 
 _STACK_BYTES = 1 << 18
 

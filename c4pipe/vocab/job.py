@@ -19,7 +19,7 @@ from c4pipe.io.atomic import AtomicFile, clear_abandoned, write_bytes
 from c4pipe.io.json_files import read_checked_json, read_intact_json, read_json, write_checked_json, write_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
-from c4pipe.io.paths import StoragePath, file_sizes, list_names, read_file, remove_tree
+from c4pipe.io.paths import StoragePath, check_is_folder, file_sizes, list_names, read_file, remove_tree
 from c4pipe.io.streams import InputPath
 from c4pipe.io.words import format_count, short_repr
 from c4pipe.runners.events import Progress
@@ -112,8 +112,7 @@ def plan_vocab(options: VocabOptions, progress: Progress | None = None) -> Vocab
     check_runner(options)
     if options.most_bytes < _LEAST_BYTES:
         raise UsageError(f"--sample-bytes {options.most_bytes}: give at least {_LEAST_BYTES} bytes of text")
-    if output.exists() and not output.is_dir():
-        raise UsageError(f"--output {output} is a file: give a folder")
+    check_is_folder("--output", output)
     if (output / MANIFEST).exists():
         raise UsageError(f"--output {output} is a corpus: give another folder, such as {output}-vocab")
     if not sources:
