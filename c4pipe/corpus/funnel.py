@@ -33,12 +33,12 @@ class FunnelRow:
     """One row of a funnel.
 
     Attributes:
-        section: the things that are counted. `records`: the records of WARC files. `units`: the units of repeated spans
-            (sentences or lines). `spans`: repeated spans.
+        section: the things that are counted, such as `records` of WARC files or `units` of repeated spans (sentences or
+            lines).
         kind: `read` (the first row of a section), `skipped` (records that are no page), `dropped` or `changed` (by one
             rule), `kept` (the last row of a section), `part` (a part of the row above, such as the pages of one
             language), `damage`.
-        name: the rule, or the words for any other row.
+        name: the name of the rule, or words.
         number: how many; never negative.
         whole: the number of the section's first row, for the share of `number`; 0 for damage.
     """
@@ -51,12 +51,12 @@ class FunnelRow:
 
     @property
     def is_rule(self) -> bool:
-        """Whether the row belongs to one rule, whose name it has."""
+        """Whether the row has the name of a rule."""
         return self.kind in ("dropped", "changed")
 
     @property
     def label(self) -> str:
-        """The name in a table without other marks: a rule that changes lines says so."""
+        """The name in a plain table: a rule that changes lines says so."""
         return f"{self.name} (changed)" if self.kind == "changed" else self.name
 
     @property
@@ -167,9 +167,7 @@ def _count_units(recipe: Recipe, counts: Counter[str]) -> _Rows:
 
 
 def _count_spans(_: Recipe, counts: Counter[str]) -> _Rows:
-    """Yields the spans that known corpora have; then, if the recipe keeps exactly one copy of each span, the repeated
-    spans and the exceptions.
-    """
+    """Yields the spans of known corpora, then the repeated spans and the exceptions from one copy of each."""
     if known := counts["spans.known"]:
         yield "read", "spans that a known corpus has (no copy stays)", known
     if repeated := counts["spans.repeated"]:
@@ -241,12 +239,11 @@ class LanguageFunnel:
 
 
 def language_funnels(recipe: Recipe, counts: Mapping[str, int]) -> list[LanguageFunnel]:
-    """Returns the pages of each language that the recipe keeps, those with the most pages first.
+    """Returns the pages of each language of the recipe, the most pages first.
 
     Args:
         recipe: the recipe of the job.
-        counts: the counters of a whole corpus (`counts` of its manifest). Those of earlier versions have no drops by
-            language.
+        counts: the counters of a whole corpus (`counts` of its manifest); earlier versions count no drops by language.
     """
     order = list(dict.fromkeys(rule.name for _, rule in recipe.applied_rules()))
     kept, dropped = languages_with_pages(counts), drops_by_language(counts)
@@ -259,10 +256,7 @@ def language_funnels(recipe: Recipe, counts: Mapping[str, int]) -> list[Language
 
 
 def empty_reasons(recipe: Recipe, counts: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns the languages of a recipe without a page, each with the reason; last, all that were not detected.
-
-    Takes the arguments of `language_funnels`.
-    """
+    """Returns the languages of a recipe without a page, each with the reason; last, all that were not detected."""
     empty = [each for each in language_funnels(recipe, counts) if not each.kept]
     reasons = [(each.title, each.why_empty) for each in empty if each.most]
     unseen = [each.title for each in empty if not each.most]
@@ -324,24 +318,24 @@ _MOST_REASONS = 3
 def _why_missed(
     funnels: Sequence[LanguageFunnel], drops: Mapping[str, Mapping[str, int]], missed: Sequence[str]
 ) -> str:
-    """Returns which wanted languages have no page, and which of them were not detected."""
+    """Returns a sentence on the wanted languages without a page, and the languages that were not detected."""
     unseen = [each.language for each in funnels if not each.most]
-    words = f"no page was kept in {_several(missed)}"
+    words = f"no page was kept in {_list_names(missed)}"
     if not unseen or not drops:  # without drops: of an earlier version, which did not count them
         return words
-    return f"{words}: no page was detected as {'it' if len(missed) == 1 else _several(unseen, 'or')}"
+    return f"{words}: no page was detected as {'it' if len(missed) == 1 else _list_names(unseen, 'or')}"
 
 
 def _why_lost(funnels: Iterable[LanguageFunnel]) -> list[str]:
-    """Returns why languages have no page though some were detected, in a few sentences."""
+    """Returns a few sentences on languages whose pages were all dropped."""
     lost = [each.why_empty for each in funnels if each.most and not each.kept]
     named = lost if len(lost) <= _MOST_REASONS else lost[: _MOST_REASONS - 1]
     others = len(lost) - len(named)
     return [*named, *([f"all pages of {others} other languages were dropped, as report.html says"] if others else [])]
 
 
-def _several(languages: Sequence[str], last: str = "and") -> str:
-    """Returns the names of languages in a sentence, with their codes: the first ones of many, and how many more."""
+def _list_names(languages: Sequence[str], last: str = "and") -> str:
+    """Returns the names of languages with their codes, in a sentence: the first names of many, and how many more."""
     names = [LanguageFunnel(each, {}, 0).title for each in languages]
     if len(names) > _MOST_NAMED:
         names = [*names[: _MOST_NAMED - 1], f"{len(names) - _MOST_NAMED + 1} other languages"]
@@ -349,9 +343,9 @@ def _several(languages: Sequence[str], last: str = "and") -> str:
 
 
 def _all_dropped(rows: Sequence[FunnelRow]) -> str:
-    """Returns which rules dropped the most pages and the last page; "" if no page was read.
+    """Returns the rules that dropped the most pages and the last page; "" if no page was read.
 
-    If the pages had too few sentences, the line rule that dropped the most of their lines is named, too.
+    If pages had too few sentences, it also names the line rule that dropped the most lines.
     """
     dropped = [row for row in rows if row.section == "pages" and row.kind == "dropped" and row.number]
     most = _largest_drop(rows, "pages")

@@ -23,7 +23,7 @@ MAX_SHARD_BYTES = 8 * SHARD_BYTES
 FOLDER_FILES = 10_000
 """The most files in a folder of Hugging Face's Hub (https://huggingface.co/docs/hub/storage-limits)."""
 
-_PLANNED_FILES = 8_900  # of train shards in a folder, at most: with those of validation, 8,970 of these 10,000
+_PLANNED_FILES = 8_900  # train shards in a folder, at most: with the validation shards, 8,970 files
 
 TRAIN_PER_VALIDATION = 128
 """Train shards for each validation shard, as in the published C4 (1,024 and 8)."""
@@ -42,7 +42,7 @@ class ShardId(NamedTuple):
         split: `train` or `validation`.
         shard_index: its number among the shards of that language and split, from 0.
         num_shards: the number of these shards.
-        part: the number of the part of the corpus that the shard belongs to, from 1 (see `manifest.CorpusPart`).
+        part: the part of the corpus, from 1 (see `manifest.CorpusPart`).
     """
 
     language: str
@@ -55,10 +55,6 @@ class ShardId(NamedTuple):
 @dataclass(frozen=True)
 class Layout:
     """The shards of a corpus. Each language has two folders: train and validation.
-
-    Attributes:
-        languages: the codes of the languages.
-        train_shards: the number of train shards of each language.
 
     Raises UsageError for a language that can't be the name of a folder: foreign pages and files can contain any text.
     """

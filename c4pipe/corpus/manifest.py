@@ -30,7 +30,7 @@ _CRAWLED = re.compile(r"CC-MAIN-(\d{4})(\d{2})\d{8}-")  # a segment's time, in t
 _PART = re.compile("-part([0-9]{3})-")
 
 OTHER_NAMES = "other names"
-"""What stands for the month of input files that Common Crawl did not name."""
+"""The month of input files that Common Crawl did not name."""
 
 _EXTENSIONS = "|".join(re.escape(find_format(name).extension) for name in FORMAT_NAMES)
 
@@ -42,7 +42,7 @@ ShardPath = Annotated[str, _shard_path]
 LanguageCode = Annotated[str, text(LANGUAGE, "the code of a language")]
 
 
-def _listed(value: Any, place: str) -> Any:
+def _check_path(value: Any, place: str) -> Any:
     try:
         return _shard_path(value, place)
     except ValueError:
@@ -60,7 +60,7 @@ class Input(TypedDict):
 class ListedShard(TypedDict):
     """A file of a corpus (see `writer.ShardFile`)."""
 
-    path: Annotated[str, _listed]
+    path: Annotated[str, _check_path]
     rows: int
     bytes: int
     sha256: Digest
@@ -77,7 +77,7 @@ REPLACEMENTS = "_takedown"
 
 
 class Takedown(TypedDict):
-    """Pages that were left out of a finished corpus: the manifest of that corpus, the kind of the list, the list."""
+    """Pages that were left out of a finished corpus: its manifest, the kind of the list, the list."""
 
     of: Digest
     kind: Annotated[str, choice("urls", "domains")]
@@ -85,17 +85,14 @@ class Takedown(TypedDict):
 
 
 PARTS = "_parts"
-"""The folder, inside a corpus with parts, of what belongs to one part: its manifest, its index, moved spans."""
+"""The folder, inside a corpus with parts, of the manifest, index and moved spans of each part."""
 
 MAX_PARTS = 999
 """The most parts of a corpus: the number of a part has three digits."""
 
 
 class CorpusPart(TypedDict):
-    """A corpus that is a part of a larger one: the first one, or one that `add` has put beside the earlier parts.
-
-    Its manifest, as it was before that, is in `_parts/NNN`, with NNN from 001.
-    """
+    """A part of a corpus to which pages were added. Its manifest from before is in `_parts/NNN`, with NNN from 001."""
 
     manifest: Digest  # of the bytes of that file
     inputs: Annotated[int, whole(0)]  # how many files
@@ -132,7 +129,7 @@ class Manifest(_Digests):
 
 
 def read_manifest(folder: "InputPath") -> Manifest | None:
-    """Returns the manifest of a corpus, or None if the folder has none.
+    """Returns the manifest of a corpus; None if it is missing.
 
     Raises UsageError if it can't be read, or is not of this version.
     """
@@ -146,7 +143,7 @@ def read_manifest(folder: "InputPath") -> Manifest | None:
 
 
 def parse(data: bytes, folder: "InputPath") -> Manifest:
-    """Returns a manifest, given the bytes of its file and the folder that it is in.
+    """Returns a manifest, given the bytes of its file and its folder.
 
     Raises UsageError if it is no manifest, or not of this version.
     """
@@ -177,7 +174,7 @@ def make_manifest(
     """Returns the manifest of a corpus.
 
     Args:
-        identity: what the corpus is made from: recipe, inputs, formats, layout.
+        identity: recipe, inputs, formats and layout of the corpus.
         clean_counts: the counters of job 1, summed over all inputs.
         report: the report of job 2.
         expected: the paths of all shard files, relative to the corpus.
@@ -256,7 +253,7 @@ Folder = TypeVar("Folder", bound="InputPath")
 
 
 def part_folder(corpus: Folder, number: int) -> Folder:
-    """Returns the folder, inside a corpus, of what belongs to one part."""
+    """Returns the folder of one part, inside a corpus."""
     return cast(Folder, corpus / PARTS / f"{number:03}")
 
 
@@ -267,7 +264,7 @@ def part_number(shard: str) -> int:
 
 
 class InputSums(NamedTuple):
-    """The number of the input files of a corpus, their bytes, and how many there are by the month in their names."""
+    """The number of the input files of a corpus, their bytes, and their number by the month in their names."""
 
     files: int
     bytes: int

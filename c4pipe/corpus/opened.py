@@ -155,7 +155,7 @@ class Corpus:
     @cached_property
     def _files(self) -> list[Shard]:
         """The files of all languages and formats, as the manifest lists them."""
-        return list(_listed(self.path, self.manifest))
+        return list(_list_shards(self.path, self.manifest))
 
 
 @checks_arguments
@@ -173,14 +173,11 @@ def open_corpus(path: str | Path | InputPath, languages: Sequence[str] | None = 
     C4pipeError if a shard is missing or has another size.
     """
     folder = input_path(path)
-    return _opened(folder, _read_manifest(folder), languages)
+    return _make_corpus(folder, _read_manifest(folder), languages)
 
 
 def open_language(path: str | Path | InputPath, languages: Sequence[str] | None = None) -> Corpus:
-    """Opens a finished corpus by its own folder, or one language of it by the folder of that language, or a link to it.
-
-    Arguments and errors are those of `open_corpus`.
-    """
+    """Works as `open_corpus`, and also opens one language by its folder, or by a link to that folder."""
     folder = input_path(path)
     try:
         data = _read_manifest(folder)
@@ -188,8 +185,8 @@ def open_language(path: str | Path | InputPath, languages: Sequence[str] | None 
         inside, manifest_above = _language_in(folder)
         if manifest_above is None or languages is not None:
             raise
-        return _opened(inside.parent, manifest_above, [inside.name])
-    return _opened(folder, data, languages)
+        return _make_corpus(inside.parent, manifest_above, [inside.name])
+    return _make_corpus(folder, data, languages)
 
 
 def _read_manifest(folder: InputPath) -> bytes:
@@ -201,7 +198,7 @@ def _read_manifest(folder: InputPath) -> bytes:
 
 
 def _language_in(folder: InputPath) -> tuple[InputPath, bytes | None]:
-    """Returns the folder of a language without links, and the manifest of its corpus; None if it is no such folder."""
+    """Returns the folder of a language without links, and the manifest of its corpus; None for another folder."""
     real = [Path(os.path.realpath(folder))] if isinstance(folder, Path) else []  # of ".", or of a link
     for inside in (folder, *real):
         if _LANGUAGE.fullmatch(inside.name):
@@ -211,7 +208,7 @@ def _language_in(folder: InputPath) -> tuple[InputPath, bytes | None]:
 
 
 def no_manifest(folder: InputPath, error: OSError) -> UsageError:
-    """Returns the error for a user, given a folder that is no corpus, and the error that its manifest raised."""
+    """Returns the error for a folder that is no corpus, given the error that its manifest raised."""
     file = manifest_file.MANIFEST
     inside, manifest_above = _language_in(folder)
     if manifest_above is not None:
@@ -229,8 +226,8 @@ def no_manifest(folder: InputPath, error: OSError) -> UsageError:
     )
 
 
-def _opened(folder: InputPath, data: bytes, languages: Sequence[str] | None) -> Corpus:
-    """Returns the corpus of a folder, given the bytes of its manifest. Errors are those of `open_corpus`."""
+def _make_corpus(folder: InputPath, data: bytes, languages: Sequence[str] | None) -> Corpus:
+    """Works as `open_corpus`, given the bytes of the manifest."""
     manifest = manifest_file.parse(data, folder)
     known = sorted(manifest["train_shards"])
     if languages is not None and not languages:
@@ -252,7 +249,7 @@ def check_all_shards(folder: StoragePath, manifest: Manifest) -> None:
 
     Raises C4pipeError if a shard is missing, or differs from the manifest.
     """
-    shards = list(_listed(folder, manifest))
+    shards = list(_list_shards(folder, manifest))
     _check_sizes(folder, shards)
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE, thread_name_prefix="footers") as pool:
         for _ in pool.map(check_rows, shards):
@@ -266,7 +263,7 @@ def _check_sizes(folder: StoragePath, shards: Sequence[Shard]) -> None:
             check_size(shard, sizes.get(shard.file.name))
 
 
-def _listed(folder: InputPath, manifest: Manifest) -> Iterator[Shard]:
+def _list_shards(folder: InputPath, manifest: Manifest) -> Iterator[Shard]:
     """Yields the files of a corpus that its manifest lists."""
     columns = tuple(manifest["recipe"].get("columns", ()))
     for entry in manifest["shards"]:

@@ -38,7 +38,7 @@ class Shard:
     """A file of documents.
 
     Attributes:
-        file: where it is.
+        file: its path.
         format: one of FORMAT_NAMES, or TEXT_FORMAT.
         id: its language, split, index and count. Plain text counts as a single train shard without a language.
         rows: the number of its documents, by the manifest.
@@ -87,8 +87,8 @@ def read_shard(shard: Shard, first: int, end: int, verify: bool = False) -> Docu
     count, more = 0, False
     try:
         check_shard(shard, verify)
-        with contextlib.closing(_documents(shard.file, shard.format, first, shard.columns)) as rows:
-            count = yield from _counted(islice(rows, end - first))
+        with contextlib.closing(_read_documents(shard.file, shard.format, first, shard.columns)) as rows:
+            count = yield from _count_documents(islice(rows, end - first))
             more = end == shard.rows and next(rows, None) is not None  # this also reaches a checksum at the end
     except SHARD_ERRORS as error:
         raise unreadable(shard, error) from error
@@ -96,7 +96,7 @@ def read_shard(shard: Shard, first: int, end: int, verify: bool = False) -> Docu
         raise other_rows(shard, f"more than {shard.rows:,}" if more else f"{first + count:,}")
 
 
-def _counted(documents: Iterable[Document]) -> Generator[Document, None, int]:
+def _count_documents(documents: Iterable[Document]) -> Generator[Document, None, int]:
     count = 0
     for count, document in enumerate(documents, 1):  # noqa: B007
         yield document
@@ -127,32 +127,30 @@ def read_tables(shard: Shard, columns: Sequence[str]) -> Iterator[pa.Table]:
 def tables_of(
     file: InputPath, file_format: str, columns: Sequence[str], further: Sequence[str] = ()
 ) -> Iterator[pa.Table]:
-    """Works as `read_tables`, for a file of a corpus without its manifest, given its further columns as
-    `Recipe.columns`. Raises SHARD_ERRORS.
-    """
+    """Works as `read_tables`, without a manifest, given the further columns (`Recipe.columns`). Raises SHARD_ERRORS."""
     if read_tables := find_format(file_format).read_tables:
         yield from read_tables(file, columns)
         return
     schema = shard_schema(further)
-    with contextlib.closing(_documents(file, file_format, 0, further)) as documents:
+    with contextlib.closing(_read_documents(file, file_format, 0, further)) as documents:
         while rows := [cast(dict[str, Any], document) for document in islice(documents, TABLE_ROWS)]:
             arrays = [pa.array([row[name] for row in rows], schema.field(name).type) for name in columns]
             yield pa.table(arrays, names=list(columns))
 
 
-def _documents(file: InputPath, file_format: str, first: int, further: Sequence[str]) -> DocumentGenerator:
+def _read_documents(file: InputPath, file_format: str, first: int, further: Sequence[str]) -> DocumentGenerator:
     return (
         _read_text(file, first) if file_format == TEXT_FORMAT else find_format(file_format).read(file, first, further)
     )
 
 
 def unreadable(shard: Shard, error: Exception) -> C4pipeError:
-    """Returns the error for a user, given the error that the reading of a shard raised."""
+    """Returns the error for a user, given the error of reading a shard."""
     return C4pipeError(f"{shard.file} can't be read: {error_reason(error, of=shard.file)}")
 
 
 def other_rows(shard: Shard, count: str) -> C4pipeError:
-    """Returns the error for a user, given the number of documents that a shard has."""
+    """Returns the error for a user, given the number of a shard's documents."""
     return C4pipeError(f"{shard.file} has {count} documents, and by the manifest {shard.rows:,}: copy it again")
 
 

@@ -102,14 +102,7 @@ def shard_files(layout: Layout, formats: Sequence[str], part: int = 1) -> list[s
 
 @dataclass(frozen=True)
 class ShardFile:
-    """A finished file, as the manifest lists it.
-
-    Attributes:
-        path: its path in the corpus.
-        rows: the number of its rows.
-        bytes: its size.
-        sha256: the SHA-256 of its bytes, in hex.
-    """
+    """A finished file, as the manifest lists it, with its path in the corpus."""
 
     path: str
     rows: int
@@ -182,7 +175,7 @@ class ShardWriter:
                 undo.pop_all()
 
     def _seal(self, name: str, path: Path) -> ShardFile:
-        """Describes a closed file."""
+        """Returns the description of a closed file."""
         digest = hashlib.sha256()
         with path.open("rb") as file:
             while block := file.read(1 << 20):

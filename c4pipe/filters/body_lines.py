@@ -13,7 +13,7 @@ from c4pipe.filters.rule import TFDS_CODE, LineRule, NativeStep, Texts, native_s
 from c4pipe.wet.page import Page, split_newlines, trimmed
 
 Separators = Literal["unicode", "newlines", "newlines, then unicode", "as crawled", "as crawled, then unicode"]
-r"""Where lines end. `unicode`: where `str.splitlines` cuts. `newlines`: at `\n`, `\r` and `\r\n` alone. TWICE: first as
+r"""The ends of lines. `unicode`: as `str.splitlines` cuts. `newlines`: at `\n`, `\r` and `\r\n` alone. TWICE: first as
 `newlines`, for the rules of the stage `readable`, then as `unicode`, for the later rules. AS_CRAWLED: at `\n` alone,
 untrimmed and with blank lines, so that the text is the body. CRAWLED_TWICE: first AS_CRAWLED, then as `unicode`, for
 the stage `lines` and the later ones.

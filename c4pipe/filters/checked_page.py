@@ -27,13 +27,13 @@ Value = TypeVar("Value")
 _Made = TypeVar("_Made")
 
 ByLanguage = Mapping[str, Mapping[str, Any]]
-"""For languages, the parameters that rules have for their pages, by the name of the rule; and WORDS."""
+"""The parameters of rules for the pages of a language, by the language and the name of the rule; and WORDS."""
 
 WORDS = "words"
-"""In `ByLanguage`, the name of the tokenizer that finds the words of a page (see `text.word_tokenizers`)."""
+"""The key in `ByLanguage` of the tokenizer that finds the words of a page (see `text.word_tokenizers`)."""
 
 _VALUES_OF_LINES = ("text", "encoded", "text_lower", "sentence_starts", "unit_starts", "words")
-"""The values that are forgotten when the lines change."""
+"""The values that depend on the lines."""
 
 
 class cached(Generic[Value]):
@@ -76,25 +76,25 @@ def lines_in_c(body: str | bytes | bytearray, line_separators: str) -> _text.Lin
 
 
 def cuts_in_c(line_separators: str, stage: str) -> bool:
-    """Tells whether the C extension is there and has the lines that are cut in this way, in a stage of the recipe."""
+    """Tells whether the C extension exists and can cut lines in this way, in a stage of the recipe."""
     is_cut = line_separators in _CUT_IN_C or (line_separators == CRAWLED_TWICE and stage not in BEFORE_LINE_RULES)
     return text_kernel is not None and is_cut
 
 
 @dataclass(frozen=True)
 class PageSettings:
-    """What the rules of a recipe say about the values of its pages (`recipes.recipe.page_settings` makes it).
+    """The settings of a recipe for the values of its pages (`recipes.recipe.page_settings` makes them).
 
     Attributes:
         scheme: how a URL's scheme is removed (see `text.hashes.normalise_url`).
         any_timestamp: whether any text counts as a timestamp, or only a WARC date.
         sentence_model: which model splits sentences; "" for the model of the page's language.
         scripts: the scripts at whose marks sentences end, too.
-        unit: what repeated spans consist of, `sentence` or `line`; None without such a rule.
-        detector: which detector guesses the language; "" if no rule asks for the language.
+        unit: the unit of repeated spans, `sentence` or `line`; None without such a rule.
+        detector: the language detector; "" if no rule asks for the language.
         min_probability: the least probability of a guess of CLD3.
         language_as_crawled: whether the language is detected in the page as crawled, before the line rules.
-        by_language: the parameters that rules have for the pages of languages, and the tokenizers of these.
+        by_language: the parameters of rules by language, and the tokenizers.
     """
 
     scheme: str = "start"
@@ -248,7 +248,7 @@ class CheckedPage:
 
     @property
     def searched(self) -> str:
-        """The text that rules search: the page as crawled before the line rules, the kept lines from then on."""
+        """The text that rules search: before the line rules the page as crawled, then the kept lines."""
         return self.page.body if self.as_crawled else self.text
 
     @property
@@ -263,7 +263,7 @@ class CheckedPage:
 
     @property
     def tokenizer(self) -> str:
-        """The name of the tokenizer that finds the words of the page; "" for the English one, of most recipes."""
+        """The name of the tokenizer that finds the words of the page; "" for the English tokenizer of most recipes."""
         by_language = self.tools.settings.by_language
         return str(by_language[self.language][WORDS]) if by_language and self.language in by_language else ""
 
@@ -279,7 +279,7 @@ class CheckedPage:
 
     @cached
     def guess(self) -> Guess | None:
-        """The most probable language of the text; `und` where the recipe has no rule `language`.
+        """The most probable language of the text; `und` if the recipe has no rule `language`.
 
         If that rule stands only before the line rules, it is the language of the page as crawled.
         """
@@ -293,7 +293,7 @@ class CheckedPage:
 
     @property
     def language(self) -> str:
-        """The code of the guessed language; `und` where there is no guess."""
+        """The code of the guessed language; `und` without a guess."""
         return self.guess.language if self.guess else UNKNOWN
 
     @cached

@@ -80,13 +80,15 @@ class ClassifierScore(PageRule):
 
     def _probability(self, page: CheckedPage) -> float:
         classifier = page.tools.lists.classifiers[self.name].classifier()
-        if self.newlines == "blanks" and not any(map(str.isspace, _ends(page.encoded))):  # as below, without a copy
+        if self.newlines == "blanks" and not any(
+            map(str.isspace, _end_characters(page.encoded))
+        ):  # as below, without a copy
             return classifier.scores(page.encoded).get(self.label, 0.0)
         line = _NEWLINES[self.newlines](page.text.strip())
         return classifier.scores(line.encode(errors="replace")).get(self.label, 0.0)
 
     def drops(self, value: float) -> bool:
-        """Tells whether it is too small or too large."""
+        """Tells whether the probability is too small or too large."""
         return self.keep == "pages" and not self.min_score <= value <= self.max_score
 
     def says(self, value: float, dropped: bool, page: CheckedPage) -> str:
@@ -115,7 +117,7 @@ class ClassifierScore(PageRule):
         return {"classifiers": {self.name: model}}
 
 
-def _ends(text: bytes) -> tuple[str, str]:
+def _end_characters(text: bytes) -> tuple[str, str]:
     """Returns the first and the last character of a text in UTF-8."""
     return text[:4].decode(errors="ignore")[:1], text[-4:].decode(errors="ignore")[-1:]
 

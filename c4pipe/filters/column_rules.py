@@ -1,4 +1,4 @@
-"""The rule on a column that pages bring with them, such as the score of a classifier."""
+"""The rule on a column of the input, such as the score of a classifier."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ColumnBelow(PageRule):
 
 
 def missing(rule: ColumnBelow, what: str) -> str:
-    """Returns what is wrong where pages or files do not have the column of the rule as numbers."""
+    """Returns the error for pages or files without the column of the rule as numbers."""
     return (
         f"{rule.name} needs numbers in the column {rule.column}, and {what} have none: "
         f"read them with c4pipe import --columns {rule.column}, or leave the rule out"

@@ -9,7 +9,7 @@ from c4pipe.text.page_text import PageText
 
 _FIRST_BYTES = ((range(0xC2, 0xE0), 1), (range(0xE0, 0xF0), 2), (range(0xF0, 0xF5), 3))
 _CYRILLIC_FIRST_BYTES = ((range(0xD0, 0xD2), 1),)
-_NOT_BEHIND_CYRILLIC = "\xa0ЁёЄєІіЇїЎўҐґ"  # what people really write behind Р and С, such as Рівне
+_NOT_AFTER_CYRILLIC = "\xa0ЁёЄєІіЇїЎўҐґ"  # what people really write after Р and С, such as Рівне
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class DamagedCharacters(AtMost):
         return 0.0 if text.isascii() else sum(map(len, _damaged.findall(text))) / len(text)
 
 
-def _mojibake(encoding: str, first_bytes: tuple[tuple[range, int], ...], not_behind: str = "") -> str:
+def _mojibake(encoding: str, first_bytes: tuple[tuple[range, int], ...], not_after: str = "") -> str:
     """Returns a pattern of the characters of UTF-8 whose bytes were read in another encoding."""
-    controls = set(map(chr, range(0x80, 0xA0)))  # what ISO 8859-1 has there
+    controls = set(map(chr, range(0x80, 0xA0)))  # the characters of ISO 8859-1
     others = {_read(byte, encoding) for byte in range(0x80, 0xC0)} | controls
-    behind = re.escape("".join(sorted(others - set(not_behind))))
+    second = re.escape("".join(sorted(others - set(not_after))))
     return "|".join(
-        f"[{''.join(_read(byte, encoding) for byte in first)}][{behind}]{{{more}}}" for first, more in first_bytes
+        f"[{''.join(_read(byte, encoding) for byte in first)}][{second}]{{{more}}}" for first, more in first_bytes
     )
 
 
@@ -54,7 +54,7 @@ _damaged = re.compile(
         (
             "\ufffd+",
             _mojibake("cp1252", _FIRST_BYTES),
-            _mojibake("cp1251", _CYRILLIC_FIRST_BYTES, _NOT_BEHIND_CYRILLIC),
+            _mojibake("cp1251", _CYRILLIC_FIRST_BYTES, _NOT_AFTER_CYRILLIC),
         )
     )
 )

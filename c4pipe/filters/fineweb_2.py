@@ -1,7 +1,7 @@
-"""What FineWeb-2 sets for each language: limits of its rules, stop words, and which tokenizer finds words.
+"""FineWeb-2's settings of each language: limits of its rules, stop words, and the tokenizer that finds words.
 
 Source: github.com/huggingface/fineweb-2 at commit d0defb2, `configs/` (Penedo et al. 2025). The tokenizers and the
-codes of languages are those of datatrove 0.10.1. `scripts/make_fineweb_2_limits.py` makes the table of them.
+codes of languages come from datatrove 0.10.1. `scripts/make_fineweb_2_limits.py` makes the table.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -43,10 +43,10 @@ _NUMBERS: tuple[tuple[type[Rule], str], ...] = (
 
 
 class LanguageLimits(Mapping[str, Mapping[str, Any]]):
-    """For each of some languages, what `language_limits` returns. It is read when it is first needed."""
+    """The result of `language_limits` by language. The table is read when it is first needed."""
 
     def __init__(self, languages: Iterable[str], given: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-        """Takes the languages, and what some of them have in place of FineWeb-2's limits."""
+        """Takes the languages, and for some languages the limits in place of FineWeb-2's."""
         self._languages = tuple(languages)
         self._given = given or {}
 
@@ -68,10 +68,8 @@ class LanguageLimits(Mapping[str, Mapping[str, Any]]):
 def language_limits(language: str) -> dict[str, Any]:
     """Returns the parameters of rules for a language, by the name of the rule, and the name of its word tokenizer.
 
-    Args:
-        language: a label of GlotLID, such as `cmn_Hani`, or the code of a language in its usual script, such as `zh`.
-
-    Raises UsageError, with the nearest labels, for a language that FineWeb-2 does not have.
+    The language is a label of GlotLID, such as `cmn_Hani`, or a code such as `zh`. Raises UsageError, with the nearest
+    labels, for a language that FineWeb-2 does not have.
     """
     labels, codes = _table()
     found = next((codes.get(each, each) for each in same_language(language) if codes.get(each, each) in labels), None)
@@ -91,6 +89,6 @@ def language_limits(language: str) -> dict[str, Any]:
 
 @cache
 def _table() -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Returns the columns of each label behind its codes, and the label of each code."""
+    """Returns the columns of each label after its codes, and the label of each code."""
     rows = [line.split("\t", 2) for line in _TABLE.read_text(encoding="utf-8").rstrip("\n").split("\n")]
     return {label: rest for label, _, rest in rows}, {code: label for label, codes, _ in rows for code in codes.split()}

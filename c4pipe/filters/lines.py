@@ -75,7 +75,7 @@ class NoTerminalPunctuation(LineRule):
 
     Of 3,430 lines of 449 published pages 2,830 end in ".", 321 in "!", 239 in "?", 40 in '"', and none in anything
     else. So published C4 took no ellipsis for a period. Of the end quotation marks, those count that hardly end
-    anything else: German (“) and guillemets, too, but a guillemet behind a blank is an arrow. The others are also
+    anything else: German (“) and guillemets, too, but a guillemet after a blank is an arrow. The others are also
     apostrophes or arrows. The recipe c4-literal takes them all (END_QUOTATION_MARKS).
     """
 

@@ -24,7 +24,7 @@ _LONGEST = 64  # letters of a word that the C extension looks for
 _TFDS_EXEMPT = ("ja:sm", "ja:グロ", "ja:女の子", "zh:性")
 """Entries that are common parts of other words (TensorFlow Datasets, c4: `_BADWORDS_ALLOWLIST`)."""
 _VOICED = "\u3099\u309a"  # marks of kana that are characters of their own
-_THAI_VOWELS_BEFORE, _THAI_VOWELS_BEHIND = "\u0e40-\u0e44", "\u0e30-\u0e3a\u0e45\u0e47-\u0e4e"
+_THAI_VOWELS_BEFORE, _THAI_VOWELS_AFTER = "\u0e40-\u0e44", "\u0e30-\u0e3a\u0e45\u0e47-\u0e4e"
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class BadWords(PageRule):
         return f"it has no listed word{some}"
 
     def contradiction(self, others: Others, stage: str) -> str | None:
-        """Returns an error if the recipe lacks what the rule needs: the language, and after dedup the cleaned text."""
+        """Returns an error if the recipe does not detect the language, or searches the crawled text after dedup."""
         if not others.find(Language):
             return "bad_words needs the page's language: keep the rule language, or switch off both"
         if stage == "final" and self.searched_text == "crawled":
@@ -169,7 +169,7 @@ class WholeWords:
             else:
                 self._anywhere.append(word)
         entries = chain.from_iterable(self._by_word.values())
-        self._words_in = _finder(tuple(sorted(frozenset().union(*(parts for parts, _ in entries)))))
+        self._words_in = _make_word_finder(tuple(sorted(frozenset().union(*(parts for parts, _ in entries)))))
 
     def find(self, lower: str) -> str | None:
         """Returns a listed word or phrase of the lower-case text, the first in alphabetical order, or None."""
@@ -178,10 +178,10 @@ class WholeWords:
             found = self._words_in(lower)
             for word in found & self._by_word.keys():
                 candidates += [entry for parts, entry in self._by_word[word] if parts <= found]
-        return min((word for word in candidates if _has(lower, word, *self._joined(word))), default=None)
+        return min((word for word in candidates if _has(lower, word, *self._edge_tests(word))), default=None)
 
-    def _joined(self, word: str) -> "tuple[_Test, _Test]":
-        """Returns which characters before an entry, and which behind it, are part of a longer word than the entry."""
+    def _edge_tests(self, word: str) -> "tuple[_Test, _Test]":
+        """Returns the tests of the characters before and after an entry that are part of a longer word."""
         if self._flanked:
             return (_in_word_or_mark, _in_word_or_mark) if self._marks else (_in_word, _in_word)
         return (_goes_on(word, 0), _goes_on(word, -1)) if self._marks else (_NOTHING, _NOTHING)
@@ -204,8 +204,8 @@ class ListedTokens:
         return min(words) if words else next((phrase for phrase in self._phrases if phrase in lower), None)
 
 
-def _finder(words: tuple[str, ...]) -> Callable[[str], set[str]]:
-    """Returns the function from a text to those of its words that are among `words`."""
+def _make_word_finder(words: tuple[str, ...]) -> Callable[[str], set[str]]:
+    """Returns the function that finds which of `words` a text has."""
     encoded = frozenset(word.encode() for word in words)
 
     def words_in(text: str) -> set[str]:
@@ -225,25 +225,25 @@ _BLANKS = bytes(code if code < 128 and _WORD.match(chr(code)) else 32 for code i
 _Test = Callable[[str], object]  # of a character, or of "" at an end of the text
 
 
-def _has(lower: str, word: str, before: _Test, behind: _Test) -> bool:
-    """Tells whether the text has the word where neither test holds for the character beside it."""
+def _has(lower: str, word: str, before: _Test, after: _Test) -> bool:
+    """Tells whether the text has the word at a place with neither test true of the character beside it."""
     at = lower.find(word)
-    while at >= 0 and (before(lower[at - 1 : at]) or behind(lower[at + len(word) : at + len(word) + 1])):
+    while at >= 0 and (before(lower[at - 1 : at]) or after(lower[at + len(word) : at + len(word) + 1])):
         at = lower.find(word, at + 1)
     return at >= 0
 
 
 @cache
 def _goes_on(word: str, edge: Literal[0, -1]) -> _Test:
-    """Returns which characters beside an edge of an entry continue its word, in a script without blanks.
+    """Returns the test of a character that continues an entry's word at an edge, in a script without blanks.
 
     - Latin letters, digits and katakana (グロ in グローバル) go on with characters of their own kind.
-    - A single Han character (性 in 可能性) goes on with another one. Nothing shows where a longer entry goes on.
+    - A single Han character (性 in 可能性) goes on with another. Nothing shows where a longer entry goes on.
     - A Thai syllable keeps its vowels and marks. An entry of one or two letters (ห่า in ห่าง) goes on with any letter.
     - Nothing shows where a word of hiragana ends: it counts anywhere.
     """
     short = sum(each.isalpha() for each in word) <= 2  # its Thai marks are no letters
-    thai = THAI if short else _THAI_VOWELS_BEHIND if edge else _THAI_VOWELS_BEFORE
+    thai = THAI if short else _THAI_VOWELS_AFTER if edge else _THAI_VOWELS_BEFORE
     han = HAN if len(word) == 1 else _VOICED
     for script, more in ((HAN, han), (HIRAGANA, _VOICED), (KATAKANA, KATAKANA + _VOICED), (THAI, thai)):
         if re.match(f"[{script}]", word[edge]):

@@ -163,7 +163,7 @@ class FewSentencesLeft(PageRule):
     model: Literal["language", "nltk english"] = "language"
 
     def value(self, page: CheckedPage) -> int:
-        """Returns the number of sentences; counted up to the minimum where Punkt counts them."""
+        """Returns the number of sentences; Punkt counts up to the minimum only."""
         return self._count(page, self.min_sentences)
 
     def drops(self, value: int) -> bool:

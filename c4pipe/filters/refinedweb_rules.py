@@ -60,10 +60,10 @@ class SitePhrase(LineRule):
 
     def edit(self, lines: Sequence[str]) -> list[str]:
         """Returns the lines without the phrases."""
-        edited = ((line, self._edited(line)) for line in lines)
+        edited = ((line, self._remove_phrases(line)) for line in lines)
         return [after for before, after in edited if after.strip() or not before]
 
-    def _edited(self, line: str) -> str:
+    def _remove_phrases(self, line: str) -> str:
         for phrase in _PHRASES:
             if len(line.split(None, self.max_words)) <= self.max_words:
                 line = phrase.sub("", line)
@@ -84,15 +84,15 @@ class ManyRemovedWords(AtMost):
     at_most: Share = 0.05
 
     def value(self, page: CheckedPage) -> float:
-        """Returns the share of words that are no longer there; 1 for a page without words."""
-        before = _words(page.body)
-        return (before - _words(page.text)) / before if before else 1.0
+        """Returns the share of words that were removed; 1 for a page without words."""
+        before = _count_words(page.body)
+        return (before - _count_words(page.text)) / before if before else 1.0
 
     def contradiction(self, others: Others, stage: str) -> str | None:
         """Job 2 does not have the page as crawled."""
         return f"{self.name} can't stand in the stage final: put it into cleaned" if stage == "final" else None
 
 
-def _words(text: str) -> int:
+def _count_words(text: str) -> int:
     """Returns the number of words, by white space, that begin with a letter or a digit."""
     return sum(word[0].isalnum() for word in text.split())

@@ -86,7 +86,7 @@ class _TopGram(AtMost):
         cls.figure = f"{{}} of the characters are the top {size}-gram"
 
     def count(self, words: PageText) -> float:
-        """Returns the share of characters that the most frequent n-gram takes with its spaces."""
+        """Returns the share of characters of the most frequent n-gram, with its spaces."""
         return _of_text(words.ngrams[self.size], words)
 
 

@@ -1,9 +1,8 @@
-"""The base classes of rules. A rule is a frozen dataclass: its fields are its parameters, and its class has all about
-it.
+"""The base classes of rules. A rule is a frozen dataclass, and its fields are its parameters.
 
 A page rule says whether a page is dropped, a line rule edits or drops lines, a corpus rule needs all pages together.
-The rules of c4pipe are in the other modules of this room, one family a module; `rules` has all of them by name. A rule
-of a user's own is a class of the same kind in a module of the user (docs/own_rules.md).
+The rules of c4pipe are in the other modules of this room, one family a module; `rules` has all of them by name.
+A user's rule is a class of the same kind in the user's module (docs/own_rules.md).
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class Rule:
     Attributes:
         name: the reason for which a page is dropped, the counter, and the row in each table: lower-case words.
         does: what the rule does, a sentence that starts with a verb, with parameters in braces. Readers see other
-            parameters behind the sentence, where they differ from their defaults.
+            parameters after the sentence if they differ from their defaults.
         source: the origin of the rule and its constants.
         scope: what the rule judges: a page, a line, or the corpus (all pages together).
         stage: the stage to which a recipe file's `on` adds the rule; "" for its stage in the first recipe that has it.
@@ -76,7 +75,7 @@ class Rule:
         file_parameters: the parameters that say where a file is. A recipe's fingerprint has the file's digest instead.
         added: the parameters that a rule got after corpora were made with it. A recipe's JSON, and so its fingerprint,
             has them only if they differ from their defaults.
-        scripts_do: what the rule does about the scripts of its parameter `scripts`, if it has that one.
+        scripts_do: what the rule does about the scripts of its parameter `scripts`.
 
     Raises UsageError, with the allowed values, for a parameter with another value.
     """
@@ -108,7 +107,7 @@ class Rule:
 
     @property
     def stored_parameters(self) -> dict[str, Any]:
-        """The parameters without those of `added` that have their default."""
+        """The parameters, except parameters of `added` with their defaults."""
         unset = set(self.added) - self.changed
         return {name: value for name, value in self.parameters.items() if name not in unset}
 
@@ -131,11 +130,11 @@ class Rule:
         return replace(cast(Any, self), **parameters)  # type: ignore[no-any-return]
 
     def contradiction(self, others: Others, stage: str) -> str | None:
-        """Returns why the rule can't be used beside the other rules of a recipe in its stage; None if it can."""
+        """Returns why the rule can't stand beside the other rules of a recipe in its stage; None if it can."""
         return None
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
-        """Returns the lists of `needs` by name, of a user's folder. Raises UsageError if one is missing."""
+        """Returns the lists of `needs` by name, from a user's folder. Raises UsageError if a list is missing."""
         return {}
 
     def pinned_lists(self, languages: Sequence[str]) -> Iterable[str]:
@@ -144,7 +143,7 @@ class Rule:
 
 
 def of_language(rule: AnyRule, by_language: ByLanguage, language: str) -> AnyRule:
-    """Returns a rule with the parameters that it has for the pages of a language."""
+    """Returns a rule with its parameters for the pages of a language."""
     parameters = by_language[language].get(rule.name) if language in by_language else None
     return rule.with_parameters(parameters) if parameters else rule
 
@@ -159,8 +158,8 @@ class PageRule(Rule):
         looks_at_url: whether the value depends on the URL.
         searches: whether it looks at `page.searched`: before the line rules, the page as crawled.
         counts: whether the value, or a number in it, has a column in annotated files, and of which type.
-        drops_if: how that number is compared with parameters, such as `< at_least`: one that holds drops the page. With
-            it, `c4pipe tune` shows the parameters as limits.
+        drops_if: how that number is compared with parameters, such as `< at_least`: a comparison that holds drops the
+            page. `c4pipe tune` shows these parameters as limits.
     """
 
     scope = "page"
@@ -242,20 +241,20 @@ class Others(Protocol):
 
 
 def sentence_of(rules: Sequence[Rule]) -> str:
-    """Returns what a rule does, with the values of its parameters, given the rule as it is for each language."""
+    """Returns what a rule does, with the values of its parameters, given the rule of each language."""
     rule, changed = rules[0], set[str]().union(*(each.changed for each in rules))
     does = rule.does + (rule.scripts_do if "scripts" in changed else "")
-    texts = {name: _text_of([each.parameters[name] for each in rules]) for name in rule.parameters}
-    more = [f"{name.replace('_', ' ')}: {texts[name]}" for name in texts if name in changed - _named_in(does)]
+    texts = {name: _format_values([each.parameters[name] for each in rules]) for name in rule.parameters}
+    more = [f"{name.replace('_', ' ')}: {texts[name]}" for name in texts if name in changed - _find_parameters(does)]
     return does.format(**texts) + (f" ({'; '.join(more)})" if more else "")
 
 
-def _named_in(does: str) -> set[str]:
+def _find_parameters(does: str) -> set[str]:
     return {name or "" for _, name, _, _ in Formatter().parse(does)} | {"name"}
 
 
-def _text_of(values: Sequence[Any]) -> str:
-    """Returns the values that a parameter has for languages, in a sentence."""
+def _format_values(values: Sequence[Any]) -> str:
+    """Returns a parameter's values for all languages, in a sentence."""
     first = values[0]
     if all(each == first for each in values):
         *most, last = map(_quote, first) if isinstance(first, tuple) and first else [parameter_text(first)]
@@ -302,7 +301,7 @@ def choices(rule: type[Rule], name: str) -> tuple[str, ...]:
 
 
 def check_parameter(rule: type[Rule], name: str) -> None:
-    """Raises UsageError, with the nearest name, for a parameter that a rule does not have."""
+    """Raises UsageError, with the nearest name, if a rule has no such parameter."""
     known = parameter_names(rule)
     if name not in known:
         raise UsageError(

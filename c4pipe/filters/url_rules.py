@@ -114,7 +114,7 @@ class BlockedDomain(_Blocked):
     any_case: bool = False
 
     def value(self, page: CheckedPage) -> str | None:
-        """Returns the registered domain of the URL, or its whole host name, if that is blocked; else None."""
+        """Returns the registered domain of the URL, or its whole host name, if it is blocked; else None."""
         tools = page.tools
         host = host_of(page.page.url)
         host = host.lower() if self.any_case else host
@@ -173,7 +173,7 @@ class _UrlWords(_Blocked):
     def says(self, value: Any, dropped: bool, page: CheckedPage) -> str:
         return "the URL has no banned word" if value is None else f"the URL has {parameter_text([value])}"
 
-    def _listed(self, page: CheckedPage) -> frozenset[str]:
+    def _load_words(self, page: CheckedPage) -> frozenset[str]:
         return page.tools.once(self.file, lambda: frozenset(page.tools.lists.url_words.get(self.file, ())))
 
 
@@ -187,8 +187,8 @@ class BannedUrlWord(_UrlWords):
     file = "banned_words"
 
     def value(self, page: CheckedPage) -> str | None:
-        """Returns a banned word of the URL; None if it has none."""
-        return next(iter(find_words(page.page.url, self._listed(page))), None)
+        """Returns a banned word of the URL, or None."""
+        return next(iter(find_words(page.page.url, self._load_words(page))), None)
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class SoftBannedUrlWords(_UrlWords):
 
     def value(self, page: CheckedPage) -> list[str]:
         """Returns the soft-banned words of the URL, sorted."""
-        return find_words(page.page.url, self._listed(page))
+        return find_words(page.page.url, self._load_words(page))
 
     def drops(self, value: Sequence[str]) -> bool:
         return len(value) >= self.min_words
@@ -228,7 +228,7 @@ class BannedUrlSubword(_UrlWords):
     file = "banned_subwords"
 
     def value(self, page: CheckedPage) -> str | None:
-        """Returns a banned text that the URL has; None if it has none."""
+        """Returns a banned text of the URL, or None."""
         return find_subword(page.page.url, page.tools.lists.url_words.get(self.file, ()))
 
 
@@ -242,7 +242,7 @@ class OptedOut(_Blocked):
     needs = ("opt_outs",)
 
     def value(self, page: CheckedPage) -> str | None:
-        """Returns the entry of the list that covers the URL; None if none does."""
+        """Returns the entry of the list that covers the URL, or None."""
         return find_opt_out(page.page.url, page.tools.lists.opt_outs)
 
     def says(self, value: str | None, dropped: bool, page: CheckedPage) -> str:
@@ -284,7 +284,7 @@ class RobotsRefused(_Blocked):
 
 
 def find_opt_out(url: str, opt_outs: U64) -> str | None:
-    """Returns the entry of a list of opt-outs that covers a URL; None if none does."""
+    """Returns the entry of a list of opt-outs that covers a URL, or None."""
     entries = list(covering_entries(url))
     place = first_listed(opt_outs, [url_key(entry) for entry in entries])
     return None if place is None else entries[place]
@@ -296,13 +296,9 @@ def has_opt_outs(folder: Path) -> bool:
 
 
 def load_opt_outs(folder: Path, needs: str) -> U64:
-    """Returns the keys of the entries of the list of opt-outs, sorted.
+    """Returns the keys of the opt-outs in a lists folder, sorted. A message begins with `needs`.
 
-    Args:
-        folder: the lists folder.
-        needs: what needs the list, the first words of a message.
-
-    Raises UsageError if it is missing or has an entry that can't be used.
+    Raises UsageError if the list is missing or has an entry that can't be used.
     """
 
     def keys() -> Iterator[int]:
@@ -319,14 +315,9 @@ def load_opt_outs(folder: Path, needs: str) -> U64:
 
 
 def load_robots(folder: Path, needs: str, agents: Sequence[str] = ()) -> U64:
-    """Returns the list of robots.txt files, mapped into memory.
+    """Returns the list of robots.txt files of a lists folder, mapped into memory. A message begins with `needs`.
 
-    Args:
-        folder: the lists folder.
-        needs: what needs the list, the first words of a message.
-        agents: the crawlers that it must have.
-
-    Raises UsageError if it is missing, can't be used, or was made without one of these crawlers.
+    Raises UsageError if the list is missing, can't be used, or was made without one of the crawlers `agents`.
     """
     path = folder / BLOCKED_FOLDER / ROBOTS
     make = f"`c4pipe lists robots FILE... --agents {','.join(agents) or 'CCBot'} --lists {folder}`"

@@ -216,7 +216,9 @@ class FewStopWords(AtLeast):
     stop_words: Texts = ("the", "be", "to", "of", "and", "that", "have", "with")
 
     def may_drop(self, page: CheckedPage) -> bool:
-        found = (each for each in _stand_alone(self.stop_words) if each in page.text)  # most pages soon have enough
+        found = (
+            each for each in _find_uncut_words(self.stop_words) if each in page.text
+        )  # most pages soon have enough
         return bool(page.tokenizer) or self.drops(len(list(islice(found, self.at_least))))
 
     def count(self, words: PageText) -> int:
@@ -280,13 +282,13 @@ GOPHER_RULES: tuple[type[PageRule], ...] = (
 
 
 @cache
-def _stand_alone(words: tuple[str, ...]) -> list[str]:
-    """Returns those of some words, each once and with blanks around it, that the English tokenizer does not cut."""
+def _find_uncut_words(words: tuple[str, ...]) -> list[str]:
+    """Returns the words that the English tokenizer does not cut, each once, with blanks around it."""
     return [f" {each} " for each in dict.fromkeys(words) if joined_words(each).words() == [each]]
 
 
 def _lines_at_least(text: str) -> int:
-    """Returns a number that is not above that of `splitlines`, unless the text is empty."""
+    """Returns a lower bound of the lines of `splitlines`; 1 for an empty text."""
     return max(1, text.count("\n"))
 
 

@@ -1,4 +1,4 @@
-"""JSON Lines: the keys of the published C4, those of the language, then further columns. NaN raises ValueError.
+"""JSON Lines: the keys of the published C4, the language's keys, then further columns. NaN raises ValueError.
 
 They are compressed as one gzip member, or as one frame of Zstandard with a checksum.
 """

@@ -31,7 +31,7 @@ def _write_parquet(path: Path, schema: pa.Schema) -> Iterator[WriteRows]:
 
 
 def parquet_file(file: InputPath, footer: Any = None) -> pq.ParquetFile:
-    """Opens a Parquet file and reads its footer, unless that is given. Raises SHARD_ERRORS.
+    """Opens a Parquet file and reads its footer, unless it is given. Raises SHARD_ERRORS.
 
     Checksums, which files of c4pipe have, are compared: of the footer at once, of pages when they are read.
     """

@@ -1,4 +1,4 @@
-"""What a format of shards is: the columns of a row, how a file is written and read, and what the Hub makes of it."""
+"""The description of a format of shards: columns, how a file is written and read, and how the Hub loads it."""
 
 import contextlib
 import gzip
@@ -29,9 +29,7 @@ _REQUEST_BYTES = 1 << 23  # of a request for a part of a remote file
 
 
 class Document(TypedDict):
-    """A row of a corpus; docs/formats.md describes the columns. For a line of plain text, all columns but `text` are
-    empty. A document of a corpus with further columns has these, too.
-    """
+    """A row of a corpus, with its further columns, if any (docs/formats.md). A line of plain text has only `text`."""
 
     url: str
     text: str
@@ -54,8 +52,8 @@ class ShardFormat:
     Attributes:
         name: its name for users.
         extension: the end of its files' names, without the first dot.
-        write: opens a file with the columns of a schema to be written, as a context manager. Its bytes depend only on
-            the groups of rows that it gets, not on the time.
+        write: opens a file for writing, given its schema, as a context manager. Its bytes depend only on the groups of
+            rows, not on the time.
         read: yields the documents of a file from a row on, given the further columns of the corpus. Raises
             `reader.SHARD_ERRORS`.
         read_tables: yields some columns of a file as tables; None if tables are made of documents.
@@ -97,7 +95,7 @@ def write_records(
     encode: Callable[[pa.Table], Iterator[bytes]],
     compress: Callable[[BinaryIO], AbstractContextManager[BinaryIO]] = gzip_member,
 ) -> Iterator[WriteRows]:
-    """Works as `ShardFormat.write` for a compressed file of records, given how they are made of rows."""
+    """Works as `ShardFormat.write` for a compressed file of records; `encode` makes records of rows."""
     with path.open("wb") as file, compress(file) as stream:
 
         def write(rows: pa.Table) -> None:

@@ -32,9 +32,8 @@ def find_format(name: str) -> "ShardFormat":
 
 
 def parse_formats(text: str) -> tuple[str, ...]:
-    """Returns the formats of a comma-separated list, each once, in the order of FORMAT_NAMES.
-
-    Raises UsageError for others.
+    """Returns the formats of a comma-separated list, each once, in the order of FORMAT_NAMES. Raises UsageError for
+    another name.
     """
     names = [name.strip() for name in text.split(",")]
     if unknown := [name for name in names if name not in FORMAT_NAMES]:
