@@ -44,7 +44,7 @@ from c4pipe.wet.page import microseconds, text_order
 _RECORD = "warc_record_id"
 
 JOB_1 = "a rule of job 1"
-"""The reason of a page that has only a tombstone in its work file, which names no rule, and no dropped page."""
+"""The reason of a page that has only a tombstone in its work file, which names no rule."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ class Loss:
     Attributes:
         first: the number of its first sentence or line, from 1.
         last: the number of its last sentence or line.
-        kept_by: the URL of the page that has the copy of the span; or the folder of a known corpus that has it.
-        in_corpus: whether that page is in the corpus. If it is not, the copy went with its page.
+        kept_by: the URL of the page that has the copy of the span, or the folder of a known corpus.
+        in_corpus: whether this page is in the corpus. If not, the copy went with its page.
         known: whether a known corpus has the span.
-        dropped_by: the rule that dropped the page with the copy; None for a page of the corpus and for a known corpus.
+        dropped_by: the rule that dropped the page with the copy, if any.
     """
 
     first: int
@@ -81,17 +81,17 @@ class CaptureVerdict:
     """The verdict on one capture of a URL, and the reasons for it.
 
     Attributes:
-        url: the URL as it was crawled; for a tombstone, the URL that the user gave.
-        timestamp: the timestamp as it was crawled; for a tombstone, the same moment to the microsecond.
-        reason: the rule that dropped the capture (JOB_1 if the rule is unknown), or None for a page of the corpus.
-        source: the name of its WET file; empty if there are no work files.
+        url: the URL as crawled; for a tombstone, the URL that the user gave.
+        timestamp: the timestamp as crawled; for a tombstone, the same moment to the microsecond.
+        reason: the rule that dropped the capture (JOB_1 if it is unknown); None for a page of the corpus.
+        source: the name of its WET file; empty without work files.
         shards: the paths of its shards in the corpus, one for each format.
-        row: its row in each of these shards, from 0; None for a page that was dropped.
-        unit: what repeated spans consist of: `sentence` or `line`.
-        units: the units of its text when deduplication began.
+        row: its row in each of these shards, from 0; None for a dropped page.
+        unit: the unit of repeated spans: `sentence` or `line`.
+        units: the units of its text before deduplication.
         losses: the repeated spans that it loses.
         rules: the verdicts of the rules of job 2.
-        note: a sentence about missing knowledge, or "".
+        note: a sentence on what is unknown, or "".
     """
 
     url: str
@@ -113,34 +113,26 @@ class CorpusExplainer:
     def __init__(
         self, folder: StoragePath, work: Sequence[StoragePath] = (), known: Sequence[StoragePath] = ()
     ) -> None:
-        """Opens a corpus.
+        """Opens a corpus, its work folders (by default `_work` in it), and the known corpora beside which it was made.
 
-        Args:
-            folder: its folder.
-            work: its work folders; () for `_work` in the corpus, if that is there.
-            known: the known corpora beside which it was made.
-
-        Raises UsageError if the folder is no corpus, or the work files belong to another corpus, or if the known
-        corpora are others; C4pipeError if a shard is missing.
+        Raises UsageError if the folder is no corpus, or work files or known corpora are of another corpus; C4pipeError
+        if a shard is missing.
         """
-        self._corpus = open_corpus(folder)
-        inside = folder / WORK_FOLDER
-        self._work_folder = inside
-        folders = tuple(work) or ((inside,) if inside.is_dir() else ())
+        self._corpus, self._work_folder = open_corpus(folder), folder / WORK_FOLDER
+        folders = tuple(work) or ((self._work_folder,) if self._work_folder.is_dir() else ())
         self._dropped = _DroppedPages(self._corpus, (folder, *folders))
         parts = _parts_of(self._corpus, folders) if folders else ()
         self._by_work_files = [
             _WorkExplainer(part, _known_hashes(self._corpus, part, known), folders, self._dropped) for part in parts
         ]
-        self._work_paths = list(find_work_files(folders).values()) if folders else []
+        self._work_paths = list(find_work_files(folders).values())
 
     def explain(self, url: str) -> list[CaptureVerdict]:
-        """Returns a verdict for each capture of a URL, the newest first. URLs are normalised, as for deduplication.
+        """Returns a verdict for each capture of a URL, newest first, then for pages that were dropped before.
 
-        Behind them are pages that a rule dropped before they counted as captures, if the dropped pages were kept.
+        Pages that a rule dropped before they counted as captures are known only if the dropped pages were kept.
 
-        Raises UsageError if nothing is known about the URL, C4pipeError if a shard or a file of dropped pages can't be
-        read.
+        Raises UsageError if nothing is known about the URL, C4pipeError if a file can't be read.
         """
         verdicts, errors = list[CaptureVerdict](), list[UsageError]()
         for part in self._by_work_files:
@@ -155,9 +147,7 @@ class CorpusExplainer:
         return self._explain_by_shards(url)
 
     def url_of(self, record: str) -> str:
-        """Returns the URL of the page of a record, given its `warc_record_id`, with `<` and `>` around it or without.
-
-        Looks in all shards, then in the work files, which also have pages that dedup dropped.
+        """Returns the URL of the page of a record, by its `warc_record_id`, with or without `<` and `>` around it.
 
         Raises UsageError if the corpus does not know the records of its pages, or has no such record.
         """
@@ -185,8 +175,8 @@ class CorpusExplainer:
         dropped = self._dropped.find(url, sources)
         if verdicts := [*kept, *dropped]:
             return verdicts
-        recipe = self._corpus.recipe
-        other = "its text" if recipe.input_format == "text" else f"the {recipe.input_format} file that has the page"
+        kind = self._corpus.recipe.input_format
+        other = "its text" if kind == "text" else f"the {kind} file that has the page"
         raise UsageError(
             f"{url} is not in {self._corpus.path}, and only work files can tell why: there are none in "
             f"{self._work_folder}; give their folder with --work, or explain {other}"
@@ -194,7 +184,7 @@ class CorpusExplainer:
 
 
 def _find_page(corpus: Corpus, url: str) -> tuple[tuple[str, ...], int | None]:
-    """Returns the paths of the shards that have the page of a URL, one for each format, and its row, if any."""
+    """Returns the paths of the shards with the page of a URL, one for each format, and its row, if any."""
     recipe = corpus.recipe
     scheme, by_md5 = recipe.page_keys
     normalised = normalise_url(url, scheme)
@@ -212,13 +202,9 @@ def _find_page(corpus: Corpus, url: str) -> tuple[tuple[str, ...], int | None]:
 def _find_row(shard: Shard, key: int, recipe: Recipe) -> int | None:
     """Returns the row of the page with this key, or None if the shard lacks the page."""
     scheme, by_md5 = recipe.page_keys
-    first = 0
-    for table in read_tables(shard, ["url"]):
-        for row, url in enumerate(table["url"].to_pylist(), first):
-            if page_key(url, normalise_url(url, scheme), by_md5) == key:
-                return row
-        first += len(table)
-    return None
+    urls = (url for table in read_tables(shard, ["url"]) for url in table["url"].to_pylist())
+    keys = (page_key(url, normalise_url(url, scheme), by_md5) for url in urls)
+    return next((row for row, each in enumerate(keys) if each == key), None)
 
 
 def _input_options(recipe: Recipe) -> str:
@@ -231,19 +217,15 @@ class _DroppedPages:
 
     def __init__(self, corpus: Corpus, folders: Sequence[StoragePath]) -> None:
         self._recipe = corpus.recipe
-        places = [folder / DROPPED_FOLDER for folder in folders]
         self._files: dict[str, list[StoragePath]] = defaultdict(list)  # by name, of all parts of an input
-        for place in places:
-            for name in sorted(list_names(place)):
-                self._files[part_of(name)[0]].append(place / name)
+        for folder in folders:
+            for name in sorted(list_names(folder / DROPPED_FOLDER)):
+                self._files[part_of(name)[0]].append(folder / DROPPED_FOLDER / name)
 
     def find(
         self, url: str, sources: Sequence[str], jobs: Sequence[str] = ("clean", "dedup")
     ) -> Iterator[CaptureVerdict]:
-        """Yields a verdict for each dropped capture of a URL that was kept of these WET files (their names).
-
-        Raises C4pipeError if a file can't be read.
-        """
+        """Yields a verdict for each dropped capture of a URL. Raises C4pipeError if a file can't be read."""
         scheme = self._recipe.page_keys[0]
         wanted, rules = normalise_url(url, scheme), list(self._recipe.applied_rules())
         named = ((source, job, f"{source}.{job}.parquet") for source in sources for job in jobs)
@@ -263,17 +245,14 @@ class _DroppedPages:
 
 
 def _parts_of(corpus: Corpus, folders: Sequence[StoragePath]) -> Sequence[Corpus]:
-    """Returns the parts of a corpus that have work files in some folders; a corpus without parts in any case."""
+    """Returns the parts of a corpus with work files in these folders; the last part if there is no such part."""
     sources = {part_of(name)[0].removesuffix(".parquet") for name in find_work_files(folders)}
     parts = [part for part in corpus.parts if not sources.isdisjoint(each["name"] for each in part.manifest["inputs"])]
     return parts or corpus.parts[-1:]
 
 
 def _known_hashes(corpus: Corpus, part: Corpus, folders: Sequence[StoragePath]) -> dict[str, KnownHashes]:
-    """Returns the hashes of the known corpora of a part of a corpus, by their folders; the earlier parts are known.
-
-    Raises UsageError for other corpora.
-    """
+    """Returns the hashes of the known corpora of a part, by folder; earlier parts are known. Raises UsageError."""
     known: Sequence[Known] = find_known(folders, corpus.recipe)
     digests = list(part.manifest.get("known", ()))
     if part.part:
@@ -300,7 +279,6 @@ class _WorkExplainer:
     ) -> None:
         self._corpus, self._known, self._dropped = corpus, known, dropped
         self._recipe = corpus.recipe
-        self._from = _input_options(self._recipe)
         self._folders = folders
         inputs_there = [each["name"] for each in corpus.manifest["inputs"]]
         files = find_work_files(folders)
@@ -321,27 +299,18 @@ class _WorkExplainer:
         self._files = WorkFiles(list(work_files.values()), known)
 
     def _next_step(self, source: str = "") -> str:
-        """Returns advice on how to find the rule that dropped a page; `source` is the input with the page, "" if
-        unknown.
-        """
+        """Returns advice on how to find the rule that dropped a page of an input."""
         if self._recipe.input_format == "text":
-            what = (
-                f"write its text from {source} to a file"
-                if source
-                else "check the address, or write its text to a file"
-            )
-            return f"{what} and run c4pipe explain on that"
-        if source:
-            return f"run c4pipe explain{self._from} on {source} with this --url"
-        return f"run c4pipe explain{self._from} on its {self._recipe.input_format} file to see which"
+            return f"write its text {f'from {source} ' if source else ''}to a file and run c4pipe explain on that"
+        of = f"{source} with this --url" if source else f"its {self._recipe.input_format} file to see which"
+        return f"run c4pipe explain{_input_options(self._recipe)} on {of}"
 
     @cached_property
     def _evaluator(self) -> RecipeEvaluator:
-        lists = find_lists(self._folders, self._header.lists)
-        return RecipeEvaluator(self._recipe, lists)
+        return RecipeEvaluator(self._recipe, find_lists(self._folders, self._header.lists))
 
     def explain(self, url: str) -> list[CaptureVerdict]:
-        """Works as `CorpusExplainer.explain`."""
+        """Returns verdicts as `CorpusExplainer.explain` does."""
         key = url_key(normalise_url(url, self._recipe.page_keys[0]))
         newest, stale = self._files.captures({key})
         if not len(newest):
@@ -357,8 +326,8 @@ class _WorkExplainer:
             )
         captures = (newest[0], *stale)
         early = {rule.name for rule in self._recipe.readable}  # the work files have no row of their pages
-        fallen = (each for each in self._dropped.find(url, self._names, ["clean"]) if each.reason in early)
-        return [*(self._explain_capture(url, each, newest[0], len(captures)) for each in captures), *fallen]
+        dropped_early = (each for each in self._dropped.find(url, self._names, ["clean"]) if each.reason in early)
+        return [*(self._explain_capture(url, each, newest[0], len(captures)) for each in captures), *dropped_early]
 
     def _explain_capture(self, url: str, capture: Any, newest: Any, count: int) -> CaptureVerdict:
         """Returns the verdict on a capture (a URL_ROW), given the newest of all `count` captures of the URL."""
@@ -388,23 +357,21 @@ class _WorkExplainer:
         return self._explain_newest(page, timestamp, source, (age, near) if near else (age,))
 
     def _near_duplicate(self, page: dict[str, Any]) -> RuleVerdict | None:
-        """Returns the verdict of the rule `near_duplicate` on the newest capture of a URL; None without the rule."""
+        """Returns the verdict of the rule `near_duplicate` on the newest capture; None without the rule."""
         near = self._recipe.find(NearDuplicate)
         if not near:
             return None
-        key = page["page_key"]
+        key, fact = page["page_key"], "it has no part in the comparison"
         stays = None if page["dropped"] else self._files.staying_pages(np.array([key], np.uint64), near).get(key)
-        if stays is None:
-            return RuleVerdict("corpus", NearDuplicate.name, False, "it has no part in the comparison")
-        if stays.page_key == page["page_key"]:
-            return RuleVerdict("corpus", NearDuplicate.name, False, "it is the page of its cluster that stays")
-        fact = f"{stays.url} stays; the estimated similarity is {stays.similarity:.2f}"
-        return RuleVerdict("corpus", NearDuplicate.name, True, fact)
+        if stays:
+            fact = f"{stays.url} stays; the estimated similarity is {stays.similarity:.2f}"
+            fact = "it is the page of its cluster that stays" if stays.page_key == key else fact
+        return RuleVerdict("corpus", NearDuplicate.name, stays is not None and stays.page_key != key, fact)
 
     def _explain_newest(
         self, page: dict[str, Any], timestamp: str, source: str, before: tuple[RuleVerdict, ...]
     ) -> CaptureVerdict:
-        """Returns the verdict on the newest capture of a URL, whose text loses repeated spans as in deduplication."""
+        """Returns the verdict on the newest capture of a URL, which loses its repeated spans."""
         span = self._recipe.find(RepeatedSpan)
         size, unit = (span.size, span.unit) if span else (1, "sentence")
         units, rules = cut(page["text"], page["unit_starts"]), list(before)
@@ -439,7 +406,7 @@ class _WorkExplainer:
         repeats: Sequence[tuple[int, str]],
         kept: Sequence[int],
     ) -> FinalVerdict:
-        """Explains what the last rules decide about a page without the spans that it loses."""
+        """Returns the verdict of the last rules on a page without the spans that it loses."""
         text, units_left = page["text"], len(page["unit_starts"])
         if span and repeats:
             lost = [first for first, _ in repeats]
@@ -461,7 +428,7 @@ class _WorkExplainer:
         return self._explain_final(page, span, *self._find_repeats(page, span)).reason or TAKEDOWN
 
     def _find_repeats(self, page: dict[str, Any], span: RepeatedSpan | None) -> tuple[list[tuple[int, str]], list[int]]:
-        """Returns the spans that a page loses, each with the URL of the page that has its copy; and its kept spans."""
+        """Returns the spans that a page loses, each with the URL of the page with its copy; and its kept spans."""
         hashes, near = page["span_hashes"], self._recipe.find(NearDuplicate)
         if not span or span.size == 1 or span.keep == "first":
             lost, _ = self._files.repeats(page["page_key"], hashes, np.empty(0, removals.MOVED), near)
@@ -472,7 +439,7 @@ class _WorkExplainer:
         return [each for each in lost if not stay.issuperset(units_of([each[0]], span.size))], kept
 
     def _find_in_shards(self, language: str, page: dict[str, Any]) -> tuple[tuple[str, ...], int]:
-        """Returns the paths of the shards of a page, and its row. Raises C4pipeError if the page is not there."""
+        """Returns the paths of the shards of a page, and its row. Raises C4pipeError if they lack the page."""
         shards = self._corpus.shards_of_page(language, page["validation"], page["page_key"])
         row = _find_row(shards[0], page["page_key"], self._recipe)
         if row is None:

@@ -1,6 +1,6 @@
-"""Looks a URL up in the work files of a corpus, with the pages that decide about it.
+"""Looks up a URL in the work files of a corpus, with the pages that decide about it.
 
-The files are read as deduplication reads them, one at a time, but only the rows that matter to the URL are kept.
+Files are read one at a time, as deduplication reads them; only rows that matter to the URL stay in memory.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,13 +27,7 @@ _COLUMNS = ["page_key", "url", "band_hashes", "minima", "characters"]
 
 @dataclass(frozen=True)
 class StayingPage:
-    """The page of a cluster that stays.
-
-    Attributes:
-        page_key: its key.
-        url: its URL, as crawled.
-        similarity: its estimated similarity to the requested page.
-    """
+    """The page of a cluster that stays, and its estimated similarity to the requested page."""
 
     page_key: int
     url: str
@@ -45,21 +39,15 @@ def staying_pages(
 ) -> dict[int, StayingPage]:
     """Returns for each page, by key, the page of its cluster that stays. Pages without n-grams are left out.
 
-    Pages are compared as the build compares them. All work files are read twice, and once more for each page on the
-    chain from a page to the page that stays.
-
-    Args:
-        files: the work files.
-        stale: for each file, the numbers of the rows that are stale captures.
-        page_keys: the keys of the pages.
-        near: the rule on pages that are nearly the same.
+    Pages are compared as in the build. All work files are read twice, and once more for each page on the chain from a
+    page to the page that stays. `stale` has the rows of stale captures of each file.
     """
     crawls = [near_duplicates.crawl_key(path, near) for path in files]
-    found = _pages(files, crawls, stale, lambda pages: _with_key(pages, page_keys))
+    found = _select_pages(files, crawls, stale, lambda pages: _with_key(pages, page_keys))
     sharing, reached, new, pairs = found.slice(0, 0), found, found, np.empty(0, near_pages.PAIR)
     while len(new):
         bands = new["band_hashes"].combine_chunks().flatten().to_numpy()
-        more = _pages(files, crawls, stale, lambda pages, bands=bands: _rows_with(pages["band_hashes"], bands))
+        more = _select_pages(files, crawls, stale, lambda pages, bands=bands: _rows_with(pages["band_hashes"], bands))
         sharing = pa.concat_tables([sharing, more.filter(pa.array(~_is_in(more, sharing)))])
         # All pages that share a band with a reached page are included, so these pairs are the same as in the build.
         pairs = _similar_pairs(sharing, near.min_similarity)
@@ -70,19 +58,19 @@ def staying_pages(
         reached = pa.concat_tables([reached, new])
     first = {int(each["page"]): int(each["first_row"]) for each in near_pages.connect(pairs)}
     own = {key: row for row, key in enumerate(sharing["page_key"].to_pylist())}
-    return {key: _near_page(sharing, own[key], first.get(key, own[key])) for key in found["page_key"].to_pylist()}
+    return {
+        key: _make_staying_page(sharing, own[key], first.get(key, own[key])) for key in found["page_key"].to_pylist()
+    }
 
 
-def _near_page(pages: pa.Table, own: int, first: int) -> StayingPage:
+def _make_staying_page(pages: pa.Table, own: int, first: int) -> StayingPage:
     minima = near_pages.minima_of(pages["minima"].take(pa.array([own, first])))
     (share,) = near_pages.similarities(minima[:1], minima[1:]).tolist()
     return StayingPage(pages["page_key"][first].as_py(), pages["url"][first].as_py(), share)
 
 
 def _similar_pairs(pages: pa.Table, least: float) -> Rows:
-    """Returns the PAIRs of similar pages among the pairs that the build compares; `row` is the index of a page in
-    `pages`.
-    """
+    """Returns the PAIRs of similar pages that the build compares; `row` is the index of a page in `pages`."""
     rows = near_pages.page_rows(pages, 0, np.arange(len(pages)))
     bands = pages["band_hashes"].combine_chunks().flatten().to_numpy().reshape(len(pages), -1)
     minima = near_pages.minima_of(pages["minima"])
@@ -94,11 +82,8 @@ def _is_in(pages: pa.Table, others: pa.Table) -> npt.NDArray[np.bool_]:
     return np.isin(pages["page_key"].to_numpy(), others["page_key"].to_numpy())
 
 
-def _pages(files: Sequence[StoragePath], crawls: Sequence[int], stale: Sequence[Any], choose: Any) -> pa.Table:
-    """Returns the pages of all work files, without stale captures, whose rows `choose` selects from each table.
-
-    The key of the crawl of each file is a further column.
-    """
+def _select_pages(files: Sequence[StoragePath], crawls: Sequence[int], stale: Sequence[Any], choose: Any) -> pa.Table:
+    """Returns the rows that `choose` selects in all work files, without stale captures, with the key of the crawl."""
     return pa.concat_tables(
         [
             chosen.append_column("crawl", pa.array(np.full(len(chosen), crawl, np.uint64)))
@@ -127,11 +112,11 @@ class WorkFiles:
     """Work files, numbered from 0 in the order in which deduplication reads them."""
 
     def __init__(self, files: Sequence[StoragePath], known: Mapping[str, KnownHashes]) -> None:
-        """Takes the files, and the hashes of known corpora by their folders."""
+        """Takes the files, and the hashes of known corpora by folder."""
         self._files, self._known = files, known
 
     def in_known(self, kind: str, hashes: Iterable[int]) -> dict[int, str]:
-        """Returns the folder of a known corpus for each of some hashes (of a kind of `dedup.known`) that one has."""
+        """Returns the folder of a known corpus for each hash, of a kind of `dedup.known`, that such a corpus has."""
         wanted = np.array(sorted(set(hashes)), np.uint64)
         return {
             found: folder
@@ -140,13 +125,13 @@ class WorkFiles:
         }
 
     def captures(self, url_keys: set[int]) -> tuple[Rows, Rows]:
-        """Returns the captures of the URLs with these keys: (the newest of each URL, all stale ones), as URL_ROW."""
+        """Returns the captures of URLs by their keys, as URL_ROW: the newest of each URL, and all stale captures."""
         keys = np.array(sorted(url_keys), np.uint64)
         rows = (url_rows(path, file) for file, path in enumerate(self._files))
         return find_stale_captures(np.concatenate([each[np.isin(each["hash"], keys)] for each in rows]))
 
     def page(self, capture: Any) -> dict[str, Any]:
-        """Returns the row of a work file that a URL_ROW points to: its values by column."""
+        """Returns the values of a row of a work file by column, given its URL_ROW."""
         row = int(capture["row"])
         for table in row_groups(self._files[capture["file"]]):
             if row < len(table):
@@ -156,40 +141,32 @@ class WorkFiles:
         return values
 
     def staying_pages(self, page_keys: U64, near: NearDuplicate) -> dict[int, StayingPage]:
-        """Returns the page that stays of the cluster of each page, the newest of its URL (see `staying_pages`)."""
+        """Returns `staying_pages` of these files."""
         return staying_pages(self._files, self._stale, page_keys, near)
 
     @cached_property
     def _stale(self) -> list[Any]:
-        """The numbers of the rows of captures that are passed over, for each file."""
+        """The rows of captures that dedup passes over, for each file."""
         rows = np.concatenate([url_rows(path, file) for file, path in enumerate(self._files)])
         passed = self._passed_over(*find_stale_captures(rows))
         return [passed["row"][passed["file"] == file] for file in range(len(self._files))]
 
     def _passed_over(self, newest: Rows, stale: Rows) -> Rows:
-        """Returns the captures that are passed over: stale ones, and those that known corpora have."""
+        """Returns stale captures, and captures that known corpora have."""
         urls = np.array([*self.in_known(URL_HASHES, newest["hash"].tolist())], np.uint64)
         return np.concatenate([stale, newest[np.isin(newest["hash"], urls)]])
 
     def repeats(
         self, page_key: int, span_hashes: Sequence[int], moved: Rows, near: NearDuplicate | None
     ) -> tuple[list[tuple[int, str]], list[int]]:
-        """Returns the repeated spans of a page.
+        """Returns the repeated spans that a page loses, and the first units of the repeated spans that it keeps.
 
-        Args:
-            page_key: the key of a page that is the newest capture of its URL.
-            span_hashes: the hashes of its spans.
-            moved: the spans whose survivor is not their first occurrence (MOVED).
-            near: the rule on pages that are nearly the same; None without it.
-
-        Returns:
-            The spans that the page loses, in order: the number of the first unit of each, from 0, and the URL of the
-            page that has its copy, or the folder of a known corpus that has it. And the first units of the repeated
-            spans that this page keeps.
+        A lost span is the number of its first unit, from 0, and the URL of the page (or folder of a known corpus) with
+        its copy. `moved` (MOVED) has the spans whose survivor is not their first occurrence.
         """
         if not span_hashes:
             return [], []
-        rows, urls = self._spans(np.array(span_hashes, np.uint64))
+        rows, urls = self._read_spans(np.array(span_hashes, np.uint64))
         if near:
             stays = self.staying_pages(np.unique(rows["page"]), near)
             dropped = [key for key, page in stays.items() if page.page_key != key]
@@ -209,23 +186,23 @@ class WorkFiles:
                 lost.append((unit, urls[survivors[span][0]]))
         return lost, kept
 
-    def _spans(self, hashes: U64) -> tuple[Rows, dict[int, str]]:
-        """Returns the spans with these hashes in the newest captures, and the URL of each page by page key."""
-        captures = {file: self._pages_with(hashes, file, _NO_STALE) for file in range(len(self._files))}
+    def _read_spans(self, hashes: U64) -> tuple[Rows, dict[int, str]]:
+        """Returns the spans with these hashes in the newest captures, and the URLs of pages by page key."""
+        captures = {file: self._read_pages_with(hashes, file, _NO_STALE) for file in range(len(self._files))}
         files = [file for file, pages in captures.items() if len(pages)]
         keys = {key for file in files for key in captures[file]["url_key"].to_pylist()}
         stale = self._passed_over(*self.captures(keys))
         rows: list[Rows] = []
         urls: dict[int, str] = {}
         for file in files:
-            pages = self._pages_with(hashes, file, stale)
+            pages = self._read_pages_with(hashes, file, stale)
             spans = shuffle.span_rows(pages, file)
             rows.append(spans[np.isin(spans["hash"], hashes)])
             urls |= zip(pages["page_key"].to_pylist(), pages["url"].to_pylist(), strict=True)
         return np.concatenate(rows), urls
 
-    def _pages_with(self, hashes: U64, file: int, stale: Rows) -> pa.Table:
-        """Returns the pages of a work file that have one of these spans, without the captures in `stale`."""
+    def _read_pages_with(self, hashes: U64, file: int, stale: Rows) -> pa.Table:
+        """Returns the pages of a work file that have one of these spans, without stale captures."""
         columns = ["url_key", "url", *shuffle.SPAN_COLUMNS]
         tables = []
         for pages, _ in read_kept(self._files[file], columns, stale["row"][stale["file"] == file]):

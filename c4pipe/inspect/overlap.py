@@ -296,8 +296,9 @@ def _count_overlap(
         common[size] = int(np.count_nonzero(~rare))
         covered[size] = ngrams.coverage((counts > 0) & rare)
         some = some.filter(pa.array(rare[some["ngram"].to_numpy()]))
-        for (shard, row, url), page in groupby(some.to_pylist(), itemgetter("shard", "row", "url")):
-            found = np.array([hit["ngram"] for hit in page], np.int64)
+        rows = zip(*(some[name].to_pylist() for name in ("shard", "row", "url", "ngram")), strict=True)
+        for (shard, row, url), page in groupby(rows, itemgetter(0, 1, 2)):
+            found = np.array([ngram for *_, ngram in page], np.int64)
             for example, places in _places_by_example(ngrams, found):
                 total = int(ngrams.totals[example])
                 match = Match(

@@ -1,4 +1,4 @@
-"""Finds the pages that a user wants explained: in a text file, or in a WET or WARC file by their URL."""
+"""Finds the pages that a user wants explained: a text file, or pages of a WET or WARC file by their URL."""
 
 import errno
 import io
@@ -33,17 +33,17 @@ def find_input_pages(path: str, url: str | None, scheme: str, extraction: str = 
 
     Args:
         path: a file, the URL of a WET or WARC file, or `-` for a text on standard input.
-        url: the URL as it was crawled; if the file has no such page, pages with the same normalised URL are found.
+        url: the URL as crawled; if the file has no such page, pages with the same normalised URL are found.
         scheme: how the recipe normalises URLs (see `normalise_url`).
         extraction: how text is made from the HTML of a WARC file; "" for a WET file or a text.
 
     Raises UsageError if the file or the page does not exist, C4pipeError or OSError if it can't be read.
     """
     if path != STANDARD_INPUT and _is_wet(path):
-        return _captures(path, url, scheme, extraction)
+        return _find_captures(path, url, scheme, extraction)
     if extraction:
         raise UsageError(f"{path} is no WARC file: leave out --from warc")
-    data = _text(path)
+    data = _read_text(path)
     if len(data) > RECORD_CAP:
         raise UsageError(f"{path} has more than {RECORD_CAP:,} bytes, which no page of a WET file has")
     _refuse_binary(path, data)
@@ -55,18 +55,18 @@ def _is_wet(path: str) -> bool:
     if is_url(path):
         return True
     if not is_there(path):
-        raise UsageError(f"{short(path, 200)!r}: there is no such file; {_advice(path)}")
+        raise UsageError(f"{short(path, 200)!r}: there is no such file; {_advise(path)}")
     if not Path(path).is_file():
         raise UsageError(f"{path} is no regular file: give the text on standard input, with - as the input")
     if path.endswith(WET_ENDINGS + WARC_ENDINGS):
         return True
     with Path(path).open("rb") as file:
         start = file.read(_START)
-    return start.startswith(_WARC) or _may_have_records(start)
+    return start.startswith(_WARC) or _starts_with_records(start)
 
 
 def is_there(path: str) -> bool:
-    """Tells whether a file or folder exists. The path may be a text, which can be too long for a path."""
+    """Tells whether a file or folder exists. The path may be the text of a page, too long for a path."""
     try:
         return path != "" and Path(path).exists()
     except OSError as error:
@@ -75,8 +75,8 @@ def is_there(path: str) -> bool:
         return False
 
 
-def _advice(text: str) -> str:
-    """Returns what to type in place of an input that is no file; it may be the text of a page."""
+def _advise(text: str) -> str:
+    """Returns what to give instead of an input that is no file; it may be the text of a page."""
     if not any(map(str.isspace, text)):
         return "give a file with a text, a WET file, a corpus, or - for standard input"
     if len(text) > _TYPED or not text.isprintable() or "\\" in text or text.startswith("-"):
@@ -84,15 +84,15 @@ def _advice(text: str) -> str:
     return f"to explain this text, run echo {shlex.quote(text)} | c4pipe explain -"
 
 
-def _may_have_records(start: bytes) -> bool:
-    """Tells whether a compressed file is a WET file, by its first bytes; a damaged one may be."""
+def _starts_with_records(start: bytes) -> bool:
+    """Tells whether a compressed file may be a WET file, by its first bytes; a damaged file may be one."""
     is_gzip = start.startswith(_GZIP)
     pieces = inflate(io.BytesIO(start), is_gzip) if is_gzip or ZSTANDARD.match(start) else ()
     return any(piece.kind.endswith("corrupt") if isinstance(piece, Gap) else _WARC in piece for piece in pieces)
 
 
 def _refuse_binary(path: str, data: bytes) -> None:
-    """Raises UsageError for bytes that are no text: the rules would judge them like a text."""
+    """Raises UsageError if data is no text: the rules would judge it like a text."""
     kind = "a gzip file without WET records" if data.startswith(_GZIP) else other_kind(data)
     if not kind:
         return
@@ -103,14 +103,14 @@ def _refuse_binary(path: str, data: bytes) -> None:
     )
 
 
-def _text(path: str) -> bytes:
+def _read_text(path: str) -> bytes:
     if path == STANDARD_INPUT:
         return sys.stdin.buffer.read(RECORD_CAP + 1)
     with Path(path).open("rb") as file:
         return file.read(RECORD_CAP + 1)
 
 
-def _captures(path: str, url: str | None, scheme: str, extraction: str) -> list[Page]:
+def _find_captures(path: str, url: str | None, scheme: str, extraction: str) -> list[Page]:
     kind = "WARC" if extraction else "WET"
     if url is None:
         raise UsageError(f"{path} is a {kind} file: give the URL of one of its pages with --url")

@@ -1,6 +1,4 @@
-"""Which rules of a recipe earn their place: by an annotated folder, the pages that each rule drops, alone and together
-with others.
-"""
+"""Counts the pages of an annotated folder that each rule drops, alone and together with other rules."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.clean.annotated_folder import AnnotatedPages, fired_column, lines_column
@@ -18,15 +15,14 @@ from c4pipe.recipes.recipe import Recipe
 
 @dataclass(frozen=True)
 class RuleDrops:
-    """The pages that the page rules of a recipe drop, each applied to all pages, and the lines that line rules change.
+    """The pages that page rules drop, each applied to all pages, and the lines that line rules change.
 
     Attributes:
         pages: the number of pages.
         rules: the names of the page rules, in the order of evaluation.
-        together: how many pages two rules both drop, a matrix of int64 in the order of `rules`; on its diagonal, how
-            many pages a rule drops.
+        together: int64 of shape (rules, rules): how many pages both rules drop; on the diagonal, one rule.
         alone: how many pages only this rule drops, by rule.
-        first: of how many pages this rule is the first that drops them, by rule.
+        first: how many pages this rule drops before all others, by rule.
         lines_read: the number of lines that came to the line rules.
         lines: how many lines each line rule drops or changes, by rule, in the order of evaluation.
     """
@@ -45,9 +41,8 @@ class RuleDrops:
         return dict(zip(self.rules, self.together.diagonal().tolist(), strict=True))
 
     def overlap(self) -> dict[str, dict[str, int]]:
-        """Returns, for each rule that drops pages, the others that drop some of these pages, and of how many of 100.
-
-        The numbers are rounded; the largest is the first, and rules with 0 are left out.
+        """Returns, for each rule that drops pages, which per cent of these other rules drop: whole numbers from 1 on,
+        largest first.
         """
         shares = {}
         for place, (rule, dropped) in enumerate(self.dropped.items()):
@@ -59,18 +54,16 @@ class RuleDrops:
 
 
 def count_rule_drops(annotated: AnnotatedPages) -> RuleDrops:
-    """Counts the pages of an annotated folder by the rules that drop them, batch by batch.
-
-    Raises UsageError and DamagedFileError if a file can't be read.
-    """
-    rules = _rule_names(annotated.recipe, "page rule", "no lines")
-    line_rules = _rule_names(annotated.recipe, "line rule")
+    """Counts the pages of an annotated folder by rule. Raises UsageError, DamagedFileError if a file can't be read."""
+    rules = _find_rules(annotated.recipe, "page rule", "no lines")
+    line_rules = _find_rules(annotated.recipe, "line rule")
     fired_columns, line_columns = list(map(fired_column, rules)), ["lines_read", *map(lines_column, line_rules)]
     together = np.zeros((len(rules), len(rules)), np.int64)
     alone, lines = np.zeros(len(rules), np.int64), np.zeros(len(line_columns), np.int64)
     first = Counter[str]()
     for batch in annotated.batches(["reason", *fired_columns, *line_columns]):
-        fired = np.stack([_booleans(batch[name]) for name in fired_columns])
+        # A null counts as false: the rule did not judge the page.
+        fired = np.stack([pc.fill_null(batch[name], False).to_numpy(zero_copy_only=False) for name in fired_columns])
         numbers = fired.astype(np.float32)  # exact for the rows of a batch, and fast to multiply
         together += (numbers @ numbers.T).astype(np.int64)
         alone += fired[:, fired.sum(axis=0) == 1].sum(axis=1)
@@ -89,11 +82,6 @@ def count_rule_drops(annotated: AnnotatedPages) -> RuleDrops:
     )
 
 
-def _rule_names(recipe: Recipe, *kinds: str) -> list[str]:
-    """Returns the names of the rules with operations of these kinds, in the order of evaluation, each once."""
+def _find_rules(recipe: Recipe, *kinds: str) -> list[str]:
+    """Returns the names of the rules with these kinds of operations, in the order of evaluation."""
     return list(dict.fromkeys(each.name for each in operations_of(recipe) if each.kind in kinds))
-
-
-def _booleans(column: pa.Array) -> Any:
-    """Returns a column of booleans for NumPy. A null counts as false: the rule was not applied to the page."""
-    return pc.fill_null(column, False).to_numpy(zero_copy_only=False)
