@@ -93,30 +93,14 @@ def _read_parquet(path: Path, fields: Sequence[str]) -> Iterator[tuple[int, Any]
 
     try:
         with open_parquet(path)[0] as file:
-            columns = _text_columns(path, file.schema_arrow, fields)
+            columns = list(fields) or [each.name for each in file.schema_arrow if _has_text(each.type)]
             check_columns(file.schema_arrow, columns)
             batches = file.iter_batches(_PARQUET_ROWS, columns=columns)
-            rows = (row for batch in batches for row in batch.select(columns).to_pylist())
-            yield from enumerate(rows, 1)
-    except UsageError:
-        raise
+            yield from enumerate((row for batch in batches for row in batch.select(columns).to_pylist()), 1)
     except UNREADABLE as error:
         raise UsageError(
             f"the examples {path} can't be read: {error_reason(error)}; give a Parquet file, or JSON Lines"
         ) from error
-
-
-def _text_columns(path: Path, schema: Any, fields: Sequence[str]) -> list[str]:
-    """Returns the fields, or all columns with texts, also in lists and structs. Raises UsageError if one is missing."""
-    known = [field.name for field in schema if _has_text(field.type)]
-    names = short(", ".join(known), 200) or "none"
-    if missing := [name for name in fields if name not in known]:
-        raise UsageError(
-            f"{path} has no column of text {missing[0]!r}, but {names}: give others with --fields, or leave it out"
-        )
-    if not known:
-        raise UsageError(f"{path} has no column of text: give a file that has the texts of examples")
-    return list(fields or known)
 
 
 def _has_text(kind: Any) -> bool:

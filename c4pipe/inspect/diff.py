@@ -1,7 +1,7 @@
 """Compares two corpora: their counters side by side, and their pages.
 
-A page is identified by its normalised URL, which no two pages of a corpus share. Its key is the 64-bit hash of that
-URL. Corpora of `c4` and its variants, except `mc4`, are in the order of these keys; other corpora are not.
+A page is identified by its normalised URL, which no two pages of a corpus share. Its key is the 64-bit hash of this
+URL. Only corpora of `c4` and its variants, except `mc4`, are in the order of the keys.
 """
 
 import json
@@ -24,9 +24,7 @@ DIFFERENCES = ("only_first", "only_second", "other_text")
 """How a page can differ: it is only in one of the corpora, or it is in both with different texts."""
 
 OTHER_COLUMNS = "other_columns"
-"""A further kind, if both corpora have a further column of one name and type: the text is the same, and a value of such
-a column differs.
-"""
+"""A further kind, if both corpora have a further column of one name and type: only a value of such a column differs."""
 
 COUNTERS = {
     "records.skipped": "records skipped: {}",
@@ -56,12 +54,12 @@ COUNTERS = {
     "bytes.kept": "bytes of text kept",
     "damage": "damage: {}",
 }
-"""The subjects of counters in the order of a difference, and the labels of their rows ("" for a counter between the
-jobs). A label can name the rule, language or damage of the counter, and the `units` of repeated spans.
+"""The subjects of counters in the order of a difference, and the labels of their rows; "" for a counter between the
+jobs. A label can name the rule, language or damage of the counter, and the `units` of repeated spans.
 """
 
 _PAGE = np.dtype([("key", "<u8"), ("text", "<u8"), ("others", "<u8")])
-"""A page as it is compared: its key, the hash of its text, and the hash of the further columns that are compared."""
+"""A page to compare: its key, the hash of its text, and the hash of the further columns."""
 
 _Pages = npt.NDArray[Any]
 """Rows of _PAGE in the order of their keys. No key occurs twice."""
@@ -72,10 +70,9 @@ class PageDifference:
     """A page that differs.
 
     Attributes:
-        url: the URL as it was crawled; if both corpora have the page, the URL in the first.
+        url: the URL as crawled, in the first corpus that has the page.
         line: the number of the first line that differs, from 1; 1 for a page of one corpus only.
-        first: this line in the first corpus; None if the page is shorter, or if the second corpus has the line
-            elsewhere.
+        first: this line in the first corpus; None if the page is shorter, or the second corpus has the line elsewhere.
         second: this line in the second corpus, or None in the same cases.
     """
 
@@ -91,8 +88,8 @@ class Diff:
 
     Attributes:
         corpora: both corpora.
-        pages: the number of pages of each of `kinds`, and of pages with the `same_text` in both.
-        examples: for each of `kinds`, the pages with the smallest keys.
+        pages: the number of pages of each kind, and of pages with the `same_text`.
+        examples: for each kind, the pages with the smallest keys.
     """
 
     corpora: tuple[Corpus, Corpus]
@@ -114,8 +111,7 @@ class Diff:
     def counts(self) -> dict[str, tuple[int | None, int | None]]:
         """The counters of both by name; None if a recipe lacks the rule of a counter, or its input is not WARC.
 
-        Rules are in the order of the first recipe. Rules that only the second recipe has come last, and after them
-        `empty` if no recipe lists it.
+        Rules are in the order of the first recipe, then of the second recipe.
         """
         first, second = self.corpora
         rules = list(dict.fromkeys(rule.name for corpus in self.corpora for _, rule in corpus.recipe.rules()))
@@ -163,13 +159,9 @@ def _count(corpus: Corpus, name: str) -> int | None:
 
 
 def compare(first: Corpus, second: Corpus, examples: int, pages_read: Callable[[int], None]) -> Diff:
-    """Compares two corpora, one range of keys at a time; all keys at once if a corpus is not in key order.
+    """Compares two corpora, one range of keys at a time; all keys at once if a corpus is not in the order of keys.
 
-    Args:
-        first: a corpus.
-        second: another one.
-        examples: the number of pages to show of each of DIFFERENCES, at most.
-        pages_read: is called with a number of pages each time some were read.
+    Shows at most `examples` pages of each kind; `pages_read` is called with numbers of pages that were read.
 
     Raises C4pipeError if a shard can't be read.
     """
@@ -225,9 +217,7 @@ _Shown = tuple[str, str, Sequence[tuple[str, Any]]]
 
 
 def _example(first: _Shown | None, second: _Shown | None) -> PageDifference:
-    """Returns the first difference of two pages; of equal texts, the first column that differs, as line 0. None: a
-    corpus lacks the page.
-    """
+    """Returns the first difference of two pages (None if missing); of equal texts, the first column, as line 0."""
     url = (first or second or ("",))[0]
     if first and second and first[1] == second[1]:
         differs = (pair for pair in zip(first[2], second[2], strict=True) if pair[0] != pair[1])
@@ -241,7 +231,7 @@ def _example(first: _Shown | None, second: _Shown | None) -> PageDifference:
 def first_difference(first: Sequence[str], second: Sequence[str]) -> tuple[int, str | None, str | None]:
     """Returns the number of the first line that differs, from 1, and this line on both sides.
 
-    A line is None if it does not exist, or if the other side has it elsewhere (so it was not dropped). If each side has
+    A line is None if it does not exist, or the other side has it elsewhere, so it was not dropped. If both sides have
     the line of the other side elsewhere (the order differs), both lines are returned.
 
     Raises StopIteration if no line differs.
@@ -268,15 +258,14 @@ def _keyed_shards(corpus: Corpus) -> list[_KeyedShard]:
 
 
 def _first_key(index: int, count: int) -> int:
-    """Returns the first key of a shard: the smallest for which `key * count >> 64` is its index."""
+    """Returns the first key of a shard: the smallest key for which `key * count >> 64` is the index."""
     return -(-(index << 64) // count)
 
 
 class _PageReader:
     """Reads the pages of a corpus in the order of their keys, whole shards at a time.
 
-    Pages wait in memory, 24 bytes each: the pages of one shard of each language, or all pages if the corpus is not in
-    the order of the keys.
+    Pages wait in memory, 24 bytes each: one shard of each language, or all pages of a corpus without this order.
     """
 
     def __init__(self, corpus: Corpus, pages_read: Callable[[int], None], columns: Sequence[str]) -> None:
@@ -285,7 +274,7 @@ class _PageReader:
         self._rest: _Pages = np.empty(0, _PAGE)
 
     def up_to(self, end: int) -> _Pages:
-        """Returns the pages with keys below `end` that were not returned before. Raises C4pipeError."""
+        """Returns the next pages, with keys below `end`. Raises C4pipeError."""
         found = [self._rest]
         while self._waiting and self._waiting[-1][0] < end:
             for pages in _read_pages(self._waiting.pop()[2], self._columns):
@@ -326,7 +315,7 @@ def _key(url: str) -> int:
 
 
 def _find_pages(corpus: Corpus, wanted: Collection[int], columns: Sequence[str]) -> dict[int, _Shown]:
-    """Returns the corpus's pages with these keys, by key. Raises C4pipeError if a shard can't be read."""
+    """Returns the pages with these keys, by key. Raises C4pipeError if a shard can't be read."""
     pages: dict[int, _Shown] = {}
     for first, end, shard in _keyed_shards(corpus):
         if not any(first <= key < end for key in wanted if key not in pages):

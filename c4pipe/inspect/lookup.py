@@ -34,35 +34,6 @@ class StayingPage:
     similarity: float
 
 
-def staying_pages(
-    files: Sequence[StoragePath], stale: Sequence[Any], page_keys: U64, near: NearDuplicate
-) -> dict[int, StayingPage]:
-    """Returns for each page, by key, the page of its cluster that stays. Pages without n-grams are left out.
-
-    Pages are compared as in the build. All work files are read twice, and once more for each page on the chain from a
-    page to the page that stays. `stale` has the rows of stale captures of each file.
-    """
-    crawls = [near_duplicates.crawl_key(path, near) for path in files]
-    found = _select_pages(files, crawls, stale, lambda pages: _with_key(pages, page_keys))
-    sharing, reached, new, pairs = found.slice(0, 0), found, found, np.empty(0, near_pages.PAIR)
-    while len(new):
-        bands = new["band_hashes"].combine_chunks().flatten().to_numpy()
-        more = _select_pages(files, crawls, stale, lambda pages, bands=bands: _rows_with(pages["band_hashes"], bands))
-        sharing = pa.concat_tables([sharing, more.filter(pa.array(~_is_in(more, sharing)))])
-        # All pages that share a band with a reached page are included, so these pairs are the same as in the build.
-        pairs = _similar_pairs(sharing, near.min_similarity)
-        keys = reached["page_key"].to_numpy()
-        pairs = pairs[np.isin(pairs["page"], keys) | np.isin(pairs["first_page"], keys)]
-        linked = np.isin(sharing["page_key"].to_numpy(), np.r_[pairs["page"], pairs["first_page"]])
-        new = sharing.filter(pa.array(linked & ~_is_in(sharing, reached)))
-        reached = pa.concat_tables([reached, new])
-    first = {int(each["page"]): int(each["first_row"]) for each in near_pages.connect(pairs)}
-    own = {key: row for row, key in enumerate(sharing["page_key"].to_pylist())}
-    return {
-        key: _make_staying_page(sharing, own[key], first.get(key, own[key])) for key in found["page_key"].to_pylist()
-    }
-
-
 def _make_staying_page(pages: pa.Table, own: int, first: int) -> StayingPage:
     minima = near_pages.minima_of(pages["minima"].take(pa.array([own, first])))
     (share,) = near_pages.similarities(minima[:1], minima[1:]).tolist()
@@ -80,18 +51,6 @@ def _similar_pairs(pages: pa.Table, least: float) -> Rows:
 
 def _is_in(pages: pa.Table, others: pa.Table) -> npt.NDArray[np.bool_]:
     return np.isin(pages["page_key"].to_numpy(), others["page_key"].to_numpy())
-
-
-def _select_pages(files: Sequence[StoragePath], crawls: Sequence[int], stale: Sequence[Any], choose: Any) -> pa.Table:
-    """Returns the rows that `choose` selects in all work files, without stale captures, with the key of the crawl."""
-    return pa.concat_tables(
-        [
-            chosen.append_column("crawl", pa.array(np.full(len(chosen), crawl, np.uint64)))
-            for path, crawl, rows in zip(files, crawls, stale, strict=True)
-            for pages, _ in read_kept(path, _COLUMNS, rows)
-            for chosen in [pages.take(pa.array(choose(pages)))]
-        ]
-    )
 
 
 def _with_key(pages: pa.Table, keys: U64) -> Any:
@@ -141,8 +100,42 @@ class WorkFiles:
         return values
 
     def staying_pages(self, page_keys: U64, near: NearDuplicate) -> dict[int, StayingPage]:
-        """Returns `staying_pages` of these files."""
-        return staying_pages(self._files, self._stale, page_keys, near)
+        """Returns for each page, by key, the page of its cluster that stays. Pages without n-grams are left out.
+
+        Pages are compared as in the build. All work files are read twice, and once more for each page on the chain
+        from a page to the page that stays.
+        """
+        crawls = [near_duplicates.crawl_key(path, near) for path in self._files]
+        found = self._select_pages(crawls, lambda pages: _with_key(pages, page_keys))
+        sharing, reached, new, pairs = found.slice(0, 0), found, found, np.empty(0, near_pages.PAIR)
+        while len(new):
+            bands = new["band_hashes"].combine_chunks().flatten().to_numpy()
+            more = self._select_pages(crawls, lambda pages, bands=bands: _rows_with(pages["band_hashes"], bands))
+            sharing = pa.concat_tables([sharing, more.filter(pa.array(~_is_in(more, sharing)))])
+            # All pages that share a band with a reached page are included, so these pairs are the same as in the build.
+            pairs = _similar_pairs(sharing, near.min_similarity)
+            keys = reached["page_key"].to_numpy()
+            pairs = pairs[np.isin(pairs["page"], keys) | np.isin(pairs["first_page"], keys)]
+            linked = np.isin(sharing["page_key"].to_numpy(), np.r_[pairs["page"], pairs["first_page"]])
+            new = sharing.filter(pa.array(linked & ~_is_in(sharing, reached)))
+            reached = pa.concat_tables([reached, new])
+        first = {int(each["page"]): int(each["first_row"]) for each in near_pages.connect(pairs)}
+        own = {key: row for row, key in enumerate(sharing["page_key"].to_pylist())}
+        return {
+            key: _make_staying_page(sharing, own[key], first.get(key, own[key]))
+            for key in found["page_key"].to_pylist()
+        }
+
+    def _select_pages(self, crawls: Sequence[int], choose: Any) -> pa.Table:
+        """Returns the rows that `choose` selects, without stale captures, with the key of the crawl of their file."""
+        return pa.concat_tables(
+            [
+                chosen.append_column("crawl", pa.array(np.full(len(chosen), crawl, np.uint64)))
+                for path, crawl, rows in zip(self._files, crawls, self._stale, strict=True)
+                for pages, _ in read_kept(path, _COLUMNS, rows)
+                for chosen in [pages.take(pa.array(choose(pages)))]
+            ]
+        )
 
     @cached_property
     def _stale(self) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What a user asks of the commands `overlap` and `tune`. To make it reads nothing."""
+"""The options of the commands `overlap` and `tune`."""
 
 import os
 from collections.abc import Sequence

@@ -41,20 +41,18 @@ _AGENT = re.compile(r"[A-Za-z0-9._+-]{1,100}|\*")
 _MOST_REDIRECTS = 5  # RFC 9309, 2.3.1.2
 _AT_ONCE = 1 << 22  # rows that are collected before older answers are left out
 ROW = np.dtype([("key", "<u8"), ("captured", "<i8"), ("text", "<u8"), ("target", "<u8")])
-"""One answer: the key of the URL, its time in microseconds, the hash of the rules (0: none), the key of a redirect's
-target (0: no redirect)."""
+"""One answer: the key of the URL, its time in microseconds, the hash of the rules (0: no rules), and the key of a
+redirect's target (0: no redirect)."""
 
 Answers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
 class RobotsSummary:
-    """The list of robots.txt files that was written, and counts of its input.
+    """The path of the new list, and counts of its input.
 
-    Attributes:
-        path: the list.
-        counts: the WARC files, the URLs that were asked for, the robots.txt files that refuse something; responses by
-            status, responses for other URLs than a robots.txt (targets of redirects), skipped responses, and damage.
+    The counts are: WARC files, requested URLs, robots.txt files that refuse something; responses by status, responses
+    for other URLs (targets of redirects), skipped responses, and damage.
     """
 
     path: Path
@@ -66,18 +64,12 @@ def list_robots(
 ) -> RobotsSummary:
     """Writes the list of robots.txt files. The same files give the same list, in any order.
 
-    Files that an interrupted run has read are not read again.
-
-    Args:
-        inputs: `robotstxt` WARC files: crawls, paths, globs, folders, URLs, and `@file` with one of these a line.
-        agents: the crawlers whose rules count, by their product tokens; `*` for crawlers that no file names.
-        lists: the lists folder.
-        runner: the runner that reads the files, on this machine.
-        progress: shows how many files are read.
+    Files that an interrupted run has read are not read again. Crawlers (`agents`) are named by their product tokens;
+    `*` stands for crawlers that no file names.
 
     Raises UsageError for agents or inputs that can't be used, C4pipeError if a file can't be read or written.
     """
-    names = sorted({_checked(agent) for agent in agents})
+    names = sorted({_check_agent(agent) for agent in agents})
     if not names:
         raise UsageError("no crawler is named: give product tokens with --agents, such as CCBot,GPTBot")
     files = find_inputs(inputs, Selection(), on_note=progress.note, kind="robotstxt")
@@ -97,7 +89,7 @@ def list_robots(
     return RobotsSummary(path, {"files": len(files), **counts})
 
 
-def _checked(agent: str) -> str:
+def _check_agent(agent: str) -> str:
     if not _AGENT.fullmatch(agent):
         raise UsageError(f"{agent!r} is no product token of a crawler: write it as robots.txt does, such as CCBot")
     return agent.lower()
@@ -111,15 +103,15 @@ def _read(
         "Read robots.txt",
         ReadRobots(agents, NetworkOptions()),
         folder,
-        {f"{_identity(file, agents)}.npz": file.path for file in files},
+        {f"{_name_part(file, agents)}.npz": file.path for file in files},
         lambda written, total: f"the runner ended after {written} of {total} files",
     )
     scan.run(runner, progress, "robots")
     return list(scan.parts())
 
 
-def _identity(file: InputFile, agents: Sequence[str]) -> str:
-    """Returns a name for the part of a file: a hash of the path, the size, the time of change and the crawlers."""
+def _name_part(file: InputFile, agents: Sequence[str]) -> str:
+    """Returns the name of the part of a file: a hash of path, size, time of change, and crawlers."""
     path = file.path if "://" in file.path else str(Path(file.path).absolute())
     changed = None if "://" in file.path else Path(file.path).stat().st_mtime_ns
     return hashlib.sha256(json.dumps([path, file.size, changed, list(agents)]).encode()).hexdigest()[:32]
@@ -153,10 +145,10 @@ class ReadRobots(ScanStep[str, Path]):
 
 
 def _encode_part(items: Iterable[Any], agents: Sequence[str]) -> bytes:
-    """Returns the part of a file, given the items of `read_robots`, and crawlers in small letters: an archive.
+    """Returns the part of a file, an archive of NumPy, given the items of `read_robots` and crawlers in small letters.
 
-    It has the newest answer of each URL (ROW, sorted by key); the different rules, by hash (`numbers`, `sizes`,
-    `texts`); and as JSON the numbers of responses by outcome, and the numbers of damage.
+    It has the newest answer of each URL (ROW, sorted by key); different rules by hash (`numbers`, `sizes`, `texts`);
+    and as JSON the counts of responses and damage.
     """
     rows: list[tuple[int, int, int, int]] = []
     texts: dict[int, bytes] = {}
@@ -169,7 +161,7 @@ def _encode_part(items: Iterable[Any], agents: Sequence[str]) -> bytes:
         elif url := resource_url(item.url):
             counts[f"status.{item.status // 100}xx"] += 1
             counts["other_urls"] += not url.partition("?")[0].endswith("/robots.txt")
-            text = _rules(item, agents)
+            text = _encode_refusals(item, agents)
             number = url_key(text) if text else 0
             if text:
                 texts[number] = text.encode()
@@ -190,23 +182,21 @@ def _encode_part(items: Iterable[Any], agents: Sequence[str]) -> bytes:
     return file.getvalue()
 
 
-def _rules(record: RobotsRecord, agents: Sequence[str]) -> str:
-    """Returns the rules of a response that refuse something to the crawlers (RFC 9309, 2.3.1); "" for none, or a
-    redirect.
-    """
+def _encode_refusals(record: RobotsRecord, agents: Sequence[str]) -> str:
+    """Returns the rules of a response that refuse something to the crawlers (RFC 9309, 2.3.1), or ""."""
     if record.status >= 500:  # unreachable: complete disallow
         return encode_rules(dict.fromkeys(agents, REFUSE_ALL))
     return encode_rules(parse_robots(record.body, agents)) if record.status < 300 else ""  # 4xx: unavailable, allowed
 
 
 def newest(rows: Answers) -> Answers:
-    """Returns the newest row of each key, sorted by key; of equally new rows, the row with the smallest numbers."""
+    """Returns the newest row of each key, sorted by key; of equally new rows, the row with the smallest hashes."""
     ordered = rows[np.lexsort((rows["target"], rows["text"], -rows["captured"], rows["key"]))]
     return ordered[np.r_[True, ordered["key"][1:] != ordered["key"][:-1]]] if len(ordered) else ordered
 
 
 def read_part(path: Path, *names: str) -> list[npt.NDArray[Any]]:
-    """Returns some arrays of a part. Raises C4pipeError if it can't be read."""
+    """Returns arrays of a part. Raises C4pipeError if it can't be read, and deletes it."""
     try:
         with open_file(path) as file, np.load(file) as arrays:
             return [arrays[name] for name in names]
@@ -217,16 +207,16 @@ def read_part(path: Path, *names: str) -> list[npt.NDArray[Any]]:
 
 
 def _write(path: Path, agents: Sequence[str], parts: Sequence[Path]) -> Counter[str]:
-    """Writes the list of all parts, and returns the counts. Raises UsageError if they have no robots.txt."""
+    """Writes the list of all parts, and returns the counts. Raises UsageError if no part has a robots.txt."""
     counts = Counter[str]()
-    rows = _newest_rows(parts, counts)
+    rows = _merge_rows(parts, counts)
     if counts["other_urls"] == sum(number for name, number in counts.items() if name.startswith("status.")):
         raise UsageError(
             f"{format_count(len(parts), 'file')} read, and no robots.txt is in {'them' if len(parts) > 1 else 'it'}: "
             "give robotstxt WARC files, which robotstxt.paths.gz of a crawl lists"
         )
     counts["urls"] = len(rows)
-    texts = _after_redirects(rows)
+    texts = _follow_redirects(rows)
     keys, texts = rows["key"][texts != 0], texts[texts != 0]
     counts["refusing"] = len(keys)
     numbers, places = np.unique(texts, return_inverse=True)
@@ -238,7 +228,7 @@ def _write(path: Path, agents: Sequence[str], parts: Sequence[Path]) -> Counter[
     target = AtomicFile(path)
     try:
         writer = RobotsWriter(Path(str(target.path)), agents, keys, places.astype(np.uint64), sizes)
-        for place, text in _texts(parts, numbers):
+        for place, text in _read_texts(parts, numbers):
             writer.add(place, text)
         writer.close()
         target.publish()
@@ -249,7 +239,7 @@ def _write(path: Path, agents: Sequence[str], parts: Sequence[Path]) -> Counter[
     return counts
 
 
-def _newest_rows(parts: Sequence[Path], counts: Counter[str]) -> Answers:
+def _merge_rows(parts: Sequence[Path], counts: Counter[str]) -> Answers:
     """Returns the newest row of each URL in all parts, and adds their counts."""
     collected, size = [np.empty(0, ROW)], 0
     for part in parts:
@@ -262,8 +252,8 @@ def _newest_rows(parts: Sequence[Path], counts: Counter[str]) -> Answers:
     return newest(np.concatenate(collected))
 
 
-def _after_redirects(rows: Answers) -> Answers:
-    """Returns the hash of the rules of each row, behind its redirects; 0 if these are too many or lead nowhere."""
+def _follow_redirects(rows: Answers) -> Answers:
+    """Returns the hash of the rules of each row, after its redirects; 0 if these are too many or lead nowhere."""
     texts: Answers = rows["text"].copy()
     waiting = np.flatnonzero(rows["target"])
     targets = rows["target"][waiting]
@@ -277,8 +267,8 @@ def _after_redirects(rows: Answers) -> Answers:
     return texts
 
 
-def _texts(parts: Sequence[Path], numbers: Answers) -> Iterator[tuple[int, bytes]]:
-    """Yields each text whose hash is in sorted numbers, once, with the position of its hash."""
+def _read_texts(parts: Sequence[Path], numbers: Answers) -> Iterator[tuple[int, bytes]]:
+    """Yields each text whose hash is in sorted numbers once, after the position of its hash."""
     written = np.zeros(len(numbers), np.bool_)
     for part in parts:
         some, sizes, texts = read_part(part, "numbers", "sizes", "texts")
@@ -292,7 +282,7 @@ def _texts(parts: Sequence[Path], numbers: Answers) -> Iterator[tuple[int, bytes
 
 
 def _find_sorted(some: Answers, numbers: Answers) -> tuple[Answers, Answers]:
-    """Returns the positions of the hashes that are in sorted numbers, and their positions in these."""
+    """Returns the positions of the hashes that are also in sorted numbers, here and in the numbers."""
     if not len(numbers):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     places = np.minimum(np.searchsorted(numbers, some), len(numbers) - 1)

@@ -57,10 +57,7 @@ def show_rule(tuner: Tuner, limit: PageLimit, changes: Changes, recipe: Any) -> 
         mo.md(f"{limit.rule} drops {words}."),
         recipe,
         mo.md(f"Pages that no other of {beside} drops, the nearest to the limit first:"),
-        mo.md("**kept**"),
-        mo.plain_text("\n".join(view.near[0]) or "no page"),
-        mo.md("**dropped**"),
-        mo.plain_text("\n".join(view.near[1]) or "no page"),
+        mo.plain_text("\n".join(("kept:", *view.near[0], "dropped:", *view.near[1]))),
     ]
 
 
