@@ -193,7 +193,7 @@ def test_files_that_were_read_are_not_read_again(crawl: Path, tmp_path: Path) ->
     parts = tmp_path / "lists" / "blocked" / "_robots"
     parts.mkdir(parents=True)
     agents, first = ["ccbot", "gptbot"], files[0]
-    name = f"{robots._identity(first, agents)}.npz"
+    name = f"{robots._name_part(first, agents)}.npz"
     ReadRobots(agents, NetworkOptions()).process((first.path, str(parts / name)))
     write = (parts / name).stat()
     runner = RunnerOptions(workers=1)
