@@ -103,12 +103,12 @@ def _list_robots(options: ListsOptions) -> None:
     agents = comma_separated(options.agents or ("CCBot",))
     runner = RunnerOptions(workers=options.workers)
     folder = options.lists or pinned_lists.cache_dir()
-    summary = list_robots(options.files, agents, folder, runner, make_progress(options))
+    path, counts = list_robots(options.files, agents, folder, runner, make_progress(options))
     if options.quiet:
         return
-    for name, count in sorted(summary.counts.items()):
+    for name, count in sorted(counts.items()):
         print(f"  {name:28} {count:>15,}")
-    print(visible(f"list: {summary.path} ({format_count(summary.path.stat().st_size, 'byte')})"))
+    print(visible(f"list: {path} ({format_count(path.stat().st_size, 'byte')})"))
 
 
 def _choose_lists(options: ListsOptions) -> Sequence["pinned_lists.PinnedList"]:

@@ -141,7 +141,7 @@ class EvaluationOverlap(PageRule):
 
     def value(self, page: CheckedPage) -> SharedNgrams | None:
         """Returns the n-grams that the kept lines share with an evaluation example, if they are enough."""
-        known = page.tools.once(ExampleNgrams, lambda: self._make_ngrams(page.tools.lists.evaluation_examples))
+        known = page.tools.once(ExampleNgrams, lambda: self._load_ngrams(page.tools.lists.evaluation_examples))
         words = split_words(ngram_words(page.text), self.scripts, self.ngram)
         found = known.most_shared(words, self.min_ngrams, self.min_share)
         return found and replace(found, text=readable_words(found.text, self.scripts))
@@ -183,5 +183,5 @@ class EvaluationOverlap(PageRule):
             raise UsageError(f"{needs}: no text of {folder} has {self.ngram} words; give longer ones or lower ngram")
         return {"evaluation_examples": tuple(sorted(examples - {""}))}
 
-    def _make_ngrams(self, examples: Sequence[str]) -> ExampleNgrams:
+    def _load_ngrams(self, examples: Sequence[str]) -> ExampleNgrams:
         return ExampleNgrams([example.encode().split(b"\n") for example in examples], self.ngram)

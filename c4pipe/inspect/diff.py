@@ -129,14 +129,14 @@ class Diff:
     def to_json(self) -> dict[str, Any]:
         """Returns the difference as JSON values."""
         return {
-            **{side: _corpus_json(corpus) for side, corpus in zip(("first", "second"), self.corpora, strict=True)},
+            **dict(zip(("first", "second"), map(_describe_corpus, self.corpora), strict=True)),
             "counts": {name: list(values) for name, values in self.counts.items()},
             "pages": self.pages,
             "examples": {kind: [vars(each) for each in self.examples[kind]] for kind in self.kinds},
         }
 
 
-def _corpus_json(corpus: Corpus) -> dict[str, Any]:
+def _describe_corpus(corpus: Corpus) -> dict[str, Any]:
     return {"folder": str(corpus.path), "recipe": corpus.recipe.name, "fingerprint": corpus.manifest["fingerprint"]}
 
 

@@ -228,8 +228,8 @@ class _DroppedPages:
         """Yields a verdict for each dropped capture of a URL. Raises C4pipeError if a file can't be read."""
         scheme = self._recipe.page_keys[0]
         wanted, rules = normalise_url(url, scheme), list(self._recipe.applied_rules())
-        named = ((source, job, f"{source}.{job}.parquet") for source in sources for job in jobs)
-        for source, job, path in ((source, job, path) for source, job, name in named for path in self._files[name]):
+        named = ((source, job, self._files[f"{source}.{job}.parquet"]) for source in sources for job in jobs)
+        for source, job, path in ((source, job, path) for source, job, paths in named for path in paths):
             stages = {rule.name: stage for stage, rule in (rules if job == "dedup" else reversed(rules))}
             stages[KNOWN_URL] = "corpus"
             try:

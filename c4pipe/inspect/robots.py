@@ -5,9 +5,8 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,31 +46,25 @@ redirect's target (0: no redirect)."""
 Answers = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
-class RobotsSummary:
-    """The path of the new list, and counts of its input.
-
-    The counts are: WARC files, requested URLs, robots.txt files that refuse something; responses by status, responses
-    for other URLs (targets of redirects), skipped responses, and damage.
-    """
-
-    path: Path
-    counts: Mapping[str, int]
-
-
 def list_robots(
     inputs: Sequence[str], agents: Sequence[str], lists: Path, runner: RunnerOptions, progress: Progress
-) -> RobotsSummary:
+) -> tuple[Path, dict[str, int]]:
     """Writes the list of robots.txt files. The same files give the same list, in any order.
 
     Files that an interrupted run has read are not read again. Crawlers (`agents`) are named by their product tokens;
     `*` stands for crawlers that no file names.
 
+    Returns the path of the list, and counts: WARC files, requested URLs, robots.txt files that refuse something;
+    responses by status, responses for other URLs (targets of redirects), skipped responses, and damage.
+
     Raises UsageError for agents or inputs that can't be used, C4pipeError if a file can't be read or written.
     """
-    names = sorted({_check_agent(agent) for agent in agents})
-    if not names:
+    for agent in agents:
+        if not _AGENT.fullmatch(agent):
+            raise UsageError(f"{agent!r} is no product token of a crawler: write it as robots.txt does, such as CCBot")
+    if not agents:
         raise UsageError("no crawler is named: give product tokens with --agents, such as CCBot,GPTBot")
+    names = sorted({agent.lower() for agent in agents})
     files = find_inputs(inputs, Selection(), on_note=progress.note, kind="robotstxt")
     folder = lists / BLOCKED_FOLDER
     check_inner(lists, f"{BLOCKED_FOLDER}/{_PARTS}")
@@ -86,13 +79,7 @@ def list_robots(
         path = folder / url_rules.ROBOTS
         counts = _write(path, names, parts)
         remove_tree(folder / _PARTS)
-    return RobotsSummary(path, {"files": len(files), **counts})
-
-
-def _check_agent(agent: str) -> str:
-    if not _AGENT.fullmatch(agent):
-        raise UsageError(f"{agent!r} is no product token of a crawler: write it as robots.txt does, such as CCBot")
-    return agent.lower()
+    return path, {"files": len(files), **counts}
 
 
 def _read(

@@ -118,9 +118,7 @@ class WordRows:
 
 def _powers(base: int, count: int) -> U64:
     """Returns the first powers of a number, from 0 on, modulo 2^64."""
-    if count <= BATCH_BYTES:
-        return _first_powers(base)[:count]
-    return _make_powers(base, count)
+    return _first_powers(base)[:count] if count <= BATCH_BYTES else _make_powers(base, count)
 
 
 @cache
