@@ -34,8 +34,7 @@ def run(options: PlanOptions) -> int:
     choose_extraction(options.input_kind, options.extract)
     formats = options.formats
     cores = options.cores or allowed_cores().most
-    on_terminal = printer().is_terminal
-    progress = Progress(ProgressBar(printer()) if on_terminal else None, note, BAR_SECONDS)
+    progress = Progress(ProgressBar(printer()) if printer().is_terminal else None, note, BAR_SECONDS)
     crawls = list[str]()
     try:
         crawls = find_crawls(options.clean, progress)

@@ -1,4 +1,4 @@
-"""The recipe that a user means (by its name, a TOML file, or a recipe object) with its lists, as one value."""
+"""The recipe of a name, a TOML file or an object, together with its lists."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ def choose_recipe(
     language_model: str | os.PathLike[str] | None = None,
     scores: Sequence[str] = (),
 ) -> Recipe:
-    """Returns the recipe that a user means.
+    """Returns the recipe of a name, a TOML file or an object, with the user's changes.
 
     Args:
         recipe: a recipe's name, the path of a TOML file, or a recipe.
@@ -62,9 +62,7 @@ def choose_recipe(
 
 
 def check_installed(recipe: Recipe) -> None:
-    """Raises UsageError, with the command that installs it, if the recipe's language detector, or the word tokenizer
-    of a language, is not installed.
-    """
+    """Raises UsageError, with the command to install it, if a language detector or word tokenizer is missing."""
     if language := recipe.find(Language):
         check_detector(language.detector)
     for name, parameters in recipe.by_language.items():
@@ -74,16 +72,11 @@ def check_installed(recipe: Recipe) -> None:
 def gather_lists(
     recipe: Recipe, folder: Path, links: Sequence[Path], language_model: str | os.PathLike[str] | None = None
 ) -> Lists:
-    """Returns the lists that a recipe needs.
+    """Returns the lists of a recipe, from the folder of pinned lists and of the user's lists.
 
-    Args:
-        recipe: the recipe.
-        folder: the folder of the pinned lists, and of the user's lists of blocked URLs and evaluation examples.
-        links: files of URLs, one a line; those that end in `.gz` are unpacked.
-        language_model: the file of a fastText model, for a recipe whose detector is `fasttext`.
+    `links` are files of URLs, one a line, also gzipped. `language_model` is for the detector `fasttext`.
 
-    Raises UsageError if a list or model is needed and missing or can't be used, or if links are given to a recipe that
-    does not use them.
+    Raises UsageError if a needed list or model is missing or can't be used, or if the recipe does not use links.
     """
     language = recipe.find(Language)
     by_model = language is not None and language.detector == "fasttext"
@@ -120,7 +113,7 @@ RecipeArgument = PathArgument | Recipe
 
 
 class RecipeKeywords(TypedDict, total=False):
-    """What belongs to a recipe besides its name.
+    """The arguments about a recipe besides its name.
 
     Attributes:
         languages: the languages to keep; () for the recipe's own.
@@ -138,12 +131,7 @@ class RecipeKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class ListedRecipe:
-    """A recipe with its lists. It can be pickled.
-
-    Attributes:
-        recipe: the recipe, with the languages asked for.
-        lists: its lists.
-    """
+    """A recipe with its lists. It can be pickled."""
 
     recipe: Recipe
     lists: Lists
@@ -157,14 +145,9 @@ class ListedRecipe:
         links: Sequence[PathArgument] = (),
         language_model: PathArgument | None = None,
     ) -> "ListedRecipe":
-        """Returns the recipe that a user names. Reads its lists on this machine.
+        """Returns a recipe (a name, a TOML file or an object), and reads its lists on this machine (`RecipeKeywords`).
 
-        Args:
-            recipe: a recipe's name, the path of a TOML file, or a recipe.
-
-        The other arguments are those of `RecipeKeywords`.
-
-        Raises UsageError if the recipe is unknown, or if a list that it needs is not there.
+        Raises UsageError if the recipe is unknown, or if a list is missing.
         """
         return cls.gather(choose_recipe(recipe, languages, language_model), lists, links, language_model)
 
@@ -176,7 +159,7 @@ class ListedRecipe:
         links: Sequence[PathArgument] = (),
         language_model: PathArgument | None = None,
     ) -> "ListedRecipe":
-        """Returns a recipe with its lists. The arguments and errors are those of `choose`."""
+        """Returns a recipe with its lists. Arguments and errors as of `choose`."""
         folder = pinned_lists.lists_dir(None if lists is None else Path(lists))
         return cls(recipe, gather_lists(recipe, folder, [Path(each) for each in links], language_model))
 

@@ -1,8 +1,8 @@
 """Rules of a user's own: classes of the user's module, named as `my_rules:ShortTitle`.
 
-They are of the same kind as the rules of c4pipe (`filters.rule`), and stand in recipes beside them. A recipe's JSON
-has, beside the rule's name, its origin: module and class, and the SHA-256 of the module's file. So the fingerprint
-covers the source, and a worker or a later job reports it if the file differs.
+They have the same base classes as the rules of c4pipe (`filters.rule`), and stand in recipes beside them. A recipe's
+JSON has the rule's name and its origin: module, class, and the SHA-256 of the module's file. So the fingerprint covers
+the source, and a worker or a later job reports another file.
 """
 
 import hashlib
@@ -51,10 +51,10 @@ def find_rule(name: str, folder: Path | None = None) -> type[Rule]:
         raise UsageError(f"the module of the rule {name} can't be imported ({error_reason(error)}): {_HOW}") from error
     if not isinstance(found, type) or not issubclass(found, (PageRule, LineRule)):
         raise UsageError(f"{name} is no rule: it must be a class that extends PageRule or LineRule of c4pipe")
-    return _checked(cast(type[Rule], found), name)
+    return _check_class(cast(type[Rule], found), name)
 
 
-def _checked(rule: type[Rule], name: str) -> type[Rule]:
+def _check_class(rule: type[Rule], name: str) -> type[Rule]:
     """Returns a rule of the user's own. Raises UsageError if its class is incomplete."""
     for attribute in ("name", "does", "source"):
         if not isinstance(getattr(rule, attribute, None), str):
@@ -93,16 +93,16 @@ def origin_of(rule: type[Rule]) -> str:
 def load_rule(origin: str) -> type[Rule]:
     """Returns the rule of an origin (see `origin_of`). The recipe that names it may come from anyone.
 
-    Nothing is imported unless the module that is found here has the same digest, and defines the class.
+    Nothing is imported unless the module here has the same digest and defines the class.
 
-    Raises UsageError if there is no such module, or its file is another one.
+    Raises UsageError if the module is missing, or its file differs.
     """
     match = _ORIGIN.fullmatch(origin) if isinstance(origin, str) else None
     if match is None:
         raise UsageError(f"{str(origin)[:100]!r} says of no rule where it is from")
     name, digest = match.groups()
     module = name.partition(":")[0]
-    path = _file_of(module)
+    path = _find_file(module)
     if path is None:
         raise UsageError(f"the recipe has the rule {name}, and there is no module {module} here: {_HOW}")
     if _digest(path) != digest:
@@ -116,15 +116,15 @@ def load_rule(origin: str) -> type[Rule]:
 
 
 def check_place(rule: Rule, stage: str) -> str | None:
-    """Returns why a rule of the user's own can't stand in a stage; None if it can."""
+    """Returns the reason why a rule of the user's own can't stand in a stage; None if it can."""
     if not is_own(type(rule)) or stage in _STAGES.get(rule.scope, ()):
         return None
     stages = ", ".join(_STAGES.get(rule.scope, ())) or "none"
     return f"the rule {rule.name} can't stand in the stage {stage}; its stages are {stages}"
 
 
-def _file_of(module: str) -> str | None:
-    """Returns the file of a module, without importing it or the packages that it is in; None if there is none."""
+def _find_file(module: str) -> str | None:
+    """Returns the file of a module, without importing it or its packages; None if it is missing."""
     name, folders, spec = "", None, None
     for part in module.split("."):
         name = f"{name}.{part}".lstrip(".")
@@ -137,7 +137,7 @@ def _file_of(module: str) -> str | None:
 
 @cache
 def _digest(path: str) -> str:
-    """Returns the SHA-256 of a module's file as it was when the process first asked for it."""
+    """Returns the SHA-256 of a module's file at its first use in this process."""
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError as error:

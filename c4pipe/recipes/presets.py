@@ -37,26 +37,15 @@ C4 = Recipe(
     read=(BodyLines(),),
     readable=(Incomplete(), TooLong()),
     crawled=(LoremIpsum(), CurlyBracket()),
-    lines=(
-        LongWord(),
-        Citation(),
-        NoTerminalPunctuation(),
-        FewWords(),
-        Javascript(),
-        Policy(),
-    ),
+    lines=(LongWord(), Citation(), NoTerminalPunctuation(), FewWords(), Javascript(), Policy()),
     cleaned=(Language(), FewSentences(), BadWords()),
     corpus=(NormalisedUrl(), StaleCapture(), RepeatedSpan()),
     # Again: without its repeated spans, an English page can be a page of another language.
     final=(FewSentencesLeft(), Language(), Validation()),
 )
 
-_TFDS_BAD_WORDS = BadWords(
-    searched_text="cleaned",
-    marks_in_words=False,
-    keep_case=True,
-    regional_lists=True,
-)
+_DATATROVE_BAD_WORDS = BadWords(searched_text="cleaned", marks_in_words=False, keep_case=True)
+_TFDS_BAD_WORDS = replace(_DATATROVE_BAD_WORDS, regional_lists=True)
 _TFDS_LINES = RepeatedSpan(unit="line", size=1, whitespace="stripped", keep_smallest="url md5")
 
 TFDS = Recipe(
@@ -108,11 +97,7 @@ C4_2019 = _variant(
     "c4 with the limits of the paper's first version (arXiv:1910.10683v1): five sentences a page, three words a line",
 )
 C4_LITERAL = _variant(
-    C4.change(
-        "no_terminal_punctuation",
-        endings=(".", "…", "!", "?", *END_QUOTATION_MARKS),
-        excluded_endings=(),
-    ),
+    C4.change("no_terminal_punctuation", endings=(".", "…", "!", "?", *END_QUOTATION_MARKS), excluded_endings=()),
     "c4-literal",
     "c4 with the paper's sentence on line ends taken word for word: any end quotation mark, and ... or … is a period",
 )
@@ -150,11 +135,7 @@ MC4 = _variant(
     "mC4 (mT5 paper, 3.1) in the order of c4: all languages by CLD3 at 0.95 (TFDS), long lines, one of each line",
     crawled=(),
     lines=(),
-    cleaned=(
-        FewLongLines(),
-        _ALL_LANGUAGES,
-        BadWords(drop_fraction=0.999),
-    ),
+    cleaned=(FewLongLines(), _ALL_LANGUAGES, BadWords(drop_fraction=0.999)),
     corpus=(NormalisedUrl(), StaleCapture(), _TFDS_LINES),
     final=(Empty(), _ALL_LANGUAGES, Validation()),
 )
@@ -205,7 +186,7 @@ _LANGUAGE = Language(min_probability=0.65)
 _URLS = (NormalisedUrl(), StaleCapture())
 # datatrove counts the words of a line before it removes citation markers.
 _BEFORE_PUNCTUATION = (LongWord(), FewWords(min_words_per_line=3), Citation(strip=False))
-_BEHIND_PUNCTUATION = (
+_AFTER_PUNCTUATION = (
     LoremIpsum(),
     Javascript(),
     CurlyBracket(),
@@ -232,7 +213,7 @@ FINEWEB_RECIPE = Recipe(
     read=(BodyLines(line_separators="as crawled, then unicode"),),
     readable=(Incomplete(),),
     crawled=(_LANGUAGE, *_GOPHER_REPETITION, *_GOPHER),
-    lines=(*_BEFORE_PUNCTUATION, *_BEHIND_PUNCTUATION),
+    lines=(*_BEFORE_PUNCTUATION, *_AFTER_PUNCTUATION),
     cleaned=(*(rule() for rule in FINEWEB_RULES), EmailAddress(), PublicIpAddress()),
     # FineWeb compares the pages of each crawl alone (Penedo et al. 2024, 3.4).
     corpus=(*_URLS, NearDuplicate(within="crawl")),
@@ -268,16 +249,9 @@ DATATROVE_C4 = Recipe(
     lines=(
         *_BEFORE_PUNCTUATION,
         NoTerminalPunctuation(endings=(".", "?", "!", '"', "'"), excluded_endings=("...",)),
-        *_BEHIND_PUNCTUATION,
+        *_AFTER_PUNCTUATION,
     ),
-    cleaned=(
-        _LANGUAGE,
-        BadWords(
-            searched_text="cleaned",
-            marks_in_words=False,
-            keep_case=True,
-        ),
-    ),
+    cleaned=(_LANGUAGE, _DATATROVE_BAD_WORDS),
     corpus=_URLS,
     final=(Validation(),),
 )
@@ -287,17 +261,8 @@ DOLMA_C4 = Recipe(
     read=(BodyLines(line_separators="as crawled"),),
     readable=(Incomplete(),),
     # In the order of the mixer's filters. They look at the page as crawled.
-    crawled=(
-        Language(min_probability=0.5),
-        CurlyBracket(),
-        LoremIpsum(),
-        JavascriptPage(),
-        BadToken(),
-    ),
-    lines=(
-        NoTerminalPunctuation(endings=(".", "?", "!", '"'), excluded_endings=()),
-        FewWords(min_words_per_line=3),
-    ),
+    crawled=(Language(min_probability=0.5), CurlyBracket(), LoremIpsum(), JavascriptPage(), BadToken()),
+    lines=(NoTerminalPunctuation(endings=(".", "?", "!", '"'), excluded_endings=()), FewWords(min_words_per_line=3)),
     cleaned=(),
     corpus=_URLS,
     final=(Validation(),),
@@ -315,10 +280,7 @@ RECIPES: Mapping[str, Recipe] = {
 
 
 def find_recipe(recipe: str | os.PathLike[str]) -> Recipe:
-    """Returns the recipe of that name, or the one that a TOML file describes.
-
-    Raises UsageError for an unknown name (with the known ones) or an invalid file.
-    """
+    """Returns the recipe of a name or of a TOML file. Raises UsageError for an unknown name or an invalid file."""
     if not isinstance(recipe, (str, os.PathLike)):
         raise UsageError(
             f"{recipe!r} is no recipe: give the name of one, a file that ends in .toml, or a c4pipe.Recipe"

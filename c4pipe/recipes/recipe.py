@@ -35,7 +35,7 @@ STAGES = {
 }
 """The stages of a recipe, in their order. A dropped page or line counts for the first rule that drops it."""
 
-_BEHIND_OTHERS = (RepeatedSpan, Validation)  # other rules of their stage come before them
+_LAST_IN_STAGE = (RepeatedSpan, Validation)  # other rules of their stage come before them
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class Recipe:
         extraction: how the text of pages is made from HTML (see `wet.find_extraction`), or where documents lie in text
             files (`wet.TextLayout.extraction`); "" for the text of WET files.
         columns: the columns that pages carry besides text, address and time, such as `score:float` (`wet.columns`).
-        by_language: parameters of page rules for pages of some language, and word tokenizers (`filters.rule`). If there
-            are any, a language that has none gets those of FineWeb-2.
+        by_language: parameters of page rules for pages of some language, and word tokenizers (`filters.rule`). If any
+            language has parameters, all others get FineWeb-2's.
 
-    Raises UsageError if a name or description is no line of text, a stage has something else than rules, the rules
+    Raises UsageError if a name or description is no line of text, a stage has anything but rules, the rules
     contradict each other, or a rule stands twice in a stage.
     """
 
@@ -110,7 +110,7 @@ class Recipe:
 
     @property
     def input_columns(self) -> tuple[str, ...]:
-        """The columns that pages bring from the input: those that no rule makes."""
+        """The columns that pages bring from the input: no rule makes them."""
         return tuple(each for each in self.columns if each not in self._made_columns)
 
     def __repr__(self) -> str:
@@ -128,18 +128,18 @@ class Recipe:
 
     @property
     def page_settings(self) -> PageSettings:
-        """What the rules say about the values of pages."""
+        """The settings of pages that the rules need."""
         return page_settings(list(self.rules()), self.by_language)
 
     def sentence(self, rule: Rule) -> str:
-        """Returns what a rule of the recipe does, with the values of its parameters: of all languages that it keeps."""
+        """Returns a sentence about a rule of the recipe, with the values of its parameters for all kept languages."""
         return sentence_of([of_language(rule, self.by_language, each) for each in self.by_language] or [rule])
 
     def applied_rules(self) -> Iterator[tuple[str, Rule]]:
         """Yields the items of `rules`, and the rule `empty` even if the recipe does not list it.
 
         A page without a line is dropped before the rules of the stages `cleaned` and `final`, by `few_sentences` or
-        `few_sentences_left` where the recipe has them, else by `empty`.
+        `few_sentences_left` if the recipe has them, else by `empty`.
         """
         for stage in STAGES:
             if stage == "cleaned" and not self.find(Empty):
@@ -148,7 +148,7 @@ class Recipe:
                 yield stage, each
 
     def find(self, rule: type[AnyRule]) -> AnyRule | None:
-        """Returns the first rule of a class, or None if the recipe has none."""
+        """Returns the first rule of a class; None without such a rule."""
         found = self._by_name.get(rule.name)
         return found if isinstance(found, rule) else None
 
@@ -169,7 +169,7 @@ class Recipe:
         return name in self._by_name
 
     def rule(self, name: str) -> Rule:
-        """Returns the first rule of a name. Raises UsageError, with the nearest name, if the recipe has none."""
+        """Returns the first rule of a name. Raises UsageError, with the nearest name, without such a rule."""
         if not isinstance(name, str) or name not in self._by_name:
             known = list(self._by_name)
             raise UsageError(
@@ -188,13 +188,13 @@ class Recipe:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages that the recipe keeps, in their order; `und` where no rule looks at the language."""
+        """The languages that the recipe keeps, in their order; `und` if no rule looks at the language."""
         language = self.find(Language)
         return language.languages if language else (UNKNOWN,)
 
     @property
     def input_format(self) -> str:
-        """The format of the files that the pages come from, as it is shown: `WET`, `WARC` or `text`."""
+        """The format of the input files, for people: `WET`, `WARC` or `text`."""
         if is_text_layout(self.extraction):
             return "text"
         return "WARC" if self.extraction else "WET"
@@ -215,8 +215,8 @@ class Recipe:
     def in_scripts_of(self, languages: Sequence[str]) -> "Recipe":
         """Returns the recipe with its rules set for the scripts of some languages (`text.scripts.facts`).
 
-        Only a recipe that takes line ends of other languages than English does so: c4 and its variants. One that
-        follows a program decision for decision has ASCII marks alone, and stays as it is.
+        Only recipes with line ends of other languages than English change: c4 and its variants. Recipes that follow a
+        program decision for decision have ASCII marks alone, and stay as they are.
         """
         line_ends = self.find(NoTerminalPunctuation)
         if line_ends is None or "".join(line_ends.endings).isascii():
@@ -242,7 +242,7 @@ class Recipe:
     def change(self, rule: str, **parameters: Any) -> "Recipe":
         """Returns the recipe with other parameters of one of its rules, wherever the rule stands.
 
-        Raises UsageError, with the nearest name, for a rule or parameter that is not there, and for a wrong value.
+        Raises UsageError, with the nearest name, for an unknown rule or parameter, and for a wrong value.
         """
         self.rule(rule)
         self.check_change(rule, parameters)
@@ -284,28 +284,23 @@ class Recipe:
                 )
             return self.adding(stage, rule)
         named = self.rule(beside)
-        where, place = next(
-            (each, place)
-            for each in STAGES
-            for place, other in enumerate(getattr(self, each))
-            if other.name == named.name
-        )
-        place += before is None
+        where = next(each for each in STAGES if named in getattr(self, each))
         rules = getattr(self, where)
+        place = rules.index(named) + (before is None)
         more: Any = {where: (*rules[:place], rule, *rules[place:])}
         return replace(self, **more)
 
     def adding(self, stage: str, *new: Rule) -> "Recipe":
-        """Returns the recipe with more rules in a stage: behind the others, but before repeated spans and the split."""
+        """Returns the recipe with more rules in a stage: after the others, but before repeated spans and the split."""
         rules = getattr(self, stage)
-        place = next((at for at, each in enumerate(rules) if isinstance(each, _BEHIND_OTHERS)), len(rules))
+        place = next((at for at, each in enumerate(rules) if isinstance(each, _LAST_IN_STAGE)), len(rules))
         more: Any = {stage: (*rules[:place], *new, *rules[place:])}
         return replace(self, **more)
 
     def without(self, *rules: str) -> "Recipe":
         """Returns the recipe without some rules. `empty` replaces `few_sentences` and `few_sentences_left`.
 
-        Raises UsageError, with the nearest name, for a rule that is not there.
+        Raises UsageError, with the nearest name, for an unknown rule.
         """
         for name in rules:
             self.rule(name)
@@ -335,7 +330,9 @@ class Recipe:
 
     @property
     def _input_values(self) -> dict[str, Any]:
-        """The origin and columns of pages and the parameters of languages, as plain JSON values, if there are any."""
+        """The origin and columns of pages and the parameters of languages, as plain JSON values; empty values are left
+        out.
+        """
         by_language = {language: dict(parameters) for language, parameters in self.by_language.items()}
         values = {"extraction": self.extraction, "columns": list(self.columns), "by_language": by_language}
         return {name: value for name, value in values.items() if value}
@@ -347,7 +344,7 @@ class Recipe:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Recipe":
-        """Returns the recipe of which `to_json` returned these values."""
+        """Returns the recipe of the values of `to_json`."""
         return cls(
             values["name"],
             values["description"],
@@ -358,7 +355,7 @@ class Recipe:
         )
 
     def fingerprint(self, lists: Mapping[str, str]) -> str:
-        """Returns a short hash of the rules, their parameters and order, and the digests of the lists they use.
+        """Returns a short hash of the rules, their parameters and order, and the digests of their lists.
 
         It also covers the extraction, for text from HTML or text files, the columns that pages carry, the parameters of
         languages, and the source of the user's own rules.
@@ -370,12 +367,12 @@ class Recipe:
 
     @cached_property
     def _fingerprints(self) -> dict[tuple[tuple[str, str], ...], str]:
-        """The fingerprints that were asked for, by lists: each work file has one."""
+        """The computed fingerprints by lists: each work file needs one."""
         return {}
 
     def _fingerprint(self, lists: Mapping[str, str]) -> str:
         rules = self._input_values
-        for stage in STAGES:  # the digests say which files were used: where they are does not count
+        for stage in STAGES:  # the digests identify the files: their paths do not count
             each = [(_rule_to_json(rule), rule.file_parameters) for rule in getattr(self, stage)]
             rules[stage] = [{name: value for name, value in of.items() if name not in files} for of, files in each]
         text = json.dumps([rules, dict(lists)], sort_keys=True)
@@ -395,7 +392,7 @@ def _rule_from_json(values: Mapping[str, Any]) -> Rule:
 
 
 def page_settings(rules: Sequence[tuple[str, Rule]], by_language: ByLanguage = MappingProxyType({})) -> PageSettings:
-    """Returns what rules, with their stages, say about the values of pages."""
+    """Returns the settings of pages that rules need, given with their stages."""
     stages = {stage for stage, rule in rules if isinstance(rule, Language)}
     incomplete = next((each for _, each in rules if isinstance(each, Incomplete)), None)
     values: dict[str, Any] = {

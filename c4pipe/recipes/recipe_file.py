@@ -45,7 +45,7 @@ def read_recipe(path: Path, bases: Mapping[str, Recipe]) -> Recipe:
         path: the file.
         bases: the recipes that the file can name as its base.
 
-    Raises UsageError, with the file, the key and the allowed values, for anything else.
+    Raises UsageError, with the file, the key and the allowed values, for an invalid file.
     """
     try:
         return _Reader(path, bases).recipe(tomllib.loads(read_text(path, _MOST_BYTES)))
@@ -104,7 +104,7 @@ def _lines_of(recipe: Recipe, base: Recipe) -> Iterator[str]:
         yield f"on = {json.dumps(on)}"
     if placed:
         yield "rules = ["
-        yield from (f"  {{ {_place(rule, recipe, placed)} }}," for rule in placed)
+        yield from (f"  {{ {_describe_place(rule, recipe, placed)} }}," for rule in placed)
         yield "]"
     for name, rule in rules.items():
         own_name: Any = {"name": name} if rule.names_itself else {}
@@ -115,19 +115,19 @@ def _lines_of(recipe: Recipe, base: Recipe) -> Iterator[str]:
             yield from (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in changed.items())
 
 
-def _place(rule: Rule, recipe: Recipe, placed: Sequence[Rule]) -> str:
+def _describe_place(rule: Rule, recipe: Recipe, placed: Sequence[Rule]) -> str:
     """Returns the entry of `rules` that puts a rule into its place."""
     named = "name" in rule.parameters and rule.names_itself
     kind = type(rule).name if named else origin_of(type(rule)).partition("@")[0]
     stage, rules = next((stage, getattr(recipe, stage)) for stage in STAGES if rule in getattr(recipe, stage))
     at = rules.index(rule)
-    behind = [] if at else [("before", each.name) for each in rules[1:2] if each not in placed]
-    beside = ("after", rules[at - 1].name) if at else (*behind, ("stage", stage))[0]
+    following = [] if at else [("before", each.name) for each in rules[1:2] if each not in placed]
+    beside = ("after", rules[at - 1].name) if at else (*following, ("stage", stage))[0]
     entry = dict([("rule", kind), *([("name", rule.name)] if named else []), beside])
     return ", ".join(f"{key} = {json.dumps(value)}" for key, value in entry.items())
 
 
-def _meant(values: Mapping[str, Any], bases: Iterable[str]) -> str:
+def _suggest_base(values: Mapping[str, Any], bases: Iterable[str]) -> str:
     """Returns a suggestion for a misspelt base, or for a misspelt key of a base."""
     if "base" in values:
         return suggestion(str(values["base"]), bases)
@@ -143,11 +143,11 @@ class _Reader:
         base = str(values.get("base"))
         if base not in self._bases:
             problem = f"unknown base {base!r}" if "base" in values else "no base"
-            raise self._error(f"{problem}: name one of {', '.join(self._bases)}" + _meant(values, self._bases))
-        off = self._off(self._bases[base], values.get("off", []))
+            raise self._error(f"{problem}: name one of {', '.join(self._bases)}" + _suggest_base(values, self._bases))
+        off = self._read_off(self._bases[base], values.get("off", []))
         recipe = self._with_rules(self._bases[base], values.get("on", []))
         recipe = self._with_own_rules(recipe, values.get("rules", []))
-        changes = self._changes(recipe, {key: value for key, value in values.items() if key not in _KEYS})
+        changes = self._read_changes(recipe, {key: value for key, value in values.items() if key not in _KEYS})
         for rule in changes:
             if rule in off:
                 raise self._error(f"rule {rule} is switched off and has parameters: leave one of them out")
@@ -170,7 +170,7 @@ class _Reader:
     def _error(self, message: str) -> UsageError:
         return UsageError(f"{self._path}: {message}")
 
-    def _off(self, recipe: Recipe, off: Any) -> Sequence[str]:
+    def _read_off(self, recipe: Recipe, off: Any) -> Sequence[str]:
         known = list(dict.fromkeys(each.name for _, each in recipe.rules() if each.name not in _NEEDED))
         if not isinstance(off, list):
             raise self._error(f"off = {off!r}: give a list of rules, such as off = [{known[-1]!r}]")
@@ -233,7 +233,7 @@ class _Reader:
                 raise self._error(f"rules: {error}") from None
         return recipe
 
-    def _changes(self, recipe: Recipe, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def _read_changes(self, recipe: Recipe, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         rules = {each.name: each for _, each in recipe.rules()}
         owners: dict[str, list[str]] = {}
         for rule in rules.values():

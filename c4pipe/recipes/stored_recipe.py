@@ -1,4 +1,4 @@
-"""Checks the recipe of a work file or manifest, which can come from anyone, before `Recipe.from_json` takes it."""
+"""Checks the recipe of a work file or manifest, which can come from anyone, before `Recipe.from_json` reads it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypedDict
@@ -70,7 +70,7 @@ def check_recipe(value: Any, place: str) -> Recipe:
 
 
 def _check_language(recipe: Recipe, language: str, parameters: Mapping[str, Any]) -> None:
-    """Checks what a recipe has for the pages of a language."""
+    """Checks the parameters for the pages of a language."""
     if language not in recipe.languages or WORDS not in parameters:
         raise ValueError(f"by_language has {shown(language)}, which the recipe does not keep, or lacks its {WORDS}")
     for name, of_rule in parameters.items():
@@ -79,7 +79,7 @@ def _check_language(recipe: Recipe, language: str, parameters: Mapping[str, Any]
 
 
 def _check_rule(stage: str, values: Mapping[str, Any]) -> None:
-    """Checks a rule with its parameters. All but added ones must be given: a default may have changed since."""
+    """Checks a rule with its parameters. All but added ones must be given: defaults change."""
     name = values["rule"]
     if "from" in values:
         rule = load_rule(values["from"])

@@ -1,7 +1,6 @@
-"""Counts the tokens of a finished corpus exactly: the ids of each text by a vocabulary, and one for the end of
-sequence.
+"""Counts the tokens of a finished corpus exactly: the ids of each text, and the ids around it.
 
-The counts are written to `tokens.json`. They are not part of the manifest, whose digest identifies the corpus.
+The counts are in `tokens.json`, not in the manifest: the digest of the manifest identifies the corpus.
 """
 
 import hashlib
@@ -53,23 +52,14 @@ class _Begin(TypedDict, total=False):
 class _Tokens(_Begin):
     manifest: Digest
     vocabulary: Digest
-    totals: Mapping[str, Any]  # compared with those of the shards
+    totals: Mapping[str, Any]  # compared with the sums of the shards
     shards: Sequence[ShardTokens]
 
 
 def count_tokens(
     corpus: StoragePath, tokenizer: TokenizerFile, runner: RunnerOptions, progress: Progress
 ) -> dict[str, Any]:
-    """Counts the tokens of the shards that are not counted yet, and writes `tokens.json`.
-
-    Args:
-        corpus: the folder of a corpus, or of one of its languages, if only that language is to be counted.
-        tokenizer: the tokenizer.
-        runner: the runner that counts.
-        progress: shows how many shards were counted.
-
-    Returns:
-        the content of `tokens.json`.
+    """Counts the tokens of a corpus, or of a language in its folder, and returns the content of `tokens.json`.
 
     Raises UsageError if the folder is no finished corpus, or its tokens were counted with another vocabulary;
     C4pipeError if a shard can't be read; LostDataError if the runner ended without counting all shards.
@@ -92,9 +82,8 @@ def count_tokens(
 
 
 def counted_totals(folder: StoragePath) -> dict[str, Any]:
-    """Returns the totals of a corpus' `tokens.json` by language and split; empty without a file of this corpus.
-
-    Raises UsageError if the file can't be read.
+    """Returns the totals by language and split; empty without a `tokens.json` of this corpus. Raises UsageError if the
+    file can't be read.
     """
     content = _read(folder)
     digest = hashlib.sha256(read_file(folder / MANIFEST)).hexdigest()
@@ -102,7 +91,7 @@ def counted_totals(folder: StoragePath) -> dict[str, Any]:
 
 
 def _read(folder: StoragePath) -> _Tokens | None:
-    """Returns the content of a corpus' `tokens.json`; None without one. Raises UsageError if the file can't be used."""
+    """Returns the content of `tokens.json`; None without this file. Raises UsageError if it can't be used."""
     values = read_json(folder / TOKENS_FILE, dict)
 
     def check(content: _Tokens) -> None:
@@ -115,7 +104,7 @@ def _read(folder: StoragePath) -> _Tokens | None:
 
 
 def folder_of(corpus: Corpus) -> StoragePath:
-    """Returns the folder of a corpus to write to. Raises UsageError if it is behind https://."""
+    """Returns the folder of a corpus to write to. Raises UsageError for https://."""
     return storage_path(str(corpus.path))
 
 
@@ -129,9 +118,8 @@ def sizes(documents: Iterable[Mapping[str, Any]], tokenizer: DocumentTokenizer) 
 def _counted_before(
     folder: StoragePath, identity: Mapping[str, Any], rows: Mapping[str, int]
 ) -> dict[str, ShardTokens]:
-    """Returns the counts of shards in `tokens.json`, by path; none if the file is about another corpus.
-
-    `rows` has the number of documents of each shard of the corpus by path.
+    """Returns the counts in `tokens.json` by shard; empty if the file is about another corpus. `rows` has the number of
+    documents of each shard by path.
     """
     content = _read(folder)
     if content is None or content["manifest"] != identity["manifest"]:
@@ -188,7 +176,7 @@ def _count(
     runner: RunnerOptions,
     progress: Progress,
 ) -> dict[str, ShardTokens]:
-    """Writes the missing files of counts, one for each shard, and returns all counts by path."""
+    """Writes a missing file of counts for each shard, and returns all counts by path."""
     counts = folder.absolute() / _COUNTS  # a worker may run in any folder
     prepare_folder(counts, identity)
     scan = Scan(
@@ -203,7 +191,7 @@ def _count(
 
 
 class _CountTokens(ScanStep[Shard, ShardTokens]):
-    """(shard, path of its counts) -> nothing; the numbers of documents and tokens of the shard are written there."""
+    """(shard, path of its counts) -> nothing; writes the numbers of documents and tokens of the shard."""
 
     def __init__(self, tokenizer: TokenizerFile) -> None:
         self._file = tokenizer

@@ -1,4 +1,4 @@
-"""Writes token files: all ids of a corpus in the form that a trainer maps into memory, with a way back to each page.
+"""Writes token files: all ids of a corpus as a trainer maps them into memory, with a way back to each page.
 
 Two steps: each shard becomes a part, in parallel; then the parts of each language and split are joined.
 """
@@ -49,7 +49,7 @@ _NUMBER = re.compile(r"_\d{6}\.")  # in the names of files of llm.c
 
 @dataclass(frozen=True)
 class _Job:
-    """A job whose options were checked: the corpus is open, and the vocabulary is known."""
+    """A job with checked options, an open corpus and a known vocabulary."""
 
     options: TokenFileOptions
     tokenizer: TokenizerFile
@@ -65,7 +65,7 @@ class _Job:
 
     @cached_property
     def tasks(self) -> list[JoinTask]:
-        """The sets to join: the documents of each language and split. A shard without documents has no part."""
+        """The sets to join, by language and split. A shard without documents has no part."""
         options, shards = self.options, dict[TokenSet, list[Shard]]()
         for shard in self.corpus.shards():
             shards.setdefault(TokenSet.of_shard(shard), []).extend([shard] if shard.rows else [])
@@ -77,18 +77,14 @@ class _Job:
 
 
 def write(options: TokenFileOptions, progress: Progress) -> TokenManifest:
-    """Writes the token files of a corpus, and returns the content of their manifest. Files that are complete stay.
+    """Writes the token files of a corpus, and returns the content of their manifest. Complete files stay.
 
-    Args:
-        options: the options.
-        progress: shows how many parts and sets of files are written; gets a note about tokens that are left out.
-
-    Raises UsageError if the corpus, the vocabulary or the folder can't be used, before any work is done; C4pipeError
-    where a shard can't be read or a file can't be written; LostDataError if the runner left out some of the work.
+    Raises UsageError, before any work, if the corpus, the vocabulary or the folder can't be used; C4pipeError if a
+    shard can't be read or a file can't be written; LostDataError if the runner left out some of the work.
     """
-    job = _checked(options)
+    job = _check_options(options)
     with only_run(job.output):
-        manifest = _finished(job)
+        manifest = _read_finished(job)
         if manifest:
             progress.note_complete(job.output)
         else:
@@ -105,7 +101,7 @@ def write(options: TokenFileOptions, progress: Progress) -> TokenManifest:
         return manifest
 
 
-def _checked(options: TokenFileOptions) -> _Job:
+def _check_options(options: TokenFileOptions) -> _Job:
     """Checks the options, and opens the corpus and the vocabulary that they name."""
     layout, length, output = options.format, options.length, storage_path(os.fspath(options.output)).absolute()
     if layout not in LAYOUTS:
@@ -145,8 +141,8 @@ def _checked(options: TokenFileOptions) -> _Job:
     return _Job(options, tokenizer, corpus, identity, output, weights)
 
 
-def _finished(job: _Job) -> TokenManifest | None:
-    """Returns the manifest of a complete folder; None for a folder that is empty or was begun by the same job.
+def _read_finished(job: _Job) -> TokenManifest | None:
+    """Returns the manifest of a complete folder; None for an empty folder, and for a folder of the same job.
 
     Raises UsageError if the folder has other files, DamagedFileError if a file has another size than in the manifest.
     """
@@ -158,8 +154,8 @@ def _finished(job: _Job) -> TokenManifest | None:
         if other:
             what = other[0]
             raise UsageError(
-                f"{job.output} has other token files ({what}: {_words(manifest.get(what))}, and here "
-                f"{_words(job.identity.get(what))}): give another folder"
+                f"{job.output} has other token files ({what}: {_show_value(manifest.get(what))}, and here "
+                f"{_show_value(job.identity.get(what))}): give another folder"
             )
         check_files(job.output, manifest)
         return manifest
@@ -182,12 +178,12 @@ def _finished(job: _Job) -> TokenManifest | None:
     return None
 
 
-def _words(value: Any) -> str:
+def _show_value(value: Any) -> str:
     return short(json.dumps(value), 80) if isinstance(value, list) else shown(value)
 
 
 def _run(job: _Job, progress: Progress) -> dict[TokenSet, SetFigures]:
-    """Writes the parts that are missing and joins them, and returns the figures of each set."""
+    """Writes missing parts, joins all parts, and returns the figures of each set."""
     prepare_folder(job.parts, job.identity)
     clear_abandoned(job.output)
     parts = Scan(

@@ -32,7 +32,7 @@ LAYOUTS = (MEGATRON, NPY, LLMC, NANOGPT, OLMO)
 """The layouts of token files: the values of `--format`."""
 
 LLMC_TOKENS = 100_000_000
-"""The most tokens of a file of llm.c: those of its FineWeb (dev/data/fineweb.py). An int32 there has their number."""
+"""The most tokens of a file of llm.c, as in its FineWeb (dev/data/fineweb.py). An int32 there has their number."""
 
 LLMC_HEADER = 1024
 """The bytes before the ids in a file of llm.c: 256 int32 (dev/data/data_common.py)."""
@@ -145,9 +145,9 @@ def dtype_of(layout: str, pieces: int) -> str:
 
 
 def read_token_manifest(folder: StoragePath) -> TokenManifest | None:
-    """Returns the manifest of a folder of token files, or None if it has none.
+    """Returns the manifest of a folder of token files; None without a manifest.
 
-    Raises UsageError for another file of that name, or one of another version.
+    Raises UsageError for another file of this name, or a manifest of another version.
     """
     values = read_json(folder / MANIFEST, dict)
     if values is None:
@@ -163,7 +163,7 @@ def read_token_manifest(folder: StoragePath) -> TokenManifest | None:
 
 
 def _check(manifest: TokenManifest) -> None:
-    """Raises ValueError if the totals of a manifest are not those of its files of ids."""
+    """Raises ValueError if the totals of a manifest differ from its files of ids."""
     if manifest["layout"] == NPY:
         from_json(_NpyManifest, manifest)
     sizes = {each["name"]: each["bytes"] for each in manifest["files"]}
@@ -213,14 +213,14 @@ def _check_documents(path: Path, count: int) -> None:
 
 
 def _unreadable(path: Path, error: Exception) -> DamagedFileError:
-    """Returns the error for a user, given the error that the reading of a file of documents raised."""
+    """Returns the error of an unreadable file of documents."""
     return DamagedFileError(
         f"{path} can't be read: {error_reason(error)}; copy it again, or write the token files again"
     )
 
 
 _END = re.compile(r"(_text_document|_documents|_\d{6})?(\.\w+)?$")
-"""What the names of files have after that of their set."""
+"""The end of a file's name, after the name of its set."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ def find_pages(path: str | os.PathLike[str], number: int) -> list[DocumentPlace]
     Raises UsageError if there are no such token files, or no such document or row; DamagedFileError if the file
     of the documents is missing or damaged.
     """
-    folder, manifest, chosen = _open(Path(path))
+    folder, manifest, chosen = _open_files(Path(path))
     figures = manifest["totals"][chosen.language][chosen.split]
     is_npy = manifest["layout"] == NPY
     count, what = (figures["rows"], "rows") if is_npy else (figures["documents"], "documents")
@@ -270,12 +270,12 @@ def find_pages(path: str | os.PathLike[str], number: int) -> list[DocumentPlace]
     file = folder / chosen.documents_file
     if is_npy:
         length = manifest["length"]
-        return list(_between(file, "start", number * length, (number + 1) * length))
-    return list(_between(file, "document", number, number + 1))
+        return list(_find_documents(file, "start", number * length, (number + 1) * length))
+    return list(_find_documents(file, "document", number, number + 1))
 
 
-def _open(path: Path) -> tuple[Path, TokenManifest, TokenSet]:
-    """Returns the folder of token files, their manifest, and the language and split that a path names."""
+def _open_files(path: Path) -> tuple[Path, TokenManifest, TokenSet]:
+    """Returns the folder of token files, their manifest, and the language and split of a path."""
     folder = path if path.is_dir() else path.parent
     manifest = read_token_manifest(folder)
     if manifest is None:
@@ -294,17 +294,17 @@ def _open(path: Path) -> tuple[Path, TokenManifest, TokenSet]:
     return folder, manifest, named[name]
 
 
-def _between(path: Path, column: str, first: int, end: int) -> Iterator[DocumentPlace]:
-    """Yields the documents that have a number of a column from `first` up to `end`, which is excluded.
+def _find_documents(path: Path, column: str, first: int, end: int) -> Iterator[DocumentPlace]:
+    """Yields the documents with a number of a column from `first` up to `end` (excluded).
 
-    For the column `start`, the numbers are tokens: a document that starts before `first` and ends after it counts, too.
+    The numbers of the column `start` are tokens: a document that starts before `first` and ends after it counts, too.
     """
     try:
         file, is_signed = open_parquet(path)
         with file:
             if not is_signed:
                 raise ValueError("its footer has no digest")
-            firsts = _firsts(file.metadata, column)
+            firsts = _read_firsts(file.metadata, column)
             groups = range(max(0, bisect.bisect_right(firsts, first) - 1), bisect.bisect_left(firsts, end))
             for group in groups:
                 yield from _places(file.read_row_group(group), column, first, end)
@@ -312,7 +312,7 @@ def _between(path: Path, column: str, first: int, end: int) -> Iterator[Document
         raise _unreadable(path, error) from error
 
 
-def _firsts(footer: pq.FileMetaData, column: str) -> list[int]:
+def _read_firsts(footer: pq.FileMetaData, column: str) -> list[int]:
     """Returns the smallest number of a column in each row group."""
     index = pq.ParquetSchema(footer).to_arrow_schema().get_field_index(column)  # `footer.schema` makes a cycle
     firsts = []

@@ -1,4 +1,4 @@
-"""The options of the command `tokens` and of the function `write_token_files`. To make a record reads no file."""
+"""The options of the command `tokens` and of the function `write_token_files`. Making a record reads no file."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ _WEIGHTS = Option(
 
 @dataclass(frozen=True)
 class TokenFileOptions(RunnerOptions):
-    """Token files: a corpus to files of ids. `files.write` checks it."""
+    """Token files: a corpus to files of ids. `files.write` checks the options."""
 
     corpus: Annotated[PathArgument, Option(f"{_CORPUS}; also a URL of a store or a web server", positional=True)]
     vocabulary: Annotated[PathArgument, _VOCABULARY]

@@ -1,7 +1,7 @@
-"""Parts of token files: the ids and the documents of one shard, each written by one worker, and how they are joined.
+"""Parts of token files: one worker writes the ids and documents of a shard, another one joins the parts of a set.
 
 The parts of a language and split become its files: the ids, Megatron's index, and the documents. Memory holds one block
-of ids, the lengths of one part and one row group of documents, whatever the size of the files.
+of ids, the lengths of one part and one row group of documents, for files of any size.
 """
 
 import hashlib
@@ -76,13 +76,12 @@ _BLOCK = 1 << 20  # numbers of the index that are made at a time
 
 
 class TokenPart:
-    """The files of a part, in the folder of all parts.
+    """The files of a shard's part, in the folder of all parts.
 
     Attributes:
-        shard: the shard whose documents it has.
         ids: the file of the ids, one document after the other.
         documents: the Parquet file with the number of tokens, the row in the shard and the URL of each document.
-        note: the JSON file that is written last, with the figures of the part.
+        note: the JSON file with the figures of the part, written last.
     """
 
     def __init__(self, folder: Path, shard: Shard) -> None:
@@ -136,12 +135,10 @@ def _damaged(path: Path, error: Exception) -> C4pipeError:
 
 
 class WriteParts(ScanStep[Shard, PartFigures]):
-    """(shard, path of the part's note) -> nothing; the part of the shard is written, its note last."""
+    """(shard, path of the part's note) -> nothing; writes the part of the shard, its note last."""
 
     def __init__(self, tokenizer: TokenizerFile, dtype: str, folder: Path, weights: Weights = ()) -> None:
-        """Takes the tokenizer, the type of the ids as NumPy names it, the folder of the parts, and the weights of the
-        documents of split `train`; without weights, each document is written once.
-        """
+        """Takes the weights of the documents of split `train`; without weights, each document is written once."""
         self._file, self._dtype, self._folder, self._weights = tokenizer, dtype, folder, weights
 
     def setup(self) -> None:
@@ -168,7 +165,6 @@ class WriteParts(ScanStep[Shard, PartFigures]):
         return encode_checked_json(figures)
 
     def read(self, part: StoragePath, item: Shard) -> PartFigures:
-        """Returns the figures of a part."""
         return TokenPart(self._folder, item).figures
 
     def _write(self, shard: Shard, ids: Path, documents: Path) -> PartFigures:
@@ -195,7 +191,7 @@ class WriteParts(ScanStep[Shard, PartFigures]):
     def _repeat(self, shard: Shard, ids: Path, documents: Path, all_ids: Path, all_documents: Path) -> PartFigures:
         """Writes the documents of two files to two new files as often as the weights say, and returns the figures.
 
-        The order is that of `WeightedSource`: all documents that are read at least once, then those at least twice, ...
+        The order is the order of `WeightedSource`: all documents that are read at least once, then at least twice, ...
         """
         times, values = times_read(shard, self._weights), np.memmap(ids, self._little, "r")
         count = tokens = checksum = 0
@@ -238,11 +234,8 @@ class JoinTask:
     """The parts of a language and split, which one worker joins.
 
     Attributes:
-        name: the language and split.
-        shards: their shards, in order.
-        layout: the layout of the files.
-        dtype: the type of the ids.
-        length: the tokens of a row of layout `npy`; None for the others.
+        shards: the shards, in order.
+        length: the tokens of a row of layout `npy`; None for other layouts.
         output: the folder of the token files.
         folder: the folder of the parts.
     """
@@ -267,12 +260,12 @@ class JoinTask:
 
     @property
     def note(self) -> str:
-        """The name of its note: the JSON file that is written last, with the figures of the joined files."""
+        """The name of the JSON file with the figures of the joined files, written last."""
         return f"{self.name.name}.set.json"
 
 
 class JoinParts(ScanStep[JoinTask, SetFigures]):
-    """(`JoinTask`, path of its note) -> nothing; the files of a language and split are written, the note last."""
+    """(`JoinTask`, path of its note) -> nothing; writes the files of a language and split, the note last."""
 
     def scan(self, item: JoinTask) -> bytes:
         """Joins parts. Raises C4pipeError if a part is missing or damaged, or a file can't be written."""
@@ -306,14 +299,12 @@ def _join(task: JoinTask) -> dict[str, Any]:
         writers += [partial(_write_blocks, blocks=each) for each in blocks]
         writers.append(partial(_write_documents, parts=task.parts))
     names = task.name.files(task.layout, tokens)[: len(writers)]
-    files = [
-        {"name": name, **_published(task.output / name, write)} for name, write in zip(names, writers, strict=True)
-    ]
+    files = [{"name": name, **_publish(task.output / name, write)} for name, write in zip(names, writers, strict=True)]
     return {**result, "files": files}
 
 
-def _published(target: Path, write: Callable[[Path], str]) -> dict[str, Any]:
-    """Writes a file that appears complete or not at all; `write` returns its SHA-256. Returns size and SHA-256."""
+def _publish(target: Path, write: Callable[[Path], str]) -> dict[str, Any]:
+    """Writes a file that appears complete or not at all, and returns size and SHA-256. `write` returns the SHA-256."""
     file = AtomicFile(target)
     try:
         with name_os_errors(target):
@@ -379,7 +370,7 @@ def _index_blocks(task: JoinTask) -> Iterator[bytes]:
 
 
 def _starts(parts: Sequence[TokenPart]) -> Iterator[tuple[npt.NDArray[np.int64], Lengths]]:
-    """Yields, for each part, where its documents start, in tokens from the first part on, and their lengths."""
+    """Yields the starts of each part's documents, in tokens from the first part on, and their lengths."""
     tokens = 0
     for part in parts:
         lengths = part.lengths()

@@ -59,7 +59,7 @@ def parse_tokens(option: str, text: str) -> int:
 def open_one_language(path: StoragePath) -> Corpus:
     """Opens a corpus with one language, or one language of a corpus, given its folder.
 
-    Raises UsageError if there are several languages: a subset of the first documents would have only the first one.
+    Raises UsageError for several languages: a subset of the first documents would have only the first language.
     """
     corpus = open_language(path)
     if len(corpus.languages) != 1:
@@ -73,7 +73,7 @@ def open_one_language(path: StoragePath) -> Corpus:
 def open_best(corpus: Corpus, column: str) -> BestFirst:
     """Returns the train split of a corpus with one language, with the largest numbers of a column first.
 
-    Raises UsageError for a column that is not there or has no numbers, and for a corpus without Parquet.
+    Raises UsageError for a column that is missing or has no numbers, and for a corpus without Parquet.
     """
     return best_first(find(str(corpus.path), languages=corpus.languages), column)
 
@@ -83,17 +83,10 @@ def write_subset(
 ) -> Subset:
     """Writes `subset-<language>-<size>.json`: the first documents of the train split with `size` tokens together.
 
-    With `best`, they are the documents with the largest numbers of a column, and the file is
-    `subset-<language>-<column>-<size>.json`.
+    With `best` (see `open_best`), the documents have the largest numbers of a column, and the file is
+    `subset-<language>-<column>-<size>.json`. The last document is complete, so the subset can have a few tokens more.
 
-    The last document is complete. So the subset can have a few tokens more.
-
-    Args:
-        corpus: a corpus with one language (see `open_one_language`).
-        tokenizer: the tokenizer.
-        counted: the content of `tokens.json` for this corpus and vocabulary.
-        size: the number of tokens.
-        best: what `open_best` returns.
+    `counted` is the content of `tokens.json` for this corpus of one language and this vocabulary.
 
     Raises UsageError if the train split has fewer tokens, C4pipeError if a shard can't be read.
     """

@@ -25,12 +25,8 @@ from c4pipe.vocab.model import MODEL, TOKENIZER, TOKENIZER_CONFIG, SentencePiece
 
 SENTENCEPIECE, TOKENIZERS, TIKTOKEN = "sentencepiece", "tokenizers", "tiktoken"
 
-_FILES = (
-    MODEL,
-    TOKENIZER,
-    "spiece.model",
-    "tokenizer.model",
-)  # of c4pipe; Transformers; T5's and Llama's slow tokenizers
+# Of c4pipe; Transformers; T5's and Llama's slow tokenizers.
+_FILES = (MODEL, TOKENIZER, "spiece.model", "tokenizer.model")
 _CONFIGS = (TOKENIZER_CONFIG, "special_tokens_map.json")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _RANKS = re.compile(rb"[A-Za-z0-9+/]+=* \d+\r?\n")  # a line of a tiktoken file: the bytes of a token, and its rank
@@ -44,7 +40,7 @@ _CL100K = (
 _CASE = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]%s[\p{Ll}\p{Lm}\p{Lo}\p{M}]%s(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
 _O200K = _CASE % ("*", "+") + _CASE % ("+", "*") + r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _OPENAI: Mapping[str, tuple[str, int]] = {
-    "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930": (_GPT2, 50256),  # r50k_base: that of GPT-2
+    "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930": (_GPT2, 50256),  # r50k_base, also of GPT-2
     "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069": (_GPT2, 50256),  # p50k_base
     "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7": (_CL100K, 100257),  # cl100k_base
     "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d": (_O200K, 199999),  # o200k_base
@@ -54,8 +50,8 @@ _OPENAI: Mapping[str, tuple[str, int]] = {
 
 @dataclass(frozen=True)
 class _Loaded:
-    """A tokenizer in memory: its function for texts, the number of its ids, its special tokens with their ids, and the
-    name of the one that ends a document, if the file itself says it.
+    """A tokenizer in memory: function for texts, number of ids, special tokens with ids, and the token that ends a
+    document, if the file names it.
     """
 
     encode: Callable[[Sequence[str]], Iterable[npt.NDArray[Any]]]
@@ -85,10 +81,9 @@ class TokenizerFile:
     """The file of a tokenizer and its properties, as plain values that travel to workers.
 
     Attributes:
-        file: its path.
-        library: the package that reads it.
-        sha256: the SHA-256 of the file in hex; for tiktoken that of the file and the pattern after it.
-        size: the number of its ids.
+        library: the package that reads the file.
+        sha256: the SHA-256 of the file in hex; for tiktoken, of the file and the pattern after it.
+        size: the number of ids.
         end: the id after each document.
         begin: the id before each document; None for nothing.
         pattern: for tiktoken, the regular expression that divides a text into words.
@@ -106,9 +101,8 @@ class TokenizerFile:
         return short_repr(self, self.file, self.library, f"{self.size:,} ids", f"sha256 {self.sha256[:12]}")
 
     def copied(self, folder: StoragePath) -> "TokenizerFile":
-        """Returns the same tokenizer, whose file is a copy in a folder of parts, which all workers have.
-
-        Raises C4pipeError if it can't be written.
+        """Copies the file into a folder of all workers, and returns the tokenizer of the copy. Raises C4pipeError if
+        the copy can't be written.
         """
         copy = folder / "_tokenizer"
         try:
@@ -259,7 +253,7 @@ def _load_ranks(data: bytes, pattern: str, special: Mapping[str, int]) -> _Loade
 
 
 def _pattern(file: StoragePath, data: bytes) -> tuple[str, dict[str, int]]:
-    """Returns the pattern and the special tokens of a tiktoken file, from the JSON file beside it, or of OpenAI's."""
+    """Returns the pattern and the special tokens of a tiktoken file: from the JSON file beside it, or OpenAI's."""
     beside = file.parent / f"{file.name.removesuffix('.tiktoken')}.json"
     values = read_json(beside, dict) or {}
     if not values and (known := _OPENAI.get(sha256(data).hexdigest())):
@@ -274,7 +268,7 @@ def _pattern(file: StoragePath, data: bytes) -> tuple[str, dict[str, int]]:
 
 
 def _default_end(file: StoragePath, loaded: _Loaded) -> str | None:
-    """Returns the name of the token that ends a document: that of the configuration, or the only usual name."""
+    """Returns the name of the token that ends a document: from the configuration, or the only usual name."""
     if loaded.end is not None:
         return loaded.end
     for name in _CONFIGS:

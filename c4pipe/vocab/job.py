@@ -1,7 +1,4 @@
-"""Job 3, `vocab`: the text of the sources is counted, a sample of it is taken, and SentencePiece is trained on that.
-
-Its plan, its run, and the function for Python: `c4pipe.train_vocabulary`.
-"""
+"""Job 3, `vocab`: counts the text of the sources, takes a sample of it, and trains SentencePiece on the sample."""
 
 import json
 import sys
@@ -57,15 +54,7 @@ _SourceFiles = Sequence[Sequence[InputPath]]
 
 @dataclass(frozen=True)
 class VocabPlan:
-    """The plan of job 3.
-
-    Attributes:
-        options: what the user asked for.
-        settings: what kind of vocabulary.
-        sources: text, with weights.
-        labels: a short name for each source.
-        readings: how the pages of each source are read, without the held-out pages.
-    """
+    """The plan of job 3. `labels` are short names of the sources; `readings` are without held-out pages."""
 
     options: VocabOptions
     settings: Settings
@@ -80,13 +69,13 @@ class VocabPlan:
 
     @property
     def wanted_bytes(self) -> list[int]:
-        """How many bytes of the sample each source has by its weight, if it has enough text."""
+        """The bytes of each source in the sample by its weight, if it has enough text."""
         weights = self.weights
         return [int(self.options.most_bytes * weight / sum(weights)) for weight in weights]
 
     @property
     def sentinels(self) -> int:
-        """How many sentinels the model's file holds."""
+        """The number of sentinels in the model's file."""
         return self.settings.sentinels if self.settings.bake_sentinels else 0
 
     @property
@@ -104,9 +93,8 @@ class VocabPlan:
 
 
 def plan_vocab(options: VocabOptions, progress: Progress | None = None) -> VocabPlan:
-    """Checks the options of job 3, and looks up the files of the sources, with notes about them. Changes nothing.
-
-    Raises UsageError for an option that can't be met; whether there is enough text is not known yet.
+    """Checks the options of job 3, and finds the files of the sources. Changes nothing. The size of the text is unknown
+    yet. Raises UsageError for an option that can't be met.
     """
     sources, settings, output = options.weighted_sources, options.settings, options.folder
     check_runner(options)
@@ -160,11 +148,7 @@ def train_vocabulary(options: VocabOptions) -> TrainedVocabulary:
 
 
 def vocab(plan: VocabPlan, progress: Progress) -> VocabDescription:
-    """Trains a vocabulary, and returns the content of its `vocab.json`. A complete vocabulary is not changed.
-
-    Args:
-        plan: the vocabulary to train, and its text.
-        progress: gets the progress of the jobs, and a note if there is too little text.
+    """Trains a vocabulary, and returns the content of its `vocab.json`. A complete vocabulary stays as it is.
 
     Raises UsageError if a source has no page, if there is too little text for that many pieces, or if the output holds
     another vocabulary; DamagedFileError if its files were changed; LostDataError if the sample differs from the counts.
@@ -208,7 +192,7 @@ def _difference(existing: Mapping[str, Any], identity: Mapping[str, Any]) -> str
 
 
 def _take_sample(plan: VocabPlan, progress: Progress) -> list[Portion]:
-    """Writes the files of the sample that are missing, and returns what is taken of each source."""
+    """Writes the missing files of the sample, and returns the portion of each source."""
     folder = plan.options.folder.absolute() / SAMPLE_FOLDER  # a worker may run in any folder
     identity = {key: plan.identity[key] for key in ("sources", "sample_bytes", "repeat")}
     prepare_folder(folder, identity)
@@ -238,7 +222,7 @@ def _digests(folder: StoragePath) -> dict[str, str]:
 
 
 def _count(plan: VocabPlan, folder: StoragePath, progress: Progress) -> tuple[list[BytesByBin], _SourceFiles]:
-    """Returns the text of each source by bin, and the files that were counted: enough for the sample, or all."""
+    """Returns the text of each source by bin, and the counted files: enough for the sample, or all."""
     wanted = plan.wanted_bytes
     files = [first_files(reading, size) for reading, size in zip(plan.readings, wanted, strict=True)]
     counts = _count_files(plan, files, folder, progress)
@@ -271,7 +255,7 @@ def _count_files(plan: VocabPlan, files: _SourceFiles, folder: StoragePath, prog
 
 
 def _portions(plan: VocabPlan, counts: Sequence[BytesByBin], progress: Progress) -> list[Portion]:
-    """Returns the portion to take of each source. Raises UsageError for a source without text."""
+    """Returns the portion of each source. Raises UsageError for a source without text."""
     options = plan.options
     sizes = [int(each.sum()) for each in counts]
     for source, size in zip(plan.sources, sizes, strict=True):
@@ -306,7 +290,7 @@ def _write_parts(
     progress: Progress,
     total: int,
 ) -> None:
-    """Writes the files of the sample, of which there are `total`."""
+    """Writes the `total` files of the sample."""
     tasks = [(source, str(file.absolute())) for source, each in enumerate(files) for file in each]
 
     def graph(flow: Flow) -> None:
@@ -353,7 +337,7 @@ def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> 
 def _description(
     plan: VocabPlan, portions: Sequence[Portion], answer: Mapping[str, Any], files: Mapping[str, str]
 ) -> VocabDescription:
-    """Returns the content of `vocab.json`, given what the trainer answered and the digests of the files."""
+    """Returns the content of `vocab.json`."""
     values = {
         "format": VOCAB_FORMAT,
         "version": VOCAB_VERSION,

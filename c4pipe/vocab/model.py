@@ -1,4 +1,4 @@
-"""A trained model: the one wrapper of SentencePiece, and `vocab.json`, which says how the model was trained."""
+"""A trained model: the wrapper of SentencePiece, and `vocab.json`, the record of the training."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -53,12 +53,12 @@ class VocabDescription(TypedDict):
 
 
 def read_description(folder: StoragePath) -> VocabDescription | None:
-    """Returns a folder's `vocab.json`, or None if there is none of this version: other tools have such files, too.
+    """Returns a folder's `vocab.json`; None if it is missing, or of another tool or version.
 
     Raises UsageError for a malformed file.
     """
     values = read_json(folder / VOCAB_FILE, dict) or {}
-    named = isinstance(values.get("sha256"), str)  # whatever was edited since
+    named = isinstance(values.get("sha256"), str)  # also after an edit
     is_ours = named or (values.get("format") == VOCAB_FORMAT and values.get("version") == VOCAB_VERSION)
     return read_json(folder / VOCAB_FILE, VocabDescription) if is_ours else None
 
@@ -70,13 +70,9 @@ def sentinels_of(file: StoragePath) -> int:
 
 
 def check_file(file: StoragePath, data: bytes | None = None) -> None:
-    """Compares a file of a vocabulary with its digest in the `vocab.json` beside it, if it has one there.
+    """Compares a file, or its bytes `data`, with its digest in the `vocab.json` beside it, if it has a digest there.
 
-    Args:
-        file: the path.
-        data: its bytes; read if they are not given.
-
-    Raises DamagedFileError if they differ, or there is no such file.
+    Raises DamagedFileError if they differ, or if the file is missing.
     """
     description = read_description(file.parent)
     digest = description["files"].get(file.name) if description else None
@@ -102,7 +98,7 @@ class SentencePieceModel:
     Attributes:
         sha256: the SHA-256 of its file in hex.
         size: the number of its pieces.
-        eos_id: the id of the end of a sequence; negative where the model has no such piece.
+        eos_id: the id of the end of a sequence; negative if the model has no such piece.
         unknown_id: the id of the unknown piece.
     """
 

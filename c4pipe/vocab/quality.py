@@ -1,4 +1,4 @@
-"""Measures how well a vocabulary splits held-out text into pieces, so that vocabularies can be compared."""
+"""Measures the pieces of held-out text, to compare vocabularies."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -57,11 +57,6 @@ class Figures:
         return None if unspaced(self.source.rpartition("/")[2]) else self.tokens / max(1, self.words)
 
     @property
-    def unknown_share(self) -> float:
-        """The share of tokens that are the unknown piece."""
-        return self.unknown / max(1, self.tokens)
-
-    @property
     def no_piece_share(self) -> float:
         """The share of tokens that stand for characters without a piece: the unknown piece, and bytes."""
         return (self.unknown + self.bytes) / max(1, self.tokens)
@@ -76,7 +71,7 @@ class Figures:
         shares = {
             "characters_per_token": round(self.characters_per_token, 4),
             "tokens_per_word": None if self.tokens_per_word is None else round(self.tokens_per_word, 4),
-            "unknown_share": round(self.unknown_share, 6),
+            "unknown_share": round(self.unknown / max(1, self.tokens), 6),
             "no_piece_share": round(self.no_piece_share, 6),
             "used_share": round(self.used_share, 4),
         }
@@ -100,7 +95,7 @@ def held_out(reading: Reading) -> list[str]:
 
 
 def _first(pages: list[tuple[int, str]]) -> tuple[list[tuple[int, str]], int]:
-    """Returns the pages to measure, those with the smallest keys, and their bytes."""
+    """Returns the pages with the smallest keys, and their bytes."""
     pages, size = sorted(pages), 0
     for number, (_, text) in enumerate(pages):
         size += len(text.encode())
@@ -110,10 +105,10 @@ def _first(pages: list[tuple[int, str]]) -> tuple[list[tuple[int, str]], int]:
 
 
 class Vocabulary:
-    """A SentencePiece model to be measured."""
+    """A SentencePiece model to measure."""
 
     def __init__(self, name: str, file: StoragePath) -> None:
-        """Takes a name, and the model's file. Raises UsageError if the file is no SentencePiece model."""
+        """Raises UsageError if the file is no SentencePiece model."""
         self.name = name
         self._model = load_model(file)
 
@@ -121,7 +116,7 @@ class Vocabulary:
         return short_repr(self, self.name, f"{self._model.size:,} pieces")
 
     def measure(self, source: str, texts: Sequence[str]) -> Figures:
-        """Returns the figures on the held-out pages of a source, given its name and at least one text."""
+        """Returns the figures on the held-out pages of a source, at least one."""
         lines = [line for text in texts for each in text.split("\n") if (line := each.strip())]
         counts = np.zeros(self._model.size, np.int64)
         for first in range(0, len(lines), _LINES_AT_ONCE):

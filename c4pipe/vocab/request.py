@@ -1,4 +1,4 @@
-"""The request of a user to job 3, `vocab`: the text, and the kind of the vocabulary. To make one reads no file."""
+"""The options of job 3, `vocab`: the text, and the kind of the vocabulary. Making a record reads no file."""
 
 import os
 import re
@@ -31,7 +31,7 @@ SENTENCE_BYTES = 4192
 _THREADS = 16  # the default of SentencePiece; fixed, because the model depends on it
 _MOST_SENTINELS = 100_000
 NEWEST = ("split_digits", "user_symbols")
-"""The settings that `vocab.json` has only if they are used: so a vocabulary of before has the same settings."""
+"""The settings that `vocab.json` has only if they are used: older vocabularies lack them."""
 
 _NO_SYMBOL = re.compile(r"\s|▁|^(?:<pad>|</s>|<unk>|<extra_id_\d+>|<0x[0-9A-F]{2}>)$")
 
@@ -63,7 +63,7 @@ class SourceOptions:
 class Settings:
     """The kind of a vocabulary. Raises UsageError for impossible values.
 
-    By default that of the paper: 32,000 pieces (section 3.1.3) of a unigram model (it cites Kudo 2018), and 100
+    The defaults are the paper's: 32,000 pieces (section 3.1.3) of a unigram model (it cites Kudo 2018), and 100
     sentinels (section 3.1.4). Normalization and coverage have SentencePiece's own defaults.
     """
 
@@ -101,12 +101,12 @@ class Settings:
                 )
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the settings as JSON values. Those of `NEWEST` are there only if they are used."""
+        """Returns the settings as JSON values; settings in `NEWEST` only if they are used."""
         values = {**asdict(self), "user_symbols": list(self.user_symbols)}
         return {name: value for name, value in values.items() if value or name not in NEWEST}
 
     def parameters(self) -> dict[str, Any]:
-        """Returns the parameters of SentencePiece's trainer that matter, also those that have its defaults."""
+        """Returns the parameters of SentencePiece's trainer, also defaults that matter."""
         return {
             "model_type": self.model,
             "vocab_size": self.size,

@@ -61,7 +61,7 @@ def encode_counts(counts: BytesByBin, no_text: int) -> bytes:
 
 
 def decode_counts(data: bytes, name: object = "the counts") -> tuple[BytesByBin, int]:
-    """Returns what `encode_counts` took. Raises DamagedFileError, with the file's name, if it was changed."""
+    """Returns the arguments of `encode_counts`. Raises DamagedFileError, with the file's name, if it was changed."""
     values = decode_checked_json(data, name, dict)
     counts = np.zeros(BINS, np.int64)
     counts[values["bins"]] = values["bytes"]
@@ -69,24 +69,17 @@ def decode_counts(data: bytes, name: object = "the counts") -> tuple[BytesByBin,
 
 
 def total_bytes(available: Sequence[int], weights: Sequence[float], limit: int, repeat: bool) -> int:
-    """Returns the bytes of the whole sample: `limit`, or less where there is too little text.
+    """Returns the bytes of the whole sample: `limit`, or less if there is too little text.
 
-    Args:
-        available: the bytes of text of each source.
-        weights: the weight of each source.
-        limit: the largest size of the sample, in bytes.
-        repeat: whether the sample may contain text more than once. With repeats, the source with the most text for its
-            weight limits the sample; without, the source with the least text for its weight.
+    With `repeat`, text can be in the sample more than once: the source with the most text for its weight limits the
+    sample; without, the source with the least text for its weight.
     """
     allows = [size * sum(weights) / weight for size, weight in zip(available, weights, strict=True)]
     return int(min(limit, max(allows) if repeat else min(allows)))
 
 
 def portion(label: str, counts: BytesByBin, take: int) -> Portion:
-    """Returns the portion of a source, given its text by bin and the bytes to take.
-
-    A larger `take` repeats its text.
-    """
+    """Returns the portion of a source with `take` bytes, given its text by bin. A larger `take` repeats the text."""
     upto = np.cumsum(counts)
     last = int(np.searchsorted(upto, min(take, int(upto[-1]))))
     sizes = counts[: last + 1]
@@ -116,23 +109,19 @@ def write_sample(
 
 
 def _without_files(readings: Sequence[Reading]) -> tuple[Reading, ...]:
-    """Returns the parts of readings that a step needs. Their files are elements of the graph, and not part of its
-    steps.
-    """
+    """Returns readings without their files: the files are elements of the graph, not parts of its steps."""
     return tuple(replace(reading, files=(), content=None, shards=()) for reading in readings)
 
 
 class CountText(ScanStep[tuple[int, str], tuple[BytesByBin, int]]):
-    """((number of the source, path), path of the counts): writes the bytes of text of a file, by bin, and the number of
-    its rows whose text is null.
+    """((number of the source, path), path of the counts): writes the bytes of a file's text by bin, and the number of
+    rows without a text.
     """
 
     def __init__(self, readings: Sequence[Reading]) -> None:
-        """Takes the readings of the sources."""
         self._readings = _without_files(readings)
 
     def scan(self, item: tuple[int, str]) -> bytes:
-        """Returns the counts of a file as JSON."""
         source, path = item
         counts = np.zeros(BINS, np.int64)
         lost: Counter[str] = Counter()
@@ -141,7 +130,6 @@ class CountText(ScanStep[tuple[int, str], tuple[BytesByBin, int]]):
         return encode_counts(counts, lost["no_text"])
 
     def read(self, part: StoragePath, item: tuple[int, str]) -> tuple[BytesByBin, int]:
-        """Returns the counts of a file."""
         return decode_counts(read_file(part), part)
 
 
@@ -202,12 +190,9 @@ class _WritePart(_Spilling):
         name, blocks = element
         pages = pa.concat_tables(pa.ipc.open_stream(block).read_all() for block in self._spill.receive(blocks))
         pages = pages.sort_by([("key", "ascending"), ("text", "ascending")])  # by text if keys are equal
-        _write(f"{self._folder}/{name}", b"".join(text.as_py() + b"\n" for text in pages["text"]))
+        target = f"{self._folder}/{name}"
+        try:
+            write_bytes(storage_path(target), b"".join(text.as_py() + b"\n" for text in pages["text"]))
+        except OSError as error:
+            raise C4pipeError(f"{target} can't be written: {error_reason(error, with_path=True)}") from error
         return ()
-
-
-def _write(target: str, data: bytes) -> None:
-    try:
-        write_bytes(storage_path(target), data)
-    except OSError as error:
-        raise C4pipeError(f"{target} can't be written: {error_reason(error, with_path=True)}") from error

@@ -57,12 +57,12 @@ class TrainingText:
 
 @dataclass(frozen=True)
 class Reading:
-    """The pages of a source that are read, and how.
+    """The pages of a source to read.
 
     Attributes:
-        files: the files in order; those of a corpus are in the order of their pages' keys.
-        page_keys: how a corpus makes the key of a page from its URL (see `Recipe.page_keys`); None for other text,
-            where the key is a hash of the text.
+        files: the files in order; files of a corpus are in the order of their pages' keys.
+        page_keys: how a corpus makes the key of a page from its URL (see `Recipe.page_keys`); None for other text: the
+            key is a hash of the text.
         keys: the first key that is read, and the key after the last.
         content: the identity of the files, as JSON values: the digest of a corpus' manifest, or names and bytes.
         shards: the shards of a corpus, one for each file; none of other text.
@@ -76,9 +76,9 @@ class Reading:
 
 
 def parse_source(text: str) -> TrainingText:
-    """Returns the source that `PATH` or `PATH:WEIGHT` names. Raises UsageError for an impossible weight.
+    """Returns the source of `PATH` or `PATH:WEIGHT`. An existing path of this machine has no weight.
 
-    A text that is the path of a folder or file of this machine has no weight.
+    Raises UsageError for an impossible weight.
     """
     path, colon, weight = text.rpartition(":")
     if not colon or "/" in weight or Path(text).exists():  # the colon of a URL, if any
@@ -95,11 +95,9 @@ def parse_source(text: str) -> TrainingText:
 def by_temperature(sources: Sequence[TrainingText], temperature: float) -> tuple[TrainingText, ...]:
     """Returns the languages of corpora, each with a weight by its size: a rate of mT5 (Xue et al. 2021, 3.2).
 
-    Args:
-        sources: corpora, or languages of corpora, without weights.
-        temperature: T. The weight of a language is the number of its training documents to the power of 1 / T, as a
-            share of the sum of all weights, with six digits. mT5's exponent of 0.3 is a temperature of 3.33; 1 gives
-            each language its share of the documents.
+    The weight of a language is the number of its training documents to the power of 1 / temperature, as a share of the
+    sum of all weights, with six digits. mT5's exponent of 0.3 is a temperature of 3.33; 1 gives each language its share
+    of the documents.
 
     Raises UsageError for a temperature below 1, a source with a weight, and a source that is no corpus.
     """
@@ -127,7 +125,7 @@ def languages_of(source: TrainingText) -> tuple[TrainingText, ...]:
     """
     try:
         corpus = open_language(source.path)
-    except UsageError:  # another source, or nothing that can be read: `find_pages` tells
+    except UsageError:  # other text, or nothing that can be read: `find_reading` tells
         return (source,)
     if corpus.path != source.path:
         return (source,)
@@ -158,9 +156,9 @@ def find_reading(source: TrainingText, held_out: bool = False, on_note: Callable
 
     `on_note` is called with a sentence about each link in a folder that leads nowhere, and each file with two names.
 
-    The validation split of a corpus is held out. Without such a split, the pages with the largest keys are held out.
+    The validation split of a corpus is held out; without such a split, the pages with the largest keys.
 
-    Raises UsageError if there is nothing that can be read, C4pipeError if a shard of a corpus is missing.
+    Raises UsageError if nothing can be read, C4pipeError if a shard of a corpus is missing.
     """
     path = source.path
     if isinstance(path, RemotePath) and "*" in path.url:
@@ -225,10 +223,10 @@ def _of_corpus(path: InputPath, held_out: bool) -> Reading:
 def read(file: InputPath, reading: Reading, lost: Counter[str] | None = None) -> Iterator[KeyedTexts]:
     """Yields the texts and keys of a file's pages, in the order of the file, some at a time. Blank texts are left out.
 
-    Rows whose text is null are left out, too; they are counted in `lost`, by their kind of damage, `no_text`.
+    Rows without a text are left out, too; `lost` counts them as `no_text`.
 
     Raises C4pipeError if a shard of a corpus can't be read; UsageError, with the place, if another file can't be
-    read, or its content is not what its name says.
+    read, or its content does not fit its name.
     """
     first, end = reading.keys
     for texts, keys in _keyed(file, reading.page_keys, Counter() if lost is None else lost):
@@ -285,7 +283,7 @@ def _text_bytes(shard: Shard) -> int:
 
 
 def _own_texts(file: InputPath, lost: Counter[str]) -> Iterator[list[str]]:
-    """Yields the texts of a file that is not of a corpus, some at a time. Raises UsageError, with the place."""
+    """Yields the texts of a file outside of corpora, some at a time. Raises UsageError, with the place."""
     try:
         if is_parquet(file.name):
             yield from _of_parquet(file, lost)

@@ -28,7 +28,7 @@ class _Model:
 
     pieces: list[tuple[str, float, int]]  # piece, score, type
     is_bpe: bool
-    charsmap: bytes  # the rules of normalization, compiled; empty where there are none
+    charsmap: bytes  # the rules of normalization, compiled; empty without rules
 
     def of_type(self, kind: int) -> list[tuple[int, str]]:
         """Returns the ids and pieces of a type."""
@@ -43,12 +43,8 @@ class _Model:
 def tokenizer_files(model: bytes, sentinels: int) -> dict[str, bytes]:
     """Returns the contents of `tokenizer.json` and `tokenizer_config.json`, by name.
 
-    The ids of a text are those of SentencePiece, with an end of sequence after them. A special piece that is written
-    in a text, such as `</s>` or `<extra_id_0>`, becomes that piece.
-
-    Args:
-        model: the bytes of a model that `train` made.
-        sentinels: the number of sentinels. They follow the last piece, unless the model itself has sentinels.
+    The ids of a text are SentencePiece's, with an end of sequence after them. A special piece in a text, such as
+    `</s>` or `<extra_id_0>`, becomes that piece. The sentinels follow the last piece, unless the model itself has them.
     """
     read = _read(model)
     pieces = [piece for piece, *_ in read.pieces]
@@ -94,9 +90,7 @@ def _added(number: int, piece: str) -> dict[str, Any]:
 
 
 def _normalizer(charsmap: bytes) -> dict[str, Any]:
-    """Returns SentencePiece's normalization: its rules, one space between words and before the text, no space at the
-    end.
-    """
+    """Returns SentencePiece's normalization: its rules, one space before each word, no space at the end."""
     rules = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()}
     replacements = (  # Oniguruma's \A and \z are the ends of the text; its ^ and $ those of a line
         ({"Regex": r"\A +"}, ""),
@@ -163,9 +157,7 @@ def _unigram(read: _Model, pieces: Sequence[str], unknown_id: int) -> dict[str, 
 
 
 def _bpe(read: _Model, pieces: Sequence[str], unknown: str) -> dict[str, Any]:
-    """Returns the pieces, and all pairs of pieces that together form a piece, in the order of the scores of these
-    pieces.
-    """
+    """Returns the pieces, and all pairs that form a piece, in the order of the scores of these pieces."""
     ordinary = {piece: -score for piece, score, type_ in read.pieces if type_ not in _SPECIAL}
     merges = [
         [piece[:cut], piece[cut:]]

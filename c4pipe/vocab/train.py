@@ -53,17 +53,10 @@ def part_name(source: int, part: int) -> str:
 def sentences(
     folder: StoragePath, source: int, portion: Portion, digests: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """Yields the sentences of a source for SentencePiece, from the files of its parts.
+    """Yields the sentences of a source (its number) for SentencePiece, from the parts in the folder of the sample.
 
-    A sentence is a line. A line that is too long is divided at spaces. The last line ends where the portion ends.
-
-    Args:
-        folder: the folder of the sample.
-        source: the number of the source.
-        portion: its portion.
-        digests: the SHA-256 of each part, by name; None to compare nothing.
-
-    Raises DamagedFileError if a part was changed.
+    A sentence is a line; long lines are divided at spaces. The last line ends at the end of the portion. Raises
+    DamagedFileError if a part differs from its SHA-256 in `digests`; None compares nothing.
     """
     left = portion.take
     while left > 0:
@@ -91,7 +84,7 @@ def _pieces(line: bytes) -> Iterator[str]:
 
 
 def _cut(line: bytes, size: int) -> int:
-    """Returns the place to divide a line so that its start has `size` bytes at most: a space, or between characters."""
+    """Returns the place to divide a line after at most `size` bytes: at a space, or between characters."""
     space = line.rfind(b" ", 1, size + 1)
     if space > 0:
         return space
@@ -107,18 +100,11 @@ def train(
     sentinels: int,
     digests: Mapping[str, str] | None = None,
 ) -> tuple[bytes, dict[str, Any]]:
-    """Trains a model.
+    """Trains a model on the parts in a folder, and adds a number of sentinels after the last piece.
 
-    Args:
-        folder: the folder of the sample's parts.
-        portions: the portion of each source in the sample.
-        parameters: the parameters of SentencePiece's trainer.
-        sentinels: the number of sentinels to add after the last piece.
-        digests: the SHA-256 of each part of the sample, by name; None to compare nothing.
+    `parameters` are SentencePiece's; `digests` has the SHA-256 of each part by name, None compares nothing.
 
-    Returns:
-        the bytes of the model, and an answer: `sentences`, a list with the number of sentences of each source, and
-        `sha256` of all sentences.
+    Returns the bytes of the model, and `sentences`, the number of sentences of each source, with `sha256` of all.
 
     Raises RuntimeError in SentencePiece's words, DamagedFileError if a part of the sample was changed.
     """
@@ -149,7 +135,7 @@ def train(
 
 def with_sentinels(model: bytes, count: int) -> bytes:
     """Returns a model with `<extra_id_0>` as its last piece, `<extra_id_1>` before it, and so on."""
-    # Two messages of Protocol Buffers, one behind the other, are one message, with the repeated fields of both.
+    # Two messages of Protocol Buffers, one after the other, are one message, with the repeated fields of both.
     pieces = sentinel_names(count)
     return model + b"".join(_field(_PIECES, _field(_PIECE, piece.encode()) + _USER_DEFINED) for piece in pieces)
 
@@ -172,13 +158,8 @@ def pieces_text(model: bytes) -> str:
 def run_trainer(task: Mapping[str, Any], log: Path) -> dict[str, Any]:
     """Trains a model in a separate process.
 
-    Args:
-        task: the arguments `folder`, `portions`, `parameters`, `sentinels` and `digests` of `train`, as JSON values,
-            and `target`: the path of the file for the model.
-        log: the file for the log of SentencePiece.
-
-    Returns:
-        the answer of `train`.
+    `task` has the arguments of `train` as JSON values, and `target`, the path for the model. SentencePiece writes its
+    log to `log`. Returns the answer of `train`.
 
     Raises C4pipeError if the process ends without an answer, UsageError if there is too little text for the size.
     """
@@ -216,7 +197,7 @@ with 26 MB of text and 8,000 pieces). `_SEEDED` is the share until pieces are dr
 
 
 def status(log: Path, size: int) -> Status:
-    """Returns the progress of the trainer, by its log: an estimate of the share that is done, and a few words."""
+    """Returns the progress of the trainer by its log: an estimated share, and a few words."""
     try:
         text = log.read_text("utf-8", "replace")
     except FileNotFoundError:
@@ -235,7 +216,7 @@ def status(log: Path, size: int) -> Status:
 
 
 def explained(error: str, size: int) -> C4pipeError:
-    """Returns an error that says what a user can do, given the message of SentencePiece's trainer."""
+    """Returns an error with advice, given the message of SentencePiece's trainer."""
     if match := _TOO_MANY.search(error):
         return UsageError(f"--size {size}: the text has {match[1]} pieces at most; give that or less, or more text")
     if match := _TOO_FEW.search(error):
@@ -246,7 +227,7 @@ def explained(error: str, size: int) -> C4pipeError:
 
 
 def answer_task() -> None:
-    """Does the task on standard input. The only argument is the id of the parent process, with which this one ends."""
+    """Does the task on standard input. The argument is the id of the parent process: this process ends with it."""
     threading.Thread(target=end_with, args=(int(sys.argv[1]),), name="end with parent", daemon=True).start()
     task = parse_json(sys.stdin.buffer.read())
     try:

@@ -90,7 +90,7 @@ def test_llmc_has_several_files_of_about_one_size(
 ) -> None:
     monkeypatch.setattr(folder, "LLMC_TOKENS", most)
     options = TokenFileOptions(small_corpus / "en", model, output=tmp_path / "new", format="llmc", workers=1)
-    job = files._checked(options)
+    job = files._check_options(options)
     prepare_folder(job.parts, job.identity)
     step = WriteParts(job.tokenizer.copied(job.parts), job.identity["dtype"], job.parts)
     step.setup()

@@ -115,7 +115,6 @@ def test_what_follows_from_figures() -> None:
     )
     assert figures.characters_per_token == 600 / 180
     assert figures.tokens_per_word == 2
-    assert figures.unknown_share == 0.05
     assert figures.used_share == 0.25
     shares = {"characters_per_token": 3.3333, "tokens_per_word": 2, "unknown_share": 0.05, "used_share": 0.25}
     shares["no_piece_share"] = 0.05
