@@ -50,9 +50,7 @@ class ListsOptions(TerminalOptions, WorkerOptions):
     languages: Annotated[
         Sequence[str],
         Option(
-            "only the lists of these languages, for --recipe or c4",
-            "CODE,...",
-            otherwise="the languages of the recipe",
+            "only the lists of these languages, for --recipe or c4", "CODE,...", otherwise="the languages of the recipe"
         ),
     ] = ()
     source: Annotated[

@@ -65,10 +65,7 @@ def run(options: VocabReportOptions) -> None:
 
 
 def measure(
-    options: Shown,
-    sources: Sequence["TrainingText"],
-    models: Sequence["StoragePath"],
-    output: "StoragePath | None",
+    options: Shown, sources: Sequence["TrainingText"], models: Sequence["StoragePath"], output: "StoragePath | None"
 ) -> None:
     """Measures models on the held-out pages of sources, prints a table, and writes quality.json into a folder."""
     from c4pipe.io.atomic import make_folder, write_text

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, TypedDict
 
 from c4pipe.corpus.manifest import MANIFEST, ShardPath
-from c4pipe.corpus.opened import Corpus, open_language
+from c4pipe.corpus.opened import open_language
 from c4pipe.corpus.reader import Shard, read_shard
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.json_files import (
@@ -65,7 +65,7 @@ def count_tokens(
     C4pipeError if a shard can't be read; LostDataError if the runner ended without counting all shards.
     """
     opened = open_language(corpus)
-    folder = folder_of(opened)
+    folder = storage_path(str(opened.path))  # UsageError for https://
     identity: dict[str, Any] = {"manifest": opened.digest, "vocabulary": tokenizer.sha256}
     identity |= {"bos": tokenizer.begin} if tokenizer.begin is not None else {}
     with only_run(folder):
@@ -101,11 +101,6 @@ def _read(folder: StoragePath) -> _Tokens | None:
         return None if values is None else unchanged(_Tokens, values, check)
     except ValueError as error:
         raise UsageError(f"{folder / TOKENS_FILE} can't be used: {error}; move it away to count again") from None
-
-
-def folder_of(corpus: Corpus) -> StoragePath:
-    """Returns the folder of a corpus to write to. Raises UsageError for https://."""
-    return storage_path(str(corpus.path))
 
 
 def sizes(documents: Iterable[Mapping[str, Any]], tokenizer: DocumentTokenizer) -> Iterable[Counts]:

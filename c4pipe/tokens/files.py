@@ -148,14 +148,12 @@ def _read_finished(job: _Job) -> TokenManifest | None:
     """
     manifest = read_token_manifest(job.output)
     if manifest is not None:
-        other = [
-            name for name in (*job.identity, "length", "bos", "weights") if manifest.get(name) != job.identity.get(name)
-        ]
-        if other:
-            what = other[0]
+        names = (*job.identity, "length", "bos", "weights")
+        name = next((each for each in names if manifest.get(each) != job.identity.get(each)), None)
+        if name is not None:
             raise UsageError(
-                f"{job.output} has other token files ({what}: {_show_value(manifest.get(what))}, and here "
-                f"{_show_value(job.identity.get(what))}): give another folder"
+                f"{job.output} has other token files ({name}: {_show_value(manifest.get(name))}, and here "
+                f"{_show_value(job.identity.get(name))}): give another folder"
             )
         check_files(job.output, manifest)
         return manifest

@@ -81,8 +81,7 @@ class TokenOptions:
         ),
     ] = None
     training_tokens: Annotated[
-        str,
-        Option("tokens of the planned training; the command says how often it reads the subset", "TOKENS"),
+        str, Option("tokens of the planned training; the command says how often it reads the subset", "TOKENS")
     ] = "2^35"
     format: Annotated[str | None, _FORMAT] = None
     output: Annotated[str | None, _OUTPUT] = None
@@ -92,8 +91,5 @@ class TokenOptions:
     weights: Annotated[Mapping[int, float] | None, _WEIGHTS] = None
     find: Annotated[
         int | None,
-        Option(
-            "print the page of document N of files that --format wrote, or the pages in row N of an npy file",
-            "N",
-        ),
+        Option("print the page of document N of files that --format wrote, or the pages in row N of an npy file", "N"),
     ] = None

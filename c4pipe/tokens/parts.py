@@ -170,11 +170,7 @@ class WriteParts(ScanStep[Shard, PartFigures]):
     def _write(self, shard: Shard, ids: Path, documents: Path) -> PartFigures:
         """Writes the ids and the documents of a shard, and returns the figures for the note."""
         tokens = checksum = row = 0
-        with (
-            name_os_errors(ids),
-            ids.open("xb") as file,
-            parquet_writer(documents, _SCHEMA) as writer,
-        ):
+        with name_os_errors(ids), ids.open("xb") as file, parquet_writer(documents, _SCHEMA) as writer:
             for table in read_tables(shard, ["text", "url"]):
                 lengths = []
                 for first in range(0, len(table), _AT_ONCE):
@@ -195,11 +191,7 @@ class WriteParts(ScanStep[Shard, PartFigures]):
         """
         times, values = times_read(shard, self._weights), np.memmap(ids, self._little, "r")
         count = tokens = checksum = 0
-        with (
-            name_os_errors(all_ids),
-            all_ids.open("xb") as file,
-            parquet_writer(all_documents, _SCHEMA) as writer,
-        ):
+        with name_os_errors(all_ids), all_ids.open("xb") as file, parquet_writer(all_documents, _SCHEMA) as writer:
             for turn in range(int(times.max(initial=0))):
                 start = 0
                 with open_parquet(documents)[0] as once:

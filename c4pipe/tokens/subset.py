@@ -16,12 +16,12 @@ from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import read_shard
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import write_json
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.read.by_column import BestFirst, best_first
 from c4pipe.read.order import Order
 from c4pipe.read.reader import Reader
 from c4pipe.read.source import BEST_SUBSET_VERSION, SUBSET_FORMAT, SUBSET_VERSION, find
-from c4pipe.tokens.count import folder_of, sizes
+from c4pipe.tokens.count import sizes
 from c4pipe.tokens.tokenizer import TokenizerFile
 
 _WINDOW = 50_000  # best documents that are read together
@@ -114,7 +114,7 @@ def write_subset(
         tokens += more
         if tokens >= size:
             break
-    subset = Subset(folder_of(corpus) / f"subset-{name}-{size}.json", sum(documents_of.values()), tokens)
+    subset = Subset(storage_path(str(corpus.path)) / f"subset-{name}-{size}.json", sum(documents_of.values()), tokens)
     content = {
         "format": SUBSET_FORMAT,
         **chosen,

@@ -327,17 +327,6 @@ def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> 
     others = {PIECES: train.pieces_text(data).encode(), **tokenizer_files(data, settings.sentinels)}
     for name, content in others.items():
         write_bytes(output / name, content)
-    files = {name: sha256(content).hexdigest() for name, content in {MODEL: data, **others}.items()}
-    description = _description(plan, portions, answer, files)
-    description = write_json(output / VOCAB_FILE, description)
-    remove_tree(output / SAMPLE_FOLDER)
-    return description
-
-
-def _description(
-    plan: VocabPlan, portions: Sequence[Portion], answer: Mapping[str, Any], files: Mapping[str, str]
-) -> VocabDescription:
-    """Returns the content of `vocab.json`."""
     values = {
         "format": VOCAB_FORMAT,
         "version": VOCAB_VERSION,
@@ -347,9 +336,11 @@ def _description(
             for portion, sentences in zip(portions, answer["sentences"], strict=True)
         ],
         "sample_sha256": answer["sha256"],
-        "parameters": plan.settings.parameters(),
+        "parameters": settings.parameters(),
         "sentinels": plan.sentinels,
-        "files": dict(files),
+        "files": {name: sha256(content).hexdigest() for name, content in {MODEL: data, **others}.items()},
         "versions": {name: version(name) for name in ("c4pipe", "sentencepiece")},
     }
-    return cast(VocabDescription, values)
+    description = write_json(output / VOCAB_FILE, cast(VocabDescription, values))
+    remove_tree(output / SAMPLE_FOLDER)
+    return description

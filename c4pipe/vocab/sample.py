@@ -47,11 +47,8 @@ def bins_of(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
 
 def count_bytes(keys: npt.NDArray[np.uint64], sizes: Sequence[int]) -> BytesByBin:
     """Returns the bytes of pages by bin, given the keys and the bytes of the pages."""
-    # exact: sums stay far below 2^53
-    counts: BytesByBin = np.bincount(bins_of(keys), weights=np.array(sizes, np.float64), minlength=BINS).astype(
-        np.int64
-    )
-    return counts
+    counts = np.bincount(bins_of(keys), np.array(sizes, np.float64), BINS)  # exact: sums stay far below 2^53
+    return counts.astype(np.int64)
 
 
 def encode_counts(counts: BytesByBin, no_text: int) -> bytes:

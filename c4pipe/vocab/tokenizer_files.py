@@ -53,9 +53,7 @@ def tokenizer_files(model: bytes, sentinels: int) -> dict[str, bytes]:
     symbols = read.symbols
     special = [number for kind in (_UNKNOWN, _CONTROL, _USER_DEFINED) for number, _ in read.of_type(kind)]
     special = sorted({*special, *range(len(read.pieces), len(pieces))} - symbols.keys())
-    names = {kind: read.of_type(kind) for kind in (_UNKNOWN, _CONTROL)}
-    ((unknown_id, unknown),) = names[_UNKNOWN]
-    end_id = next(number for number, piece in names[_CONTROL] if piece == "</s>")
+    ((unknown_id, unknown),) = read.of_type(_UNKNOWN)
     tokenizer = {
         "version": "1.0",
         "truncation": None,
@@ -63,7 +61,7 @@ def tokenizer_files(model: bytes, sentinels: int) -> dict[str, bytes]:
         "added_tokens": [_added(number, pieces[number]) for number in special],
         "normalizer": _normalizer(read.charsmap),
         "pre_tokenizer": _pre_tokenizer(pieces, symbols.values() if read.is_bpe else ()),
-        "post_processor": _end_of_sequence("</s>", end_id),
+        "post_processor": _end_of_sequence("</s>", pieces.index("</s>")),
         "decoder": _decoder(bool(read.of_type(_BYTE))),
         "model": _bpe(read, pieces, unknown) if read.is_bpe else _unigram(read, pieces, unknown_id),
     }
