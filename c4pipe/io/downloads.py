@@ -112,7 +112,7 @@ class RetryPolicy:
     def progress(self, size: int) -> None:
         """Takes the number of bytes that have arrived, and waits to keep the rate.
 
-        Raises DownloadError where the time is used up, or the file is too large.
+        Raises DownloadError if the time is used up, or the file is too large.
         """
         self._failures = 0
         self._size += size
@@ -135,7 +135,7 @@ class RetryPolicy:
             reason: why the last try failed.
             min_seconds: the shortest wait.
 
-        Raises DownloadError, with the reason, where the tries or the time are used up.
+        Raises DownloadError, with the reason, if the tries or the time are used up.
         """
         self._failures += 1
         spent = monotonic() - self._started
@@ -154,7 +154,7 @@ class ByteStream(Protocol):
     """A stream of bytes to read from the beginning to the end."""
 
     def read(self, size: int, /) -> bytes:
-        """Returns at most `size` bytes; none at the end. Raises OSError where the stream can't be read further."""
+        """Returns at most `size` bytes; none at the end. Raises OSError if the stream can't be read further."""
 
 
 class DownloadStream:
@@ -185,7 +185,7 @@ class DownloadStream:
         self._end = None if size is None else first + size
 
     def read(self, size: int) -> bytes:
-        """Returns at most `size` bytes; none at the end. Raises DownloadError where the file can't be read."""
+        """Returns at most `size` bytes; none at the end. Raises DownloadError if the file can't be read."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -209,7 +209,7 @@ class RangedFile(io.RawIOBase):
         self._offset = 0
 
     def range(self, first: int, size: int) -> bytes:
-        """Returns exactly `size` bytes from offset `first` on. Raises OSError where some can't be read."""
+        """Returns exactly `size` bytes from offset `first` on. Raises OSError if some can't be read."""
         raise NotImplementedError
 
     def readable(self) -> bool:

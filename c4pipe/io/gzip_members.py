@@ -85,14 +85,14 @@ class Members:
         self.is_compressed = self.is_open = True
 
     def end(self, end: int) -> None:
-        """Notes the end in the file of the member that began last; 0 where the member is damaged."""
+        """Notes the end in the file of the member that began last; 0 if the member is damaged."""
         self._found[-1][2] = end
         self.is_open = False
 
     def place(self, inflated: int) -> tuple[int, int] | None:
         """Returns offset and length in the file of the whole member that begins at an offset in the inflated bytes.
 
-        None where no whole member begins there. Later calls must have larger offsets.
+        None if no whole member begins there. Later calls must have larger offsets.
         """
         while self._found and self._found[0][0] < inflated and len(self._found) > 1:
             self._found.popleft()

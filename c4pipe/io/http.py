@@ -75,7 +75,7 @@ class Download(DownloadStream):
         self._version: str | None = None
 
     def read(self, size: int) -> bytes:
-        """Returns at most `size` bytes; none at the end. Raises DownloadError where the file can't be read."""
+        """Returns at most `size` bytes; none at the end. Raises DownloadError if the file can't be read."""
         while self._end is None or self._offset < self._end:
             try:
                 if self._source is None and not self._connect():
@@ -166,7 +166,7 @@ class Download(DownloadStream):
         raise DownloadError(f"{self._url}: the server redirects more than {_MOST_REDIRECTS} times")
 
     def _redirected(self, url: str, target: str) -> str:
-        """Returns the URL to which a server redirects. Raises DownloadError where it may not be followed."""
+        """Returns the URL to which a server redirects. Raises DownloadError if it may not be followed."""
         try:
             new = urljoin(url, target.encode("latin-1", "replace").decode("utf-8", "replace"))
             is_less = server_of(new)[0] == "http" and server_of(url)[0] == "https"
@@ -250,7 +250,7 @@ class Pool:
     def get(self, url: str, headers: dict[str, str], stall_seconds: float) -> Any:
         """Returns a server's answer to one request; no redirect is followed, and no encoding is undone.
 
-        Raises HTTPError of urllib3, OSError or ValueError where there is no answer.
+        Raises HTTPError of urllib3, OSError or ValueError if there is no answer.
         """
         scheme, host, _ = server_of(url)
         proxy = "" if proxy_bypass(host) else getproxies().get(scheme, "")

@@ -187,7 +187,7 @@ def shown(value: Any) -> str:
 
 
 def read_json(path: StoragePath, kind: type[_Record]) -> _Record | None:
-    """Returns the record in a JSON file, or None where the file does not exist.
+    """Returns the record in a JSON file, or None if the file does not exist.
 
     Args:
         path: the file.
@@ -220,8 +220,8 @@ def unchanged(
     Args:
         kind: the class of the record.
         values: the values of the file.
-        check: raises ValueError where numbers of the record contradict each other (see `check_sum`).
-        compare: raises ValueError where another file shows what was changed; called if the digest is wrong.
+        check: raises ValueError if numbers of the record contradict each other (see `check_sum`).
+        compare: raises ValueError if another file shows what was changed; called if the digest is wrong.
 
     Raises ValueError for another record, and where the file was changed after it was written.
     """
@@ -243,13 +243,13 @@ def unchanged(
 
 
 def check_sum(name: str, number: int, right: int, source: str) -> None:
-    """Raises ValueError where a number of a file is not the one that other numbers, the source, make it."""
+    """Raises ValueError if a number of a file is not the one that other numbers, the source, make it."""
     if number != right:
         raise ValueError(f"{name} is {number:,}, but by {source} it is {right:,}")
 
 
 def check_equal(first: Any, second: Any, source: str, place: str) -> None:
-    """Raises ValueError, with the place, where a value of JSON differs from that of another file, the source."""
+    """Raises ValueError, with the place, if a value of JSON differs from that of another file, the source."""
     if isinstance(first, dict) and isinstance(second, dict):
         for name in {**first, **second}:
             check_equal(first.get(name), second.get(name), source, _inside(place, name))
@@ -305,9 +305,9 @@ def write_checked_json(target: StoragePath, values: Mapping[str, Any], batch: Fi
 
 
 def read_checked_json(path: StoragePath, kind: type[_Record]) -> _Record | None:
-    """Returns the record that `write_checked_json` wrote, or None where the file does not exist.
+    """Returns the record that `write_checked_json` wrote, or None if the file does not exist.
 
-    Raises DamagedFileError where it was changed since or is another record, OSError where it can't be read.
+    Raises DamagedFileError if it was changed since or is another record, OSError if it can't be read.
     """
     try:
         return decode_checked_json(read_file(path), path, kind)

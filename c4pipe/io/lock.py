@@ -170,7 +170,7 @@ def _held(path: Path, owner: str) -> str:
 
 
 def _make(path: Path, text: str) -> bool:
-    """Makes a file with a text; returns False where there is a file."""
+    """Makes a file with a text; returns False if there is a file."""
     try:
         with name_os_errors(path), path.open("x") as file:
             file.write(text)
@@ -192,7 +192,7 @@ def _machine() -> tuple[str, str, str]:
 
 
 def _has_ended(owner: str) -> bool:
-    """Tells whether the owner of a lock is a process of this machine that has ended; False where nobody can tell."""
+    """Tells whether the owner of a lock is a process of this machine that has ended; False if nobody can tell."""
     match = re.fullmatch(r"process ([0-9]{1,9}) on (.*)\n(.*)\n(.*)\n(.*)", owner)
     machine, start, processes = _machine()
     if not match or (match[2], match[3]) != (socket.gethostname(), machine):

@@ -61,7 +61,7 @@ class ObjectDownload(DownloadStream):
     _unverified = False  # whether bytes were read since the version was last compared
 
     def read(self, size: int) -> bytes:
-        """Returns at most `size` bytes; none at the end. Raises DownloadError where the object can't be read."""
+        """Returns at most `size` bytes; none at the end. Raises DownloadError if the object can't be read."""
         if self._buffer_offset == len(self._buffer):
             self._buffer, self._buffer_offset = self._fetch(), 0
         data = self._buffer[self._buffer_offset : self._buffer_offset + size]
@@ -104,7 +104,7 @@ class ObjectDownload(DownloadStream):
 def list_objects(url: str, network: NetworkOptions) -> Iterator[tuple[str, int]]:
     """Yields the URL and the size in bytes of each object in a folder and its subfolders.
 
-    Raises DownloadError where the folder does not exist or can't be listed.
+    Raises DownloadError if the folder does not exist or can't be listed.
     """
     if not _parts(url)[1] and url.startswith(("s3:", "gs:")):
         raise DownloadError(f"{url}: the URL names no bucket")
@@ -125,7 +125,7 @@ def pinned(url: str) -> str:
 
     So workers, tries and later runs read the same bytes while the branch goes on.
 
-    Raises DownloadError where there is no such repository or revision, or it can't be read.
+    Raises DownloadError if there is no such repository or revision, or it can't be read.
     """
     if not url.startswith(_HUB) or re.match(rf"{_HUB}[^@]+@[0-9a-f]{{40}}(/|$)", url):
         return url
@@ -301,7 +301,7 @@ class Hdfs:
 
 
 def _open_fsspec(url: str) -> tuple[Any, str]:
-    """Returns the file system of fsspec for a URL, and the path in it. Raises UsageError where there is none."""
+    """Returns the file system of fsspec for a URL, and the path in it. Raises UsageError if there is none."""
     try:
         from fsspec.core import url_to_fs
 
@@ -332,7 +332,7 @@ class Fsspec:
     """
 
     def __init__(self, url: str) -> None:
-        """Takes a URL in the file system. Raises UsageError where a package is missing."""
+        """Takes a URL in the file system. Raises UsageError if a package is missing."""
         self._url, (self._fs, _) = url, _open_fsspec(url)
         self._is_hub = url.startswith(_HUB)
         if not self._is_hub:  # there, a file of a commit stays as it is, and requests are counted

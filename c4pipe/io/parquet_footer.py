@@ -158,7 +158,7 @@ def texts_of(column: pa.Array) -> list[bytes | None]:
 
 @contextlib.contextmanager
 def reading(path: StoragePath, what: str, advice: str) -> Iterator[None]:
-    """Turns what Arrow raises into DamagedFileError; UsageError where the system or a store does not let us read.
+    """Turns what Arrow raises into DamagedFileError; UsageError if the system or a store does not let us read.
 
     Args:
         path: the file that is read.

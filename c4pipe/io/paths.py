@@ -63,7 +63,7 @@ class UrlPath:
         raise NotImplementedError
 
     def read_bytes(self, most: int = sys.maxsize) -> bytes:
-        """Returns the content of a file. Raises OSError, also where it has more than `most` bytes."""
+        """Returns the content of a file. Raises OSError, also if it has more than `most` bytes."""
         raise NotImplementedError
 
 
@@ -102,18 +102,18 @@ class RemotePath(UrlPath):
         return self._type() == "Directory"
 
     def open(self) -> "RemoteFile":
-        """Opens a file for reading. Raises FileNotFoundError where there is none."""
+        """Opens a file for reading. Raises FileNotFoundError if there is none."""
         return RemoteFile(self)
 
     def read_bytes(self, most: int = sys.maxsize) -> bytes:
-        """Returns the content of a file. Raises FileNotFoundError where there is none, OSError if it is larger."""
+        """Returns the content of a file. Raises FileNotFoundError if there is none, OSError if it is larger."""
         with self.open() as file:
             if file.size > most:
                 raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", self.url)
             return file.read()
 
     def read_text(self, encoding: str = "utf-8") -> str:
-        """Returns the text of a file. Raises FileNotFoundError where there is none."""
+        """Returns the text of a file. Raises FileNotFoundError if there is none."""
         return self.read_bytes().decode(encoding)
 
     def list(self) -> "list[fs.FileInfo]":
@@ -147,7 +147,7 @@ class RemotePath(UrlPath):
         self._do(lambda store, path: store.move(path, path_of(target.url)))
 
     def unlink(self, missing_ok: bool = False) -> None:
-        """Removes a file. Raises FileNotFoundError where there is none, unless it may be missing."""
+        """Removes a file. Raises FileNotFoundError if there is none, unless it may be missing."""
         try:
             self._do(lambda store, path: store.delete_file(path))
         except FileNotFoundError:
@@ -198,7 +198,7 @@ class RemoteFile(RangedFile):
 
 
 def _check_size(data: bytes, size: int) -> bytes:
-    """Returns the data. Raises OSError where they are shorter than requested."""
+    """Returns the data. Raises OSError if they are shorter than requested."""
     if len(data) < size:
         raise OSError(f"only {len(data):,} of {size:,} bytes arrived")
     return data
@@ -253,7 +253,7 @@ def check_is_folder(option: str, folder: StoragePath) -> None:
 
 
 def check_inner(folder: StoragePath, *names: str) -> None:
-    """Raises UsageError where a link is in place of a folder that c4pipe makes inside of a folder.
+    """Raises UsageError if a link is in place of a folder that c4pipe makes inside of a folder.
 
     It would lead out of the folder: c4pipe would write there, and delete files.
 
@@ -270,7 +270,7 @@ def check_inner(folder: StoragePath, *names: str) -> None:
 
 
 def open_file(path: Path | UrlPath) -> BinaryIO:
-    """Opens a file for reading. Raises OSError, also where it is no regular file (see `check_regular`)."""
+    """Opens a file for reading. Raises OSError, also if it is no regular file (see `check_regular`)."""
     if isinstance(path, UrlPath):
         return cast(BinaryIO, path.open())
     check_regular(path)
@@ -278,7 +278,7 @@ def open_file(path: Path | UrlPath) -> BinaryIO:
 
 
 def read_file(path: Path | UrlPath, most: int = MOST_BYTES) -> bytes:
-    """Returns the bytes of a file. Raises OSError as `open_file`, also where it has more than `most` bytes."""
+    """Returns the bytes of a file. Raises OSError as `open_file`, also if it has more than `most` bytes."""
     if isinstance(path, UrlPath):
         return path.read_bytes(most)
     with open_file(path) as file:
@@ -310,7 +310,7 @@ def walk_folders(
         on_note: is called with a sentence about each folder that has another path, too.
         skipped: the beginnings of the names of inner folders that are left out.
 
-    Raises OSError where a folder can't be read.
+    Raises OSError if a folder can't be read.
     """
     searched: dict[tuple[int, int], Path] = {}
     folders, links = [folder], list[Path]()
@@ -337,7 +337,7 @@ def match_paths(pattern: str, on_note: Callable[[str], None]) -> Iterator[Path]:
 
     A folder or file whose name has brackets, such as `run[1]`, is found by its name.
     Each real folder is searched once for each `**`, and `on_note` is called, as in `walk_folders`.
-    Raises OSError where a folder can't be read.
+    Raises OSError if a folder can't be read.
     """
     yield from _match(Path(), Path(pattern).parts, on_note)
 
@@ -368,7 +368,7 @@ def file_sizes(folder: StoragePath, pattern: str) -> dict[str, int]:
 
 
 def file_size(file: Path | UrlPath) -> int:
-    """Returns the size of a file in bytes. Raises OSError where it can't be read."""
+    """Returns the size of a file in bytes. Raises OSError if it can't be read."""
     return file.stat().st_size if isinstance(file, Path) else file.open().seek(0, io.SEEK_END)
 
 

@@ -51,7 +51,7 @@ class InputOpener:
 
     @cached_property
     def _cache(self) -> Path | None:
-        """The folder of the cache; None also where two processes could write one file, without locks."""
+        """The folder of the cache; None also if two processes could write one file, without locks."""
         cache = self._network.cache
         return cache if cache is not None and has_locks(cache) else None
 
@@ -187,11 +187,11 @@ class WebPath(UrlPath):
     """A folder or file of a web server: the methods of `pathlib.Path` that reading uses, for a URL."""
 
     def open(self) -> "WebFile":
-        """Opens a file for reading. Raises DownloadError where it can't be read."""
+        """Opens a file for reading. Raises DownloadError if it can't be read."""
         return WebFile(self.url)
 
     def read_bytes(self, most: int = sys.maxsize) -> bytes:
-        """Returns the content of a file. Raises DownloadError where it can't be read, or has more than `most` bytes."""
+        """Returns the content of a file. Raises DownloadError if it can't be read, or has more than `most` bytes."""
         return InputOpener(replace(NETWORK, file_bytes=most)).read(self.url)
 
 

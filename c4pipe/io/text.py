@@ -51,7 +51,7 @@ def read_pieces(stream: ByteStream, name: str, is_list: bool = False) -> Iterato
         name: its name. A file whose name has the ending of a compressed file must be compressed.
         is_list: whether it may be in UTF-16 with a byte order mark, as PowerShell writes lists.
 
-    Raises OSError where the stream can't be read; ValueError for a list in damaged UTF-16.
+    Raises OSError if the stream can't be read; ValueError for a list in damaged UTF-16.
     """
     pieces = _decompressed(stream, name)
     start, pieces = _take_start(_in_utf8(pieces) if is_list else pieces, START)
@@ -153,7 +153,7 @@ def _other_format(start: bytes) -> ValueError:
 
 
 def read_content(stream: ByteStream, name: str, most: int) -> bytes:
-    """Returns all bytes of a list by `decompress`. Raises ValueError also where they are more than `most`."""
+    """Returns all bytes of a list by `decompress`. Raises ValueError also if they are more than `most`."""
     content = bytearray()
     for piece in decompress(stream, name, is_list=True):
         content += piece
@@ -261,7 +261,7 @@ def check_line_ends(start: bytes) -> None:
 def parse_row(line: bytes) -> dict[str, Any] | None:
     """Returns the object of a line of JSON Lines; None for another line. Half of a surrogate pair becomes U+FFFD.
 
-    A number of more digits than Python converts becomes a float. Raises UnicodeDecodeError where the line is not UTF-8.
+    A number of more digits than Python converts becomes a float. Raises UnicodeDecodeError if the line is not UTF-8.
     """
     text = line.decode()
     try:

@@ -190,7 +190,7 @@ def load_lists(folder: StoragePath, digests: Mapping[str, str]) -> Lists:
 
 
 def _load(path: StoragePath, name: str, digest: str) -> Any:
-    """Returns the values of a saved list. Raises OSError, or ValueError where its content has another digest."""
+    """Returns the values of a saved list. Raises OSError, or ValueError if its content has another digest."""
     data: Any
     if name in _MODELS:
         model = _MODELS[name](str(path), digest)
@@ -309,7 +309,7 @@ def blocked_files(folder: Path, name: str) -> list[Path]:
 
 
 def link_keys(paths: Sequence[Path], scheme: str) -> U64:
-    """Returns the keys of the URLs in some files, one URL a line, sorted. Raises UsageError where a file has none."""
+    """Returns the keys of the URLs in some files, one URL a line, sorted. Raises UsageError if a file has none."""
     links = sorted_keys(url_key(normalise_url(url, scheme)) for url in _urls(paths))
     if not len(links):
         raise UsageError(f"--links {paths[0]} holds no URL: one a line is expected")

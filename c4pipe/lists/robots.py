@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 from c4pipe.text.urls import host_of
@@ -156,7 +157,7 @@ def by_weight(rules: Iterable[RobotsRule]) -> tuple[RobotsRule, ...]:
 
 
 def deciding_rule(rules: Iterable[RobotsRule], path: str) -> RobotsRule | None:
-    """Returns the rule that decides about a path, as `compared_path` returns it; None where no rule matches.
+    """Returns the rule that decides about a path, as `compared_path` returns it; None if no rule matches.
 
     Args:
         rules: in the order of `by_weight`.
@@ -236,18 +237,10 @@ def covering_entries(url: str) -> Iterator[str]:
     The shortest domain comes first.
     """
     labels = ascii_host(host_of(url)).split(".")
-    starts = ["", *_path_starts(compared_path(url).partition("?")[0].rstrip("/"))]
+    segments = compared_path(url).partition("?")[0].rstrip("/").split("/", MOST_SEGMENTS + 1)
+    starts = list(accumulate(segments[: MOST_SEGMENTS + 1], "{}/{}".format))  # "", "/blog", "/blog/2024"
     for first in range(len(labels) - 1, max(-1, len(labels) - _MOST_LABELS - 1), -1):
         domain = ".".join(labels[first:])
         if domain:
             for start in starts:
                 yield domain + start
-
-
-def _path_starts(path: str) -> Iterator[str]:
-    end = 0
-    for _ in range(MOST_SEGMENTS):
-        if end < 0 or end >= len(path):
-            return
-        end = path.find("/", end + 1)
-        yield path if end < 0 else path[:end]

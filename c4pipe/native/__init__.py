@@ -13,9 +13,9 @@ Python never calls an extension that was compiled of older sources."""
 
 
 def load_extension(name: str) -> ModuleType | None:
-    """Returns a C extension by its full name, or None where it was not compiled.
+    """Returns a C extension by its full name, or None if it was not compiled.
 
-    Raises ImportError where the extension exists and can't be loaded, or was compiled of other sources: a broken build
+    Raises ImportError if the extension exists and can't be loaded, or was compiled of other sources: a broken build
     must not look like no build.
     """
     try:
@@ -38,11 +38,11 @@ def load_extension(name: str) -> ModuleType | None:
 
 
 text_kernel = load_extension("c4pipe.native._text")
-"""Usual records, lines, lower case, listed words, sentences, span hashes and signatures in C; None where Python does
+"""Usual records, lines, lower case, listed words, sentences, span hashes and signatures in C; None if Python does
 them."""
 
 langdetect_kernel = load_extension("c4pipe.native._langdetect")
-"""langdetect in C (see `text.languages`); None where the package langdetect-rs runs instead."""
+"""langdetect in C (see `text.languages`); None if the package langdetect-rs runs instead."""
 
 lower: Callable[[str], str] = text_kernel.lower if text_kernel else str.lower
 """`str.lower`, the quicker of the two."""

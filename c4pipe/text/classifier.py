@@ -71,7 +71,7 @@ class Products(NamedTuple):
 
     @classmethod
     def of_file(cls, path: Path) -> "Products":
-        """Returns what `write` wrote, memory-mapped. Raises ValueError where it was changed, OSError."""
+        """Returns what `write` wrote, memory-mapped. Raises ValueError if it was changed, OSError."""
         with open_file(path) as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         data = memoryview(mapped)
@@ -116,7 +116,7 @@ class FastTextClassifier:
         self.products = parts = Products.of_file(path) if is_multiplied else Products.of_model(path)
         self.labels = parts.labels
         sizes = (parts.words, parts.table, len(self.labels), parts.ngrams, parts.bucket_rows)
-        self._sums = feature_sums(parts.dictionary, *sizes)
+        self._sums = feature_sums(parts.dictionary, *sizes).sums
 
     def scores(self, text: bytes) -> dict[str, float]:
         """Returns the probability of each label for a text in UTF-8; none where the model knows nothing of it.

@@ -6,7 +6,6 @@ Source: spaCy 3.8 (MIT), `lang/punctuation.py`, `lang/en/punctuation.py`, `lang/
 
 import re
 import unicodedata
-from functools import cached_property
 
 from c4pipe.text.character_sets import (
     CAPITAL,
@@ -59,49 +58,29 @@ _LABEL = r"A-Za-z0-9\u00a1-\uffff"
 _SCHEME = re.compile(r"[\w+\-.]{2,}://")
 
 
-class _Patterns:
-    """Large patterns. Each is compiled when it is first used: that takes 5 to 50 ms, and few recipes need them."""
-
-    @cached_property
-    def prefix(self) -> re.Pattern[str]:
-        return re.compile(
-            rf"[§%=—–]|\+(?![0-9])|{_any_of(PUNCTUATION_MARKS)}|{_any_of(QUOTES)}|{_any_of(CURRENCY)}|{_SYMBOL}"
-        )
-
-    @cached_property
-    def suffix(self) -> re.Pattern[str]:
-        return re.compile(
-            rf"(?:{_any_of(PUNCTUATION_MARKS)}|{_any_of(QUOTES)}|{_SYMBOL}|['’][sS]|[—–]|(?<=[0-9])\+|(?<=°[FfCcKk])\."
-            rf"|(?<=[0-9])(?:{_any_of(CURRENCY)})|(?<=[0-9])(?:{_any_of(UNITS)})"
-            rf"|(?<=[0-9{_LOWER}{re.escape(BEFORE_DOT)}])\.|(?<=[{_UPPER}][{_UPPER}])\.)\Z"
-        )
-
-    @cached_property
-    def infix(self) -> re.Pattern[str]:
-        return re.compile(
-            rf"\.\.+|…|{_SYMBOL}|(?<=[0-9])[+\-*^](?=[0-9-])|(?<=[{_LOWER}{_QUOTE_CLASS}])\.(?=[{_UPPER}{_QUOTE_CLASS}])"
-            rf"|(?<=[{_ALPHA}]),(?=[{_ALPHA}])|(?<=[{_ALPHA}0-9])(?:{_any_of(_HYPHENS)})(?=[{_ALPHA}])"
-            rf"|(?<=[{_ALPHA}0-9])[:<>=/](?=[{_ALPHA}])"
-        )
-
-    @cached_property
-    def host(self) -> re.Pattern[str]:
-        return re.compile(
-            r"(?:(?!(?:10|127)(?:\.\d{1,3}){3})(?!(?:169\.254|192\.168)(?:\.\d{1,3}){2})"
-            r"(?!172\.(?:1[6-9]|2\d|3[0-1])(?:\.\d{1,3}){2})"
-            r"(?:[1-9]\d?|1\d\d|2[01]\d|22[0-3])(?:\.(?:1?\d{1,2}|2[0-4]\d|25[0-5])){2}"
-            r"(?:\.(?:[1-9]\d?|1\d\d|2[0-4]\d|25[0-4]))"
-            rf"|(?:(?:[{_LABEL}][{_LABEL}_-]{{0,62}})?[{_LABEL}]\.)+(?:[{_LOWER}]{{2,63}}))"
-            r"(?::\d{2,5})?(?:[/?#].*)?\Z",
-            re.DOTALL,
-        )
-
-    @cached_property
-    def sentence_end(self) -> re.Pattern[str]:
-        return re.compile(f"[{character_class(SENTENCE_ENDS)}]")
-
-
-_PATTERNS = _Patterns()
+_PREFIX = re.compile(
+    rf"[§%=—–]|\+(?![0-9])|{_any_of(PUNCTUATION_MARKS)}|{_any_of(QUOTES)}|{_any_of(CURRENCY)}|{_SYMBOL}"
+)
+_SUFFIX = re.compile(
+    rf"(?:{_any_of(PUNCTUATION_MARKS)}|{_any_of(QUOTES)}|{_SYMBOL}|['’][sS]|[—–]|(?<=[0-9])\+|(?<=°[FfCcKk])\."
+    rf"|(?<=[0-9])(?:{_any_of(CURRENCY)})|(?<=[0-9])(?:{_any_of(UNITS)})"
+    rf"|(?<=[0-9{_LOWER}{re.escape(BEFORE_DOT)}])\.|(?<=[{_UPPER}][{_UPPER}])\.)\Z"
+)
+_INFIX = re.compile(
+    rf"\.\.+|…|{_SYMBOL}|(?<=[0-9])[+\-*^](?=[0-9-])|(?<=[{_LOWER}{_QUOTE_CLASS}])\.(?=[{_UPPER}{_QUOTE_CLASS}])"
+    rf"|(?<=[{_ALPHA}]),(?=[{_ALPHA}])|(?<=[{_ALPHA}0-9])(?:{_any_of(_HYPHENS)})(?=[{_ALPHA}])"
+    rf"|(?<=[{_ALPHA}0-9])[:<>=/](?=[{_ALPHA}])"
+)
+_HOST = re.compile(
+    r"(?:(?!(?:10|127)(?:\.\d{1,3}){3})(?!(?:169\.254|192\.168)(?:\.\d{1,3}){2})"
+    r"(?!172\.(?:1[6-9]|2\d|3[0-1])(?:\.\d{1,3}){2})"
+    r"(?:[1-9]\d?|1\d\d|2[01]\d|22[0-3])(?:\.(?:1?\d{1,2}|2[0-4]\d|25[0-5])){2}"
+    r"(?:\.(?:[1-9]\d?|1\d\d|2[0-4]\d|25[0-4]))"
+    rf"|(?:(?:[{_LABEL}][{_LABEL}_-]{{0,62}})?[{_LABEL}]\.)+(?:[{_LOWER}]{{2,63}}))"
+    r"(?::\d{2,5})?(?:[/?#].*)?\Z",
+    re.DOTALL,
+)
+_SENTENCE_END = re.compile(f"[{character_class(SENTENCE_ENDS)}]")
 
 ENDS_SENTENCE = frozenset(characters(SENTENCE_ENDS))
 """The tokens after which a sentence may begin."""
@@ -123,7 +102,7 @@ def prefix_length(chunk: str, start: int, end: int) -> int:
     """Returns the length of the prefix of chunk[start:end]; 0 without one."""
     if chunk.startswith("..", start, end):
         return _run_of_dots(chunk, start, end, 1)
-    found = _PATTERNS.prefix.match(chunk, start, min(end, start + _WINDOW))
+    found = _PREFIX.match(chunk, start, min(end, start + _WINDOW))
     return found.end() - start if found else 0
 
 
@@ -132,7 +111,7 @@ def suffix_length(chunk: str, start: int, end: int) -> int:
     if chunk.endswith("..", start, end):
         return _run_of_dots(chunk, end - 1, start - 1, -1)
     window = chunk[max(start, end - _WINDOW) : end]
-    found = _PATTERNS.suffix.search(window)
+    found = _SUFFIX.search(window)
     return len(window) - found.start() if found else 0
 
 
@@ -147,13 +126,13 @@ def has_affix(chunk: str) -> bool:
     """Tells whether a chunk has a prefix, a suffix or an infix, or is a space."""
     length = len(chunk)
     affixes = prefix_length(chunk, 0, length) or suffix_length(chunk, 0, length)
-    return bool(affixes or _PATTERNS.infix.search(chunk) or " " in chunk)
+    return bool(affixes or _INFIX.search(chunk) or " " in chunk)
 
 
 def cut_at_infixes(chunk: str) -> list[str]:
     """Returns the pieces of a chunk and the infixes between them. The start of a chunk is never an infix."""
     pieces, start = [], 0
-    for found in _PATTERNS.infix.finditer(chunk):
+    for found in _INFIX.finditer(chunk):
         if found.start() == 0:
             continue
         if found.start() != start:
@@ -173,12 +152,12 @@ def is_address(chunk: str) -> bool:
     while place >= 0:
         starts.add(place + 1)
         place = chunk.find("@", place + 1)
-    return any(_PATTERNS.host.match(chunk, each) for each in starts)
+    return any(_HOST.match(chunk, each) for each in starts)
 
 
 def has_one_sentence(text: str) -> bool:
     """Tells whether a text has only punctuation from the first mark on that may end a sentence."""
-    found = _PATTERNS.sentence_end.search(text)
+    found = _SENTENCE_END.search(text)
     return not found or is_punctuation(text[found.start() :])
 
 

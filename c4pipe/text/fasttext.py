@@ -6,7 +6,7 @@ fastText's by up to 0.00002 on long pages.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import exp, frexp
 
 import numpy as np
@@ -94,33 +94,8 @@ class HuffmanTree:
         return [round(each, _DIGITS) if each >= _ADDED else 0.0 for each in found[: self._labels]]
 
 
-def feature_sums(
-    dictionary: bytes | memoryview,
-    words: int,
-    table: npt.NDArray[np.int32],
-    columns: int,
-    ngrams: tuple[int, int, int, int],
-    bucket_rows: npt.NDArray[np.int32],
-) -> Callable[[bytes], tuple[int, tuple[int, ...]]]:
-    """Returns the function that adds the rows of a text's features, in C or in Python.
-
-    It takes a text in UTF-8, and returns the number of features and the sum of each column.
-
-    Args:
-        dictionary, words: the entries and the number of words, as `ModelFile` has them.
-        table: a row for each word and bucket.
-        columns: the numbers of a row.
-        ngrams, bucket_rows: those of `ModelFile`.
-    """
-    made = text_kernel.Classifier if text_kernel else FeatureSums
-    sums: Callable[[bytes], tuple[int, tuple[int, ...]]] = made(
-        dictionary, words, table, columns, ngrams, bucket_rows
-    ).sums
-    return sums
-
-
 class FeatureSums:
-    """`feature_sums` in Python: what native/text/classifier.c does."""
+    """Adds the rows of a text's features, as native/text/classifier.c does."""
 
     def __init__(
         self,
@@ -131,6 +106,7 @@ class FeatureSums:
         ngrams: tuple[int, int, int, int],
         bucket_rows: npt.NDArray[np.int32],
     ) -> None:
+        """Takes parts of a `ModelFile`, a row of the table for each word and bucket, and the numbers of a row."""
         entries = (each[1] for each in re.finditer(rb"([^\0]*)\0.{9}", dictionary, re.DOTALL))
         self._rows = {word: row for row, word in enumerate(entries) if row < words}
         self._words = words
@@ -139,7 +115,7 @@ class FeatureSums:
         self._bucket_rows = bucket_rows
 
     def sums(self, line: bytes) -> tuple[int, tuple[int, ...]]:
-        """Returns the number of words and n-grams of a line, and the sum of each column of their rows."""
+        """Returns the number of features of a text in UTF-8, and the sum of each column of their rows."""
         rows: list[int] = []
         hashes: list[int] = []
         for word in [*filter(None, re.split(_BLANK, line)), _END_OF_LINE]:
@@ -193,3 +169,7 @@ def _hash(word: bytes) -> int:
     for each in word:
         value = ((value ^ (each if each < 128 else each | 0xFFFFFF00)) * 16777619) & _OF_32
     return value
+
+
+feature_sums: type[FeatureSums] = text_kernel.Classifier if text_kernel else FeatureSums
+"""`FeatureSums` in C, or in Python: the sums are equal."""

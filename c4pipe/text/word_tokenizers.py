@@ -48,7 +48,7 @@ def word_tokenizer(name: str) -> FindWords:
 
 
 def check_tokenizer(name: str, of: str = "") -> None:
-    """Raises UsageError where a word tokenizer is unknown, or where what it needs is not installed.
+    """Raises UsageError if a word tokenizer is unknown, or where what it needs is not installed.
 
     Args:
         name: its name.

@@ -70,6 +70,7 @@ def clean(recipe: str, files: list[Path], lists: Path, target: Path) -> Counter[
     return counts
 
 
+@pytest.mark.needs("extensions")
 @pytest.mark.parametrize("recipe", ["c4", "tfds"])
 def test_costly_parts_are_seldom_asked(recipe: str, calls: Calls, web_data: Path, tmp_path: Path) -> None:
     files = sorted((web_data / "pages").glob("*.gz"))

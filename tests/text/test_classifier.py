@@ -10,8 +10,9 @@ import pytest
 
 from c4pipe.errors import UsageError
 from c4pipe.native import text_kernel
-from c4pipe.text import fasttext
+from c4pipe.text import classifier
 from c4pipe.text.classifier import ClassifierModel, FastTextClassifier
+from c4pipe.text.fasttext import FeatureSums
 from tests.helpers.classifiers import random_classifier, small_classifier
 from tests.helpers.crawls import sample_pages
 from tests.helpers.language_models import lid176, model_bytes
@@ -46,7 +47,7 @@ def test_probabilities_are_those_of_the_package(tmp_path: Path, monkeypatch: pyt
     path.write_bytes(random_classifier(WORDS, LABELS, **SHAPES[shape]))
     package = library("fasttext.FastText")._FastText(str(path)).f
     ours = FastTextClassifier(path)
-    monkeypatch.setattr(fasttext, "text_kernel", None)
+    monkeypatch.setattr(classifier, "feature_sums", FeatureSums)
     python = FastTextClassifier(path)
     spread = set()
     for text in TEXTS:
@@ -72,7 +73,7 @@ def test_the_file_of_the_products_says_the_same(tmp_path: Path, monkeypatch: pyt
     assert copy.with_labels() == (copy, labels)
     expected = [model.classifier().scores(text.encode()) for text in TEXTS]
     assert [copy.classifier().scores(text.encode()) for text in TEXTS] == expected
-    monkeypatch.setattr(fasttext, "text_kernel", None)
+    monkeypatch.setattr(classifier, "feature_sums", FeatureSums)
     assert [FastTextClassifier(saved).scores(text.encode()) for text in TEXTS] == expected
 
 
@@ -95,7 +96,7 @@ def test_words_of_all_lengths_are_found_in_c_as_in_python(tmp_path: Path, monkey
     path = tmp_path / "model.bin"
     path.write_bytes(random_classifier([*sorted(words)[::2], "with a blank"], LABELS, buckets=97, word_ngrams=2))
     ours = FastTextClassifier(path)
-    monkeypatch.setattr(fasttext, "text_kernel", None)
+    monkeypatch.setattr(classifier, "feature_sums", FeatureSums)
     python = FastTextClassifier(path)
     for _ in range(400):
         chosen = draw.sample(sorted(words - {"</s>"}), draw.randint(1, 90))

@@ -138,6 +138,7 @@ def test_real_lines_are_cut_as_the_library_does(web_data: Path) -> None:
         assert [line for line in some if cutter.starts([line]) != expected(line)] == []
 
 
+@pytest.mark.needs("extensions")
 def test_few_lines_go_through_the_library(web_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cutter, asked = SentenceSplitter("en"), list[str]()
     before = cutter._library

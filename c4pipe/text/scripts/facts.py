@@ -58,7 +58,7 @@ class Script:
 
     @cached_property
     def line_ends(self) -> tuple[str, ...]:
-        """Returns what a line of sentences may end in. Where no mark ends a sentence, this is any letter."""
+        """Returns what a line of sentences may end in. If no mark ends a sentence, this is any letter."""
         if not self.ends:
             return tuple(filter(re.compile(f"[{self.letters}]").match, map(chr, range(0xE00, 0xF00))))
         return (*self.ends, *self.quotation_ends)
@@ -100,7 +100,7 @@ SCRIPTS: Mapping[str, Script] = {
 
 
 def script_of(language: str) -> Script | None:
-    """Returns the script of a language; None where it has no row in the table.
+    """Returns the script of a language; None if it has no row in the table.
 
     Args:
         language: a code such as `zh-cn`, `cmn_Hani` or `ja-Latn`. A script in the code counts more than the language.
