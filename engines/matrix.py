@@ -301,7 +301,7 @@ def run_row(name: str, engine: Engine, given: list[str], inputs: Sequence[str], 
 
 
 def _result(corpus: StoragePath, vocabulary: StoragePath | None, seconds: float, cpu: float, memory: int) -> Result:
-    manifest = json.loads((corpus / "manifest.json").read_text("utf-8"))
+    manifest = json.loads((corpus / "manifest.json").read_bytes())
     digest = hashlib.sha256((corpus / "manifest.json").read_bytes())
     for shard in manifest["shards"]:
         digest.update((corpus / shard["path"]).read_bytes())

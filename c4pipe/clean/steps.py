@@ -102,7 +102,7 @@ class CleanWetFile(Step):
             raise DownloadError(f"{source}: the server does not say its size")
         if part and size != part.size:
             raise C4pipeError(f"{source} was changed while it was read: run the command again")
-        ends = digest_ends(partial(self._sources.read_range, source), size)
+        ends = digest_ends(partial(self._sources.read, source), size)
         lines = part if part and not is_parquet(name) else None
         with self._sources.open_at(source, max(0, lines.first - 1)) if lines else contextlib.nullcontext() as stream:
             self._cleaner.clean_text(source, stream, size, ends, target, part, batch)

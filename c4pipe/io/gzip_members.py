@@ -100,17 +100,19 @@ class Members:
         return (start, end - start) if begin == inflated and end else None
 
 
-def inflate(stream: ByteStream, is_gzip: bool = False, members: Members | None = None) -> Iterator[bytes | Gap]:
+def inflate(
+    stream: ByteStream, is_gzip: bool = False, members: Members | None = None, start: bytes = b""
+) -> Iterator[bytes | Gap]:
     """Yields the inflated bytes of `stream` in pieces of at most INFLATE bytes, and a Gap for each damaged place.
 
     A file that starts with a member is inflated, member by member; any other passes unchanged. If the start is
     damaged, the next member or record decides: a member means that the file is compressed. With `is_gzip`, it is
     gzipped in any case. After a damaged member, reading continues at the next member that inflates. It may start in
     the last _KEPT bytes of the damaged one, unless so many starts have failed there that the rest is skipped.
-    `members` learns the place of each member.
+    `members` learns the place of each member. `start` has the bytes of the stream that were read already.
     Raises what `stream.read` raises (OSError), nothing else.
     """
-    raw, plain = _Raw(stream), False
+    raw, plain = _Raw(stream, start), False
     data = raw.read()
     if is_gzip:
         yield from _members(raw, data, _Gzip(), members)
@@ -133,14 +135,14 @@ class _Raw:
     of them would take quadratic time.
     """
 
-    def __init__(self, stream: ByteStream) -> None:
-        self.stream = stream
+    def __init__(self, stream: ByteStream, start: bytes) -> None:
+        self.stream, self.start = stream, start
         self.budget = _AGAIN * _KEPT
         self.size = 0
 
     def read(self) -> bytes:
         """Reads READ bytes, or the rest of the file. The stream may return fewer bytes at a time than requested."""
-        pieces, size = [], 0
+        pieces, size, self.start = [self.start], len(self.start), b""
         while size < READ and (data := self.stream.read(READ - size)):
             pieces.append(data)
             size += len(data)

@@ -37,9 +37,7 @@ def parse_json(data: bytes | str) -> Any:
 
 def from_json(kind: type[_Record], value: Any, place: str = "") -> _Record:
     """Returns a record of a class, given a value of JSON and its place. Raises ValueError for any other value."""
-    check: Check = check_of(cast(Any, kind))
-    record: _Record = check(value, place)
-    return record
+    return cast(_Record, check_of(cast(Any, kind))(value, place))
 
 
 def to_json(record: Any) -> dict[str, Any]:
@@ -53,8 +51,7 @@ def check_of(hint: Any) -> Check:
     """Returns the check for a type hint: a class of records, or the type of a member."""
     origin, inside = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        check: Check = inside[1]
-        return check
+        return cast(Check, inside[1])
     if origin is Literal:
         return choice(*inside)
     if origin in (Mapping, dict):

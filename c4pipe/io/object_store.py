@@ -252,6 +252,7 @@ class Hdfs:
         # Without -Xrs, the Java machine that starts here would handle Ctrl-C itself.
         os.environ["LIBHDFS_OPTS"] = f"{os.environ.get('LIBHDFS_OPTS', '')} -Xrs".strip()
         self._fs: Any = fs.FileSystem.from_uri(f"hdfs://{bucket}/")[0] if bucket else fs.HadoopFileSystem("default")
+        self.open_output_stream, self.move = self._fs.open_output_stream, self._fs.move
 
     def get_file_info(self, query: Any) -> Any:
         """Returns the `pyarrow.fs.FileInfo` of a path, or a list of them for a `pyarrow.fs.FileSelector`."""
@@ -280,14 +281,6 @@ class Hdfs:
         """Opens a file for reading."""
         self._check(path)  # otherwise Java prints its stack
         return self._fs.open_input_file(path)
-
-    def open_output_stream(self, path: str, compression: str | None) -> Any:
-        """Opens a file for writing."""
-        return self._fs.open_output_stream(path, compression=compression)
-
-    def move(self, path: str, target: str) -> None:
-        """Renames a file and replaces an existing one."""
-        self._fs.move(path, target)
 
     def delete_file(self, path: str) -> None:
         """Removes a file."""

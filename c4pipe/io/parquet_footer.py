@@ -11,7 +11,7 @@ import io
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -152,8 +152,7 @@ def texts_of(column: pa.Array) -> list[bytes | None]:
     """Returns the texts of a column (see `is_text_type`), which may be no valid UTF-8; None for a null."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    texts: list[bytes | None] = column.cast(pa.large_binary()).to_pylist()
-    return texts
+    return cast(list[bytes | None], column.cast(pa.large_binary()).to_pylist())
 
 
 @contextlib.contextmanager

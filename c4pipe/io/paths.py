@@ -112,10 +112,6 @@ class RemotePath(UrlPath):
                 raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", self.url)
             return file.read()
 
-    def read_text(self, encoding: str = "utf-8") -> str:
-        """Returns the text of a file. Raises FileNotFoundError if there is none."""
-        return self.read_bytes().decode(encoding)
-
     def list(self) -> "list[fs.FileInfo]":
         """Returns the files and folders directly in a folder, by name; none where the folder does not exist."""
         from pyarrow import fs

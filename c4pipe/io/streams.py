@@ -59,20 +59,31 @@ class InputOpener:
     def open(self, path: str) -> Iterator[ByteStream]:
         """Opens a path or URL. Raises DownloadError if a URL can't be read, OSError if a file can't."""
         cache = self._cache if is_url(path) else None
-        if is_url(path) and cache is None:
-            with self._download(path) as stream:
-                yield stream
-            return
-        local = Path(path)
-        if cache:
-            local = cached_file(cache, path, lambda: self._download(path))
-        with open_file(local) as file:
-            yield file
+        local = cached_file(cache, path, lambda: self._download(path)) if cache else path
+        with self.open_at(str(local)) as stream:
+            yield stream
 
-    def read(self, url: str) -> bytes:
-        """Returns the bytes of a URL, without the cache. Raises DownloadError."""
-        with self._download(url) as download:
-            return b"".join(iter(lambda: download.read(1 << 20), b""))
+    @contextlib.contextmanager
+    def open_at(self, path: str, first: int = 0, size: int | None = None) -> Iterator[ByteStream]:
+        """Opens a path or URL at an offset, without the cache; of a URL, `size` bytes are requested. Raises OSError."""
+        if is_url(path):
+            with self._download(path, first, size) as stream:
+                yield stream
+        else:
+            with open_file(Path(path)) as file:
+                file.seek(first)
+                yield file
+
+    def read(self, path: str, first: int = 0, size: int = sys.maxsize) -> bytes:
+        """Returns `size` bytes of an input from offset `first` on, fewer only at its end, without the cache.
+
+        Raises OSError.
+        """
+        data = bytearray()
+        with self.open_at(path, first, None if size == sys.maxsize else size) as stream:
+            while piece := stream.read(min(_READ_SIZE, size - len(data))):
+                data += piece
+        return bytes(data)
 
     def size(self, path: str, with_ranges: bool = False) -> int | None:
         """Returns the size of an input in bytes; None if its server does not tell it. Raises OSError.
@@ -84,26 +95,6 @@ class InputOpener:
         with self._download(path, 0, 1) as download:
             download.read(1)
             return download.length if download.has_ranges or not with_ranges else None
-
-    @contextlib.contextmanager
-    def open_at(self, path: str, first: int) -> Iterator[ByteStream]:
-        """Opens a path or URL at an offset, without the cache. Raises OSError."""
-        if is_url(path):
-            with self._download(path, first) as stream:
-                yield stream
-        else:
-            with open_file(Path(path)) as file:
-                file.seek(first)
-                yield file
-
-    def read_range(self, path: str, first: int, size: int) -> bytes:
-        """Returns `size` bytes of an input from offset `first` on, fewer only at its end. Raises OSError."""
-        if not is_url(path):
-            with open_file(Path(path)) as file:
-                file.seek(first)
-                return file.read(size)
-        with self._download(path, first, size) as download:
-            return b"".join(iter(lambda: download.read(1 << 20), b""))
 
     def _download(self, url: str, first: int = 0, size: int | None = None) -> AbstractContextManager[DownloadStream]:
         if is_store(url):
@@ -217,7 +208,7 @@ class WebFile(RangedFile):
         super().__init__(size)
 
     def range(self, first: int, size: int) -> bytes:
-        data = self._opener.read_range(self._url, first, size)
+        data = self._opener.read(self._url, first, size)
         if len(data) < size:
             raise OSError(f"{self._url}: only {len(data):,} of {size:,} bytes arrived")
         return data
@@ -244,8 +235,6 @@ class EndsDigest:
 
 def digest_ends(read: Callable[[int, int], bytes], size: int) -> str:
     """Returns the `EndsDigest` of a file, given its size and a function that reads (offset, size)."""
-    digest = EndsDigest()
-    digest.update(read(0, min(size, _END_BYTES)))
-    if (rest := min(size - _END_BYTES, _END_BYTES)) > 0:
-        digest.update(read(size - rest, rest))
-    return digest.hexdigest()
+    rest = max(0, min(size - _END_BYTES, _END_BYTES))
+    tail = read(size - rest, rest) if rest else b""
+    return hashlib.sha256(read(0, min(size, _END_BYTES)) + tail).hexdigest()

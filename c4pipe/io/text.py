@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from c4pipe.io.downloads import ByteStream
 from c4pipe.io.file_kinds import GZIP, START, ZSTANDARD, describe_start, no_document, other_kind
-from c4pipe.io.gzip_members import FIRST_BYTES, Gap, inflate
+from c4pipe.io.gzip_members import FIRST_BYTES, READ, Gap, inflate
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import open_file
 
@@ -77,18 +77,18 @@ def _take_start(pieces: Iterator[bytes | Gap], size: int) -> tuple[bytes, Iterat
 
 def _decompressed(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
     start = b""
-    while len(start) < FIRST_BYTES and (data := stream.read(_READ)):
+    while len(start) < FIRST_BYTES and (data := stream.read(READ - len(start))):
         start += data
-    again = _Again(start, stream)
     if ZSTANDARD.match(start):
-        yield from inflate(again)
+        yield from inflate(stream, start=start)
     elif start.startswith(GZIP):
-        yield from inflate(again, is_gzip=True)
+        yield from inflate(stream, is_gzip=True, start=start)
     elif start and name.endswith((".gz", ".zst")):
-        first = start[:START] if len(start) > 3 else b""  # less may be the start of a compressed file
+        first = start if len(start) > 3 else b""  # less may be the start of a compressed file
         yield Gap("gzip_corrupt" if name.endswith(".gz") else "zstd_corrupt", 0, first)
     else:
-        while data := again.read(_READ):
+        yield start
+        while data := stream.read(_READ):
             yield data
 
 
@@ -107,19 +107,6 @@ def _in_utf8(pieces: Iterator[bytes | Gap]) -> Iterator[bytes | Gap]:
 def content_start(stored: bytes) -> bytes:
     """Returns the first bytes of the content of a file, START at most, given its first bytes as they are stored."""
     return _take_start(_decompressed(io.BytesIO(stored), ""), START)[0][:START]
-
-
-class _Again:
-    """A stream whose first bytes were read already."""
-
-    def __init__(self, start: bytes, stream: ByteStream) -> None:
-        self._start, self._stream = start, stream
-
-    def read(self, size: int = _READ) -> bytes:
-        if self._start:
-            data, self._start = self._start[:size], self._start[size:]
-            return data
-        return self._stream.read(size)
 
 
 def decompress(stream: ByteStream, name: str, most_nuls: int = 0, is_list: bool = False) -> Iterator[bytes]:

@@ -46,17 +46,9 @@ def safe_json(values: Any, indent: int | None = None) -> str:
     A character that `visible` would replace is written as an escape such as `\\u202e`; all others stay readable.
     """
     text = json.dumps(values, indent=indent, ensure_ascii=False)
-    return "\n".join(line if line.isprintable() else _escape_line(line) for line in text.split("\n"))
-
-
-def _escape_line(line: str) -> str:
-    return "".join(each if each.isprintable() else _escape(each) for each in line)
-
-
-def _escape(character: str) -> str:
-    """Returns a character as an escape of JSON: beyond U+FFFF, as two escapes."""
-    units = character.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text)
 
 
 def _stand_in(character: str) -> str:

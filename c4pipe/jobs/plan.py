@@ -196,7 +196,7 @@ def _clean_slice(
     size = sources.size(file.path) if file.size is None else file.size
     first = int(max(0, (size or 0) - PART) * place)
     while True:
-        part = sources.read_range(file.path, first, PART)
+        part = sources.read(file.path, first, PART)
         try:
             warm_until = time.process_time() + (WARM_SECONDS if is_first else 0)
             while time.process_time() < warm_until:

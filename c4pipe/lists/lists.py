@@ -4,6 +4,7 @@
 digests. So job 2 needs no other files, and can't be given other lists.
 """
 
+import contextlib
 import hashlib
 import io
 import json
@@ -140,7 +141,8 @@ class Lists:
         models = dict.fromkeys(self._classifier_digests.values(), "classifier")
         for digest, name in (*models.items(), *((digest, name) for name, digest in self.digests.items())):
             path = _path(folder, name, digest)
-            if path.exists() and _is_intact(folder, name, digest):
+            with contextlib.suppress(FileNotFoundError, ValueError, EOFError):
+                _load(path, name, digest)
                 continue
             target = AtomicFile(path)
             try:
@@ -219,14 +221,6 @@ def _load_classifier(folder: StoragePath, digest: Any) -> Any:
     if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
         raise ValueError("it holds no digest of a model")
     return _load(_path(folder, "classifier", digest), "classifier", digest)
-
-
-def _is_intact(folder: StoragePath, name: str, digest: str) -> bool:
-    try:
-        _load(_path(folder, name, digest), name, digest)
-    except (ValueError, EOFError):
-        return False
-    return True
 
 
 def find_lists(folders: Sequence[StoragePath], digests: Mapping[str, str]) -> Lists:

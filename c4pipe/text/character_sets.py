@@ -27,13 +27,11 @@ def characters(table: str) -> str:
 def character_class(table: str) -> str:
     """Returns the ranges of a table as the inside of a regular expression's `[...]`."""
     pieces = []
-    for each in table.split():
-        ends, _, step = each.partition("/")
-        first, _, last = ends.partition("-")
-        if step:
-            pieces += [f"\\U{ord(each):08x}" for each in characters(f"{ends}/{step}")]
+    for codes in code_ranges(table):
+        if codes.step > 1 or len(codes) == 1:
+            pieces += [f"\\U{code:08x}" for code in codes]
         else:
-            pieces.append(f"\\U{int(first, 16):08x}" + (f"-\\U{int(last, 16):08x}" if last else ""))
+            pieces.append(f"\\U{codes[0]:08x}-\\U{codes[-1]:08x}")
     return "".join(pieces)
 
 

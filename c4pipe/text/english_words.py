@@ -88,11 +88,7 @@ class EnglishWords:
         A line end is a token that no run has, so no run continues in another line.
         """
         chunks = text.split()
-        open_places = [
-            place
-            for place in places
-            if self._runs.may_continue(self._chunks[chunks[place]]) and self._crosses(chunks, place)
-        ]
+        open_places = [place for place in places if self._crosses(chunks, place)]
         first = at = 0
         for line in text.split("\n") if open_places else ():
             chunks = line.split()
@@ -211,9 +207,6 @@ class _Runs:
         for tokens in runs:
             self._patterns.setdefault(tokens[0], set()).add(tokens)
         self.longest = max(map(len, runs))
-        self._beginnings = {run[:end] for run in runs for end in range(1, len(run))}
-        self._endings = {run[start:] for run in runs for start in range(1, len(run))}
-        self._insides = {begin[start:] for begin in self._beginnings for start in range(1, len(begin))}
 
     def changed(self) -> list[_Tokens]:
         """Returns the runs that are cut in another way."""
@@ -229,12 +222,6 @@ class _Runs:
             self._special.get("".join(tokens[start:end]), tokens[start:end]) != tokens[start:end]
             for start, end in self._matches(tokens)
         )
-
-    def may_continue(self, tokens: _Tokens) -> bool:
-        """Tells whether a run that is not all in a chunk of these tokens may have some of them."""
-        sizes = range(1, min(self.longest, len(tokens)) + 1)
-        at_ends = any(tokens[:size] in self._endings or tokens[-size:] in self._beginnings for size in sizes)
-        return at_ends or tokens in self._insides
 
     def cross(self, chunks: Sequence[_Tokens], place: int) -> bool:
         """Tells whether a run may begin or end in the chunk at a place and continue in another chunk, given their

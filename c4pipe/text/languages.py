@@ -155,15 +155,13 @@ def _compiled_detector() -> Any:
     """Returns the `Detector` of the C extension, with the profiles of the langdetect package."""
     from langdetect_rs.utils.ngram import NGram
 
-    spec = find_spec("langdetect")  # to import it would cost more than to read its profiles
-    assert spec
-    assert spec.submodule_search_locations
-    assert langdetect_kernel
+    spec: Any = find_spec("langdetect")  # to import it would cost more than to read its profiles
     folder = Path(spec.submodule_search_locations[0], "profiles")
     profiles = tuple((folder / name).read_bytes() for name in LANGDETECT_LANGUAGES)
     draws = random.Random(_SEED).randbytes(4 * _DRAWS)
     compensated = sys.version_info >= (3, 12)  # the sum() that normalises the probabilities
-    return langdetect_kernel.Detector(profiles, NGram.normalize, draws, compensated)
+    kernel: Any = langdetect_kernel
+    return kernel.Detector(profiles, NGram.normalize, draws, compensated)
 
 
 class Cld3Detector:

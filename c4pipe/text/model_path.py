@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import open_file, storage_path
@@ -73,8 +73,7 @@ class ModelPath:
             what: the model in words, for messages.
             load: takes a path on this machine.
         """
-        found: Loaded = _load(self, what, load)
-        return found
+        return cast(Loaded, _load(self, what, load))
 
     def measured(self: AnyModel, read: Callable[[Path], Loaded]) -> tuple[AnyModel, Loaded]:
         """Returns the model with its absolute path and its digest, and what `read` returns of the file.

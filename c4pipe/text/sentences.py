@@ -119,9 +119,8 @@ def _has_usual_rules(rules: punkt.LanguageVars) -> bool:
     """Tells whether a language has the rules for marks that the C extension knows."""
     import punkt
 
-    return bool(
-        rules == replace(punkt.DEFAULT_LANGUAGE_VARS, boundary_realignment_pattern=rules.boundary_realignment_pattern)
-    )
+    usual = replace(punkt.DEFAULT_LANGUAGE_VARS, boundary_realignment_pattern=rules.boundary_realignment_pattern)
+    return bool(rules == usual)
 
 
 def _unsure_words(model: punkt.PunktParameters) -> frozenset[str]:

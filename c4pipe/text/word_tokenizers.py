@@ -11,8 +11,10 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
+from importlib import import_module
 from importlib.util import find_spec
 from operator import attrgetter
+from typing import Any, cast
 
 from c4pipe.errors import UsageError
 
@@ -102,8 +104,7 @@ def _chinese(_: str) -> _FindTokens:
     import jieba
 
     jieba.setLogLevel("ERROR")
-    tokens: _FindTokens = jieba.cut
-    return tokens
+    return cast(_FindTokens, jieba.cut)
 
 
 def _japanese(_: str) -> _FindTokens:
@@ -132,12 +133,6 @@ def _cut_bytes(text: str, most: int) -> Iterator[str]:
         first = end
 
 
-def _thai(_: str) -> _FindTokens:
-    from pythainlp.tokenize import word_tokenize
-
-    return partial(word_tokenize, keep_whitespace=False, engine="newmm-safe")
-
-
 def _korean(_: str) -> _FindTokens:
     from kiwipiepy import Kiwi
 
@@ -155,17 +150,9 @@ def _khmer(_: str) -> _FindTokens:
     return tokens
 
 
-def _lao(_: str) -> _FindTokens:
-    from laonlp.tokenize import word_tokenize
-
-    tokens: _FindTokens = word_tokenize
-    return tokens
-
-
-def _burmese(_: str) -> _FindTokens:
-    import pyidaungsu
-
-    return partial(pyidaungsu.tokenize, form="word")
+def _import_function(module: str, name: str, **options: Any) -> Callable[[str], _FindTokens]:
+    """Returns the maker of a tokenizer that is a function of a library, with options."""
+    return lambda _: partial(getattr(import_module(module), name), **options)
 
 
 def _by_marks(script: str) -> _FindTokens:
@@ -185,11 +172,11 @@ _MAKE: Mapping[str, Callable[[str], _FindTokens]] = {
     "spacy en": _english,
     "spacy ja": _japanese,
     "spacy zh": _chinese,
-    "pythainlp": _thai,
+    "pythainlp": _import_function("pythainlp.tokenize", "word_tokenize", keep_whitespace=False, engine="newmm-safe"),
     "kiwipiepy": _korean,
     "khmernltk": _khmer,
-    "laonlp": _lao,
-    "pyidaungsu": _burmese,
+    "laonlp": _import_function("laonlp.tokenize", "word_tokenize"),
+    "pyidaungsu": _import_function("pyidaungsu", "tokenize", form="word"),
     "indic": _by_marks,
     "urdu": _by_marks,
 }

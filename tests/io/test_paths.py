@@ -95,7 +95,7 @@ def test_files_and_folders_are_the_same_everywhere(folder: StoragePath) -> None:
         False,
     )
     write_text(folder / "a.parquet", "anew: ä\n")
-    assert (folder / "a.parquet").read_text("utf-8") == "anew: ä\n"
+    assert (folder / "a.parquet").read_bytes().decode() == "anew: ä\n"
     (folder / "a.parquet").unlink()
     (folder / "a.parquet").unlink(missing_ok=True)
     with pytest.raises(FileNotFoundError):

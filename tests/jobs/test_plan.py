@@ -184,7 +184,7 @@ def test_slices_of_larger_files(
         data = b"".join(map(gzip_member, some)) if members else gzip_member(b"".join(some))
         (tmp_path / f"{file}.warc.wet.gz").write_bytes(data)
     asked: list[tuple[str, int]] = []
-    part_of = InputOpener.read_range
+    part_of = InputOpener.read
 
     def part(self: InputOpener, path: str, first: int, length: int) -> bytes:
         asked.append((path[-13:-12], first))
@@ -192,7 +192,7 @@ def test_slices_of_larger_files(
 
     whole = (tmp_path / "0.warc.wet.gz").stat().st_size
     monkeypatch.setattr("c4pipe.jobs.plan.PART", whole // 5)
-    monkeypatch.setattr(InputOpener, "read_range", part)
+    monkeypatch.setattr(InputOpener, "read", part)
     assert plan(str(tmp_path)) == 0
     starts = [first for _, first in asked]
     if members:
@@ -269,7 +269,7 @@ def test_a_part_of_a_file_from_a_server() -> None:
         sources = InputOpener(QUICK)
         assert sources.size(f"{web.url}/a") == len(data)
         for first, length in ((0, 10), (1, 20_000), (20_000, 30_000), (49_999, 1), (40_000, 99_999)):
-            assert sources.read_range(f"{web.url}/a", first, length) == data[first : first + length]
+            assert sources.read(f"{web.url}/a", first, length) == data[first : first + length]
 
 
 def made_crawls(*names: str) -> dict[str, bytes]:
