@@ -1,5 +1,4 @@
-"""The arguments of the functions that users call: a wrong name or type is reported in one sentence, before any
-work is done."""
+"""The arguments of users' calls: a wrong name or type is reported in one sentence, before any work."""
 
 import functools
 import inspect
@@ -20,7 +19,7 @@ _WORDS = {str: "a str", int: "an int", float: "a number", bool: "True or False",
 
 
 def checks_arguments(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
-    """Makes a function or method compare its arguments with their annotations when it is called (`bind_arguments`)."""
+    """Makes a function or method check its arguments by their annotations (`bind_arguments`)."""
     signature = inspect.signature(function)
 
     @functools.cache
@@ -64,7 +63,7 @@ def bind_arguments(
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Tells whether a value has a type. A type that is not known here fits all values."""
+    """Tells whether a value has a type. An unknown type fits all values."""
     origin, inside = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         return any(_fits(value, each) for each in inside)

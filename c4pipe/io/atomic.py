@@ -22,10 +22,10 @@ class AtomicFile:
     """
 
     def __init__(self, target: StoragePath, label: str = "") -> None:
-        """Takes the path of the complete file, and the beginning of the temporary file's name, behind its dot."""
+        """Takes the path of the complete file, and the start of the temporary file's name after its dot."""
         self._target = target
-        # Random: two machines that share a drive can have processes with the same id. And nobody can put a link in the
-        # way. With a part of the target's name only, which may have 255 bytes itself.
+        # Random: two machines that share a drive can have processes with the same id, and nobody can put a link in the
+        # way. It has a part of the target's name only, which may have 255 bytes itself.
         start = os.fsencode(target.name)[:100].decode("utf-8", "ignore")
         name = f".{label}{start}.{os.getpid()}-{secrets.token_hex(16)}.tmp"
         self.path = target.with_name(name) if isinstance(target, Path) else Path(tempfile.gettempdir(), name)
@@ -33,8 +33,8 @@ class AtomicFile:
     def publish(self, sync_file: bool = True, sync_folder: bool = True) -> None:
         """Moves the file to its target and replaces an existing one. Raises OSError, which names the target.
 
-        Without `sync_file`, the caller has brought its bytes to the disk. Without `sync_folder`, a power cut can take
-        the file away again, but never a part of it: a caller with many files syncs their folder after the last of them.
+        Without `sync_file`, the caller has brought its bytes to the disk. Without `sync_folder`, a power cut can remove
+        the whole file again: a caller with many files syncs their folder after the last one.
         """
         if isinstance(self._target, Path):
             with name_os_errors(self._target):
@@ -55,8 +55,8 @@ class AtomicFile:
 class FileBatch(list[AtomicFile]):
     """Files of one folder that are published together, in their order, at the end of the `with` block.
 
-    Without a sync of their folder. If the block fails, none is published. Many small files are synced at once: that
-    takes a tenth of the time.
+    Their folder is not synced. If the block fails, none is published. Many small files are synced at once: that takes a
+    tenth of the time.
     """
 
     def __enter__(self) -> "FileBatch":
@@ -74,13 +74,13 @@ class FileBatch(list[AtomicFile]):
             self.clear()
 
 
-_MANY = 10  # files for which all that waits for their disk is written, too
+_MANY = 10  # files for which the whole disk is synced
 
 
 def _sync_disk(folder: Path) -> bool:
-    """Brings all files of a folder's disk to it. Returns whether that was possible: where not, each needs `sync`.
+    """Syncs the whole disk of a folder. Returns False if that is impossible; then `sync` each file.
 
-    Linux can (syncfs(2)). A drive without a block device, as of another machine or FUSE, may not do it.
+    Linux can (syncfs(2)), but perhaps no drive without a block device, such as one of another machine or FUSE.
     """
     import ctypes
 
@@ -94,7 +94,7 @@ def _sync_disk(folder: Path) -> bool:
 
 
 def sync(path: Path) -> None:
-    """Returns when a file's bytes, or a folder's names, are on the disk. Raises OSError."""
+    """Brings a file's bytes, or a folder's names, to the disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -106,9 +106,9 @@ def sync(path: Path) -> None:
 
 
 def make_folder(folder: StoragePath) -> None:
-    """Makes a folder, and those above it, if they are missing; their names are on the disk then. Raises OSError.
+    """Makes a folder and the folders above it, and brings their names to the disk. Raises OSError.
 
-    A store has no folders of its own.
+    A store needs no folders.
     """
     if not isinstance(folder, Path) or folder.is_dir():
         return
@@ -119,9 +119,9 @@ def make_folder(folder: StoragePath) -> None:
 
 
 def move(path: StoragePath, target: StoragePath) -> None:
-    """Gives a file another path, and replaces an existing file; on this machine, also a folder. Raises OSError.
+    """Gives a file (on this machine, also a folder) another path, over an existing file. Raises OSError.
 
-    On return, the new name is on the disk. Makes the folder of the target if it is missing.
+    Makes the folder of the target, and brings the new name to the disk.
     """
     make_folder(target.parent)
     if isinstance(path, Path) and isinstance(target, Path):
@@ -170,9 +170,6 @@ def write_bytes(target: StoragePath, data: bytes, batch: FileBatch | None = None
 
 
 def clear_abandoned(folder: StoragePath) -> None:
-    """Removes the incomplete files of a killed run from a folder.
-
-    No other run may write to the folder at the same time.
-    """
+    """Removes the incomplete files of a killed run from a folder, to which no other run may write meanwhile."""
     for abandoned in folder.glob(".*.tmp"):
         abandoned.unlink(missing_ok=True)

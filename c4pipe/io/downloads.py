@@ -1,4 +1,4 @@
-"""The common parts of all downloads: options, errors, the number of tries, pauses between them, time limits."""
+"""The common parts of all downloads: options, errors, tries and the pauses between them, time limits."""
 
 import io
 import logging
@@ -25,14 +25,14 @@ _COMMON_CRAWL_BUCKETS = re.compile(
 
 
 class DownloadError(OSError):
-    """A file could not be downloaded. The message gives the reason; words of the server in it are safe to show."""
+    """A file could not be downloaded. The message has the reason and is safe to show."""
 
     def __init__(self, message: str) -> None:
         super().__init__(visible(hide_secrets(message)))
 
 
 def address_of_today(url: str) -> str:
-    """Returns the end of a sentence about a URL of a bucket of Common Crawl that was refused; "" for any other URL."""
+    """Returns the end of an error about a refused bucket of Common Crawl: today's address; "" for any other URL."""
     is_old = _COMMON_CRAWL_BUCKETS.search(url)
     return "; everyone can read Common Crawl's files at https://data.commoncrawl.org/" if is_old else ""
 
@@ -43,12 +43,12 @@ class NetworkOptions:
 
     Attributes:
         tries: a file is given up after this number of tries in a row without a new byte.
-        file_seconds: the longest time for a file, pauses included.
-        file_bytes: the largest number of bytes that is read of a file; a larger file can't be read.
+        file_seconds: the longest time for a file, with its pauses.
+        file_bytes: the largest file, in bytes.
         stall_seconds: the longest wait for the next byte.
-        first_pause: seconds before the second try; the pause doubles before each further one.
+        first_pause: seconds before the second try; each further pause is twice as long.
         bytes_per_second: the limit for one download; None for no limit.
-        cache: a folder that keeps the downloaded files; None to keep nothing.
+        cache: a folder that keeps the downloaded files, or None.
     """
 
     tries: int = 8
@@ -62,14 +62,9 @@ class NetworkOptions:
 
 @dataclass(frozen=True)
 class Wait:
-    """A pause after a try that failed. As text: `HTTP status 503 from data.commoncrawl.org, try 3 of 8, next in 16 s`.
+    """A pause after a failed try. As text: `HTTP status 503 from data.commoncrawl.org, try 3 of 8, next in 16 s`.
 
-    Attributes:
-        url: the URL of the file.
-        reason: why the try failed, safe to show.
-        failures: the number of tries in a row that failed.
-        tries: the number of tries in a row after which the file is given up.
-        seconds: the length of the pause.
+    `reason` is safe to show; the file is given up if `failures` in a row reach `tries`.
     """
 
     url: str
@@ -93,10 +88,10 @@ def _log_wait(wait: Wait) -> None:
 
 
 class RetryPolicy:
-    """Counts tries and time of one download, waits between tries, and ends the download at either limit."""
+    """Counts tries and time of one download, waits between tries, and ends the download at a limit."""
 
     def __init__(self, url: str, network: NetworkOptions, on_wait: OnWait | None = None) -> None:
-        """Takes the URL, the options, and a function that gets each wait; without it, waits are logged."""
+        """Takes the URL, the options, and a function that gets each wait (default: the log)."""
         self._url = url
         self._network = network
         self._on_wait = on_wait or _log_wait
@@ -106,11 +101,11 @@ class RetryPolicy:
 
     @property
     def deadline(self) -> float:
-        """The moment of `time.monotonic` at which the time for the file is used up."""
+        """The end of the time for the file, as `time.monotonic` counts."""
         return self._started + self._network.file_seconds
 
     def progress(self, size: int) -> None:
-        """Takes the number of bytes that have arrived, and waits to keep the rate.
+        """Takes the number of new bytes, and waits to keep the rate.
 
         Raises DownloadError if the time is used up, or the file is too large.
         """
@@ -124,19 +119,12 @@ class RetryPolicy:
             raise DownloadError(f"{self._url}: took longer than {self._network.file_seconds:,.0f} s")
 
     def check_size(self, size: int | None) -> None:
-        """Raises DownloadError for a file with more bytes than the limit; None is a size that is not known."""
+        """Raises DownloadError for a file over the limit; None is an unknown size."""
         if size is not None and size > self._network.file_bytes:
             raise DownloadError(f"{self._url}: it is larger than {self._network.file_bytes:,} bytes")
 
     def pause(self, reason: str, min_seconds: float = 0.0) -> None:
-        """Waits before the next try.
-
-        Args:
-            reason: why the last try failed.
-            min_seconds: the shortest wait.
-
-        Raises DownloadError, with the reason, if the tries or the time are used up.
-        """
+        """Waits before the next try. Raises DownloadError, with the reason, if the tries or the time are used up."""
         self._failures += 1
         spent = monotonic() - self._started
         if self._failures >= self._network.tries:
@@ -151,7 +139,7 @@ class RetryPolicy:
 
 
 class ByteStream(Protocol):
-    """A stream of bytes to read from the beginning to the end."""
+    """A stream of bytes, read from the beginning to the end."""
 
     def read(self, size: int, /) -> bytes:
         """Returns at most `size` bytes; none at the end. Raises OSError if the stream can't be read further."""
@@ -161,8 +149,8 @@ class DownloadStream:
     """The bytes of a file on a server or in an object store, or of a part of it, in order.
 
     Attributes:
-        length: the bytes of the whole file; None before the first read, and if the server does not tell it.
-        has_ranges: whether the server sends parts of files, after the first read.
+        length: the bytes of the whole file; None before the first read, or if the server does not tell it.
+        has_ranges: after the first read, whether the server sends parts of files.
     """
 
     has_ranges = True
@@ -175,7 +163,7 @@ class DownloadStream:
         size: int | None = None,
         on_wait: OnWait | None = None,
     ) -> None:
-        """Takes a URL, and for a part of the file the offset of the part's first byte and its size in bytes."""
+        """Takes a URL, and for a part of the file its offset and its size in bytes."""
         self.length: int | None = None
         self._url = url
         self._network = network
@@ -209,7 +197,7 @@ class RangedFile(io.RawIOBase):
         self._offset = 0
 
     def range(self, first: int, size: int) -> bytes:
-        """Returns exactly `size` bytes from offset `first` on. Raises OSError if some can't be read."""
+        """Returns exactly `size` bytes from offset `first` on. Raises OSError."""
         raise NotImplementedError
 
     def readable(self) -> bool:
@@ -240,7 +228,7 @@ class RangedFile(io.RawIOBase):
         return data
 
     def readinto(self, buffer: Any) -> int:
-        """Fills a buffer (its beginning, at the end of the file) and returns the number of bytes."""
+        """Fills a buffer, or its beginning at the end of the file, and returns the number of bytes."""
         view = memoryview(buffer).cast("B")
         data = self.read(len(view))
         view[: len(data)] = data

@@ -1,4 +1,4 @@
-"""What a file is, in a few words, where it is not what it should be: an HTML page, an archive, text in UTF-16."""
+"""What a wrong file is, in a few words: an HTML page, an archive, text in UTF-16."""
 
 import re
 
@@ -24,7 +24,7 @@ _KINDS = {
     "text in UTF-16": rb"\xff\xfe|\xfe\xff",
 }
 _MAGIC = [(words, re.compile(pattern, re.S)) for words, pattern in _KINDS.items()]
-_CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))  # that no text has; in UTF-16, letters have one
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))  # no text has them; in UTF-16, letters have one
 _LEAST = 64  # bytes that show whether text is in UTF-8
 _ADVICE = {
     "archive": "unpack it first",
@@ -44,11 +44,11 @@ _SHOWN = 60  # characters of a file's content in a sentence
 
 
 def other_kind(start: bytes, most_nuls: int = 0) -> str:
-    """Returns what a file is that is no text in UTF-8: `a zip archive`; "" where it may be text.
+    """Returns what a file is that is no text in UTF-8: `a zip archive`; "" if it may be text.
 
     Args:
         start: its first bytes, or all of them.
-        most_nuls: how many of them may be NUL. Half of the bytes of English in UTF-16 are, and of some lists a few.
+        most_nuls: how many may be NUL. Half of the bytes of English in UTF-16 are, in some lists a few.
     """
     if kind := next((words for words, magic in _MAGIC if magic.match(start)), ""):
         return kind
@@ -63,15 +63,15 @@ def no_document(start: bytes, most_nuls: int = 16) -> str:
     """Returns what a file is that is no plain text and no list or JSON Lines: `an HTML page (404 Not Found)`; or "".
 
     Args:
-        start: its first bytes, START of them if it has so many.
-        most_nuls: how many of them may be NUL, if that is more than one in sixteen.
+        start: its first START bytes, or all.
+        most_nuls: how many may be NUL, if that is more than one in sixteen.
     """
     if kind := other_kind(start, max(most_nuls, len(start) // 16)):
         return kind
     if start[:5].upper() == b"WARC/":
         return "a WET or WARC file"
-    text = _decoded(start)
-    return _markup(text) if _PAGE.match(text) or text.startswith(("<?xml", "<Error><Code>")) else ""
+    text = _decode_start(start)
+    return _describe_markup(text) if _PAGE.match(text) or text.startswith(("<?xml", "<Error><Code>")) else ""
 
 
 def describe_start(start: bytes) -> str:
@@ -80,28 +80,28 @@ def describe_start(start: bytes) -> str:
         return "a file of zeros" if b"\0" in start else "a file of blank lines" if start else "empty"
     if kind := other_kind(start, len(start) // 16):
         return kind + next((f": {advice}" for word, advice in _ADVICE.items() if word in kind), "")
-    text = _decoded(start)
-    if markup := _markup(text):
+    text = _decode_start(start)
+    if markup := _describe_markup(text):
         return markup
     if "\0" in text or text[:200].count("\ufffd") > len(text[:200]) // 10:
         return "binary data of another kind"
-    return f"{'JSON' if text.startswith(('{', '[')) else 'plain text'} ({_shown(text)})"
+    return f"{'JSON' if text.startswith(('{', '[')) else 'plain text'} ({_quote_start(text)})"
 
 
-def _decoded(start: bytes) -> str:
+def _decode_start(start: bytes) -> str:
     return start[:4096].decode("utf-8", "replace").lstrip("\ufeff").strip()
 
 
-def _markup(text: str) -> str:
-    """Returns which HTML or XML a text is; "" where it is neither."""
+def _describe_markup(text: str) -> str:
+    """Returns which HTML or XML a text is; "" if it is neither."""
     if _HTML.search(text[:1000]):
         title = _TITLE.search(text)
-        return f"an HTML page ({_shown(title[1] or title[2] or '')})" if title else "an HTML page"
+        return f"an HTML page ({_quote_start(title[1] or title[2] or '')})" if title else "an HTML page"
     if text.startswith("<"):
         code = _CODE.search(text)
-        return f"an XML document ({_shown(code[1] if code else text)})"
+        return f"an XML document ({_quote_start(code[1] if code else text)})"
     return ""
 
 
-def _shown(text: str) -> str:
+def _quote_start(text: str) -> str:
     return short(visible(" ".join(text[:1000].split())), _SHOWN)

@@ -1,6 +1,6 @@
 """Decompresses a file of gzip or Zstandard member by member, and continues after damage. Other files pass unchanged.
 
-A member is a gzip member (RFC 1952), or a frame of Zstandard (RFC 8878). Of Zstandard for WARC files, the dictionary is
+A member is a gzip member (RFC 1952), or a frame of Zstandard (RFC 8878). The dictionary of a Zstandard WARC file is
 read, too: https://iipc.github.io/warc-specifications/specifications/warc-zstd/
 """
 
@@ -21,7 +21,7 @@ INFLATE = 256 * 1024
 """Bytes that are inflated at once, at most, so that a gzip bomb can't fill the memory."""
 
 FIRST_BYTES = 64
-"""Bytes of each loss that are kept, at most, to show them."""
+"""The most bytes of each loss that are kept, to show them."""
 
 _KEPT = 256 * 1024  # compressed bytes kept of the current member, to search for the next one after damage
 _AGAIN = 256  # bytes that may be inflated or searched again, in members that fail, for each byte of the file
@@ -30,7 +30,7 @@ _RESCUED = 2 * INFLATE  # inflated bytes to rescue: isal drops one piece, and th
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")  # RFC 8878, 3.1.2
-_DICTIONARY = b"\x5d\x2a\x4d\x18"  # a skippable frame that holds the dictionary of the frames behind it
+_DICTIONARY = b"\x5d\x2a\x4d\x18"  # a skippable frame with the dictionary of the next frames
 _DICTIONARY_CAP = 8 * 1024 * 1024  # bytes of a dictionary, compressed or not: readers need not allow more
 _WINDOW = 128 * 1024 * 1024  # bytes, as of the command zstd
 _FED = 1024  # bytes of a frame that are decompressed at once: they have 32 MiB of content at most (RFC 8878, 3.1.1.2.4)
@@ -38,7 +38,7 @@ _VERSIONS = (b"WARC/1.", b"WARC/0.")  # the start of a record, in capitals; a fi
 
 
 def start_size(first: bytes) -> int:
-    """Returns how many bytes the dictionary at the start of a file has, given the first 8 bytes; 0 for none."""
+    """Returns the bytes of the dictionary at the start of a file, given its first 8 bytes; 0 without one."""
     size = int.from_bytes(first[4:8], "little") + 8 if first.startswith(_DICTIONARY) else 0
     return size if size <= _DICTIONARY_CAP + 8 else 0
 
@@ -49,13 +49,11 @@ class Gap(NamedTuple):
     Attributes:
         kind: `gzip_corrupt`: a gzip member can't be inflated, is cut before the next one, or fails its checksum.
             `gzip_cut`: the file ends inside a gzip member. `gzip_junk`: bytes between two members, or after the
-            last one, belong to none. `zstd_corrupt`, `zstd_cut`, `zstd_junk`: the same for frames of Zstandard.
-            `other_format` is of `io.text`.
-        length: how many bytes are lost. For `gzip_corrupt`: inflated bytes that are left out because the damage may be
-            in them (0 if there are none); compressed bytes up to the next member are not counted. For `gzip_junk` and
-            `zstd_junk`: the bytes as stored, without zeros before them. For the other kinds: 0.
-        first: the first of these bytes, FIRST_BYTES at most. Of a file that is not read at all (see `io.text`): its
-            first bytes.
+            last one. `zstd_corrupt`, `zstd_cut`, `zstd_junk`: the same for frames of Zstandard. `other_format`: see
+            `io.text`.
+        length: the number of lost bytes. `gzip_corrupt`: inflated bytes that may be damaged, without the compressed
+            bytes up to the next member. `gzip_junk` and `zstd_junk`: stored bytes, without zeros before them. Else 0.
+        first: the first of these bytes, FIRST_BYTES at most; the first bytes of a file that is not read at all.
     """
 
     kind: str
@@ -64,13 +62,11 @@ class Gap(NamedTuple):
 
 
 class Members:
-    """The members of a file while it is inflated: where each begins in the inflated bytes, and its place in the file.
-
-    Members whose bytes have been asked for are forgotten.
+    """Where each member of a file begins in the inflated bytes and in the file; passed members are forgotten.
 
     Attributes:
         is_compressed: whether the file has a member.
-        is_open: whether the member that began last has not ended yet.
+        is_open: whether the last member has not ended yet.
     """
 
     def __init__(self) -> None:
@@ -78,21 +74,21 @@ class Members:
         self._found: deque[list[int]] = deque(maxlen=_MOST_MEMBERS)  # offset inflated and in the file, end there or 0
 
     def begin(self, inflated: int, start: int) -> None:
-        """Notes that a member begins, by its offset in the inflated bytes and in the file."""
+        """Notes the start of a member: its offset in the inflated bytes and in the file."""
         if self._found and self._found[-1][0] == inflated:  # an empty member
             self._found.pop()
         self._found.append([inflated, start, 0])
         self.is_compressed = self.is_open = True
 
     def end(self, end: int) -> None:
-        """Notes the end in the file of the member that began last; 0 if the member is damaged."""
+        """Notes the end of the last member in the file; 0 if the member is damaged."""
         self._found[-1][2] = end
         self.is_open = False
 
     def place(self, inflated: int) -> tuple[int, int] | None:
-        """Returns offset and length in the file of the whole member that begins at an offset in the inflated bytes.
+        """Returns (offset, length) in the file of the whole member that begins at an inflated offset, or None.
 
-        None if no whole member begins there. Later calls must have larger offsets.
+        Later calls must have larger offsets.
         """
         while self._found and self._found[0][0] < inflated and len(self._found) > 1:
             self._found.popleft()
@@ -105,24 +101,23 @@ def inflate(
 ) -> Iterator[bytes | Gap]:
     """Yields the inflated bytes of `stream` in pieces of at most INFLATE bytes, and a Gap for each damaged place.
 
-    A file that starts with a member is inflated, member by member; any other passes unchanged. If the start is
-    damaged, the next member or record decides: a member means that the file is compressed. With `is_gzip`, it is
-    gzipped in any case. After a damaged member, reading continues at the next member that inflates. It may start in
-    the last _KEPT bytes of the damaged one, unless so many starts have failed there that the rest is skipped.
+    A file that starts with a member, or has a member before its first record, is compressed; another passes unchanged.
+    With `is_gzip`, it is gzipped in any case. After a damaged member, reading continues at the next member that
+    inflates. It may start in the last _KEPT bytes of the damaged one, unless too many starts have failed there.
     `members` learns the place of each member. `start` has the bytes of the stream that were read already.
     Raises what `stream.read` raises (OSError), nothing else.
     """
     raw, plain = _Raw(stream, start), False
     data = raw.read()
     if is_gzip:
-        yield from _members(raw, data, _Gzip(), members)
+        yield from _read_members(raw, data, _Gzip(), members)
         return
     while data:
         starts = [(at, each) for each in (_Gzip(), _Zstandard()) if not plain and (at := each.find(data, 0)) >= 0]
         member, kind = min(starts, key=lambda start: start[0], default=(None, None))
-        plain = plain or _last_record(data[:member]) >= 0
+        plain = plain or _find_last_record(data[:member]) >= 0
         if kind and not plain:
-            yield from _members(raw, data, kind, members)
+            yield from _read_members(raw, data, kind, members)
             return
         yield data
         data = raw.read()
@@ -131,8 +126,7 @@ def inflate(
 class _Raw:
     """The compressed file, and a budget of bytes that may be read again after damage.
 
-    A hostile file can have thousands of member starts that lead through the same bytes to the same damage. Trying all
-    of them would take quadratic time.
+    Without the budget, a hostile file with thousands of false starts before one damage would take quadratic time.
     """
 
     def __init__(self, stream: ByteStream, start: bytes) -> None:
@@ -141,7 +135,7 @@ class _Raw:
         self.size = 0
 
     def read(self) -> bytes:
-        """Reads READ bytes, or the rest of the file. The stream may return fewer bytes at a time than requested."""
+        """Reads READ bytes, or the rest of the file: the stream may return fewer bytes at a time."""
         pieces, size, self.start = [self.start], len(self.start), b""
         while size < READ and (data := self.stream.read(READ - size)):
             pieces.append(data)
@@ -151,17 +145,17 @@ class _Raw:
         return b"".join(pieces)
 
     def pay(self, cost: int) -> bool:
-        """Takes a member's cost from the budget, and returns whether the budget was large enough."""
+        """Takes a member's cost from the budget; returns False if the budget was too small."""
         is_enough = cost <= self.budget
         self.budget = max(0, self.budget - cost)
         return is_enough
 
 
-def _members(raw: _Raw, data: bytes, kind: "_Gzip | _Zstandard", members: Members | None) -> Iterator[bytes | Gap]:
+def _read_members(raw: _Raw, data: bytes, kind: "_Gzip | _Zstandard", members: Members | None) -> Iterator[bytes | Gap]:
     at, lost = 0, False  # where the search continues; whether there was damage since the last whole member
     size = 0
     while True:
-        data, at, junk = _next_member(raw, data, at, kind)
+        data, at, junk = _find_next_member(raw, data, at, kind)
         if junk and not lost:
             yield junk
             lost = True
@@ -189,7 +183,7 @@ def _members(raw: _Raw, data: bytes, kind: "_Gzip | _Zstandard", members: Member
 
 
 class _Gzip:
-    """The format gzip: how its members are found and inflated, and the error of damage."""
+    """The format gzip: finds and inflates its members, and names the error of damage."""
 
     name = "gzip"
     error: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # a class, not an instance as its stub has it
@@ -208,7 +202,7 @@ class _Gzip:
 
 
 class _Zstandard:
-    """The format Zstandard, as `_Gzip`, and the decompressor, which has the last dictionary of the file."""
+    """The format Zstandard, as `_Gzip`; the decompressor has the last dictionary of the file."""
 
     name = "zstd"
     error: type[Exception] = ValueError
@@ -227,7 +221,7 @@ class _Zstandard:
         return _Frame(self)
 
     def set_dictionary(self, data: bytes) -> None:
-        """Takes the dictionary of the next frames, which may be a frame itself. Raises `error` where it is damaged."""
+        """Takes the dictionary of the next frames, which may be a frame itself. Raises `error` if it is damaged."""
         import zstandard  # takes a while, and most files are gzipped
 
         self.error = zstandard.ZstdError
@@ -240,13 +234,7 @@ class _Zstandard:
 
 
 class _Frame:
-    """Decompresses a Zstandard frame, a few bytes at a call: the library itself does not limit what a call returns.
-
-    Attributes:
-        eof: whether the frame is complete.
-        unused_data: the bytes behind the frame, when it is complete.
-        unconsumed_tail: the bytes that the next call must get.
-    """
+    """Decompresses a Zstandard frame like `zlib.decompressobj`, a few bytes a call: the library has no limit itself."""
 
     def __init__(self, kind: _Zstandard) -> None:
         self.eof, self.unused_data, self.unconsumed_tail = False, b"", b""
@@ -254,7 +242,7 @@ class _Frame:
         self._start: bytes | None = b""  # of the frame, until it is known whether this is a dictionary; the dictionary
 
     def decompress(self, data: bytes | memoryview, _: int) -> bytes:
-        """Returns the content of the next bytes. Raises `error` of the format at damage."""
+        """Returns the content of the next bytes. Raises the format's `error` at damage."""
         if self._start is not None:
             data, self._start = self._start + data, None
             if _DICTIONARY.startswith(data[:4]):
@@ -284,11 +272,10 @@ class _Member:
     """A member that starts at `data[at]`.
 
     Attributes:
-        rest: after reading, bytes of the file in which the next member is searched.
-        at: where this search begins in `rest`.
-        gap: the damage, if the member has any.
-        cost: the number of bytes, read before, that were inflated or searched, perhaps repeatedly.
-        end: where the member ends in the file, as soon as it is known; 0 before.
+        rest: after reading, the bytes in which the next member is searched, from `at` on.
+        gap: the damage, or None.
+        cost: the number of bytes that were inflated or searched again.
+        end: where the member ends in the file; 0 until it is known.
     """
 
     def __init__(self, raw: _Raw, data: bytes, at: int, kind: _Gzip | _Zstandard) -> None:
@@ -312,7 +299,7 @@ class _Member:
                 if rescue and self.kind.name == "gzip":
                     self.cost *= 2
                     piece, self.gap = _rescue(memoryview(self.rest)[self.at - 1 :], size)
-                    yield from _slices(piece)
+                    yield from _cut_slices(piece)
                 return
             if inflater.eof:
                 self.end = self.raw.size - len(inflater.unused_data)
@@ -320,7 +307,7 @@ class _Member:
                 size += len(piece)
                 self.cost += len(piece) if old else 0
                 if len(piece) > INFLATE:
-                    yield from _slices(piece)
+                    yield from _cut_slices(piece)
                 else:
                     yield piece
             data = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
@@ -342,15 +329,15 @@ class _Member:
         self.gap = Gap(f"{self.kind.name}_{'cut' if cut else 'corrupt'}")
 
 
-def _slices(piece: bytes) -> Iterator[bytes]:
+def _cut_slices(piece: bytes) -> Iterator[bytes]:
     return (piece[start : start + INFLATE] for start in range(0, len(piece), INFLATE))
 
 
 def _rescue(raw: memoryview, size: int) -> tuple[bytes, Gap]:
     """Returns the bytes of a damaged member after `size` inflated bytes, up to the start of its last record.
 
-    At damage, isal drops its inflated bytes; zlib, fed in smaller and smaller steps, returns everything before the
-    damage. The record that may have the damage goes into the gap, so a member with one record returns nothing.
+    At damage, isal drops inflated bytes; zlib, fed in smaller and smaller steps, returns all bytes before the damage.
+    The last record may have the damage, so it goes into the gap.
     """
     inflater, plain, seen = zlib.decompressobj(31), bytearray(), 0
     at, step = 0, 4096
@@ -364,12 +351,12 @@ def _rescue(raw: memoryview, size: int) -> tuple[bytes, Gap]:
         at += step
         plain += piece[max(0, size - seen) :]
         seen += len(piece)
-    end = _last_record(plain, b"\n") + 1
+    end = _find_last_record(plain, b"\n") + 1
     return bytes(plain[:end]), Gap("gzip_corrupt", len(plain) - end, bytes(plain[end : end + FIRST_BYTES]))
 
 
-def _last_record(data: bytes | bytearray, before: bytes = b"") -> int:
-    """Returns where the last record may start in inflated bytes, with the bytes `before` it; -1 if there is none."""
+def _find_last_record(data: bytes | bytearray, before: bytes = b"") -> int:
+    """Returns where the last record may start in inflated bytes, with the bytes `before` it; -1 without a record."""
     capitals = data.upper()
     return max(capitals.rfind(before + version) for version in _VERSIONS)
 
@@ -379,11 +366,8 @@ def is_version(start: bytes | bytearray) -> bool:
     return any(version.startswith(start.upper()) for version in _VERSIONS)
 
 
-def _next_member(raw: _Raw, data: bytes, at: int, kind: _Gzip | _Zstandard) -> tuple[bytes, int, Gap | None]:
-    """Returns data, where the next member starts in it (-1: nowhere), and the junk before it.
-
-    Zeros are padding, not junk; zeros after junk are part of it.
-    """
+def _find_next_member(raw: _Raw, data: bytes, at: int, kind: _Gzip | _Zstandard) -> tuple[bytes, int, Gap | None]:
+    """Returns data, where the next member starts in it (-1: nowhere), and the junk before it (zeros are padding)."""
     length, first = 0, b""
     while True:
         start = kind.find(data, at)

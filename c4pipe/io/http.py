@@ -1,10 +1,9 @@
-"""Files behind http:// and https://, read as streams, with retries.
+"""Files of web servers (http://, https://), read as streams, with retries.
 
-A download that breaks continues where it broke, by a byte range, so that a lost connection costs only a pause. If the
-server is busy (429, 5xx, or 403, which Common Crawl's front end sends to clients that ask too fast), the download
-waits: as long as Retry-After says, else twice as long each time, with some jitter so that workers don't return
-together. An error that will not change (404, 403 with a code of S3 or Azure such as AccessDenied, a file that was
-replaced meanwhile) ends the download at once.
+A broken download continues at the same byte, by a byte range. If the server is busy (429, 5xx, or 403, which Common
+Crawl's front end sends to clients that ask too fast), the download waits: as long as Retry-After says, else twice as
+long each time, with some jitter so that workers don't return together. A permanent error (404, 403 with a code of S3 or
+Azure such as AccessDenied, a file that was replaced meanwhile) ends the download at once.
 
 Redirects are followed, five at most, but never from https:// to http://. The user and the password of a URL are sent
 only to its own server (scheme, host and port), and a redirect's target gets nothing of the URL, such as its signature.
@@ -49,7 +48,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Download(DownloadStream):
-    """The bytes of the file behind a URL, over one connection as long as it lasts."""
+    """The bytes of the file at a URL, over one connection as long as it lasts."""
 
     def __init__(
         self,
@@ -60,14 +59,11 @@ class Download(DownloadStream):
         size: int | None = None,
         on_wait: OnWait | None = None,
     ) -> None:
-        """Takes a URL, the pool of its connection, and the arguments of `DownloadStream`.
-
-        Raises DownloadError for a URL that can't be parsed.
-        """
+        """Takes the arguments of `DownloadStream`, and a pool. Raises DownloadError for a URL that can't be parsed."""
         super().__init__(url, network, first, size, on_wait)
         try:
             self._server = server_of(url)
-            self._credentials = urllib3.util.make_headers(basic_auth=_credentials(url))
+            self._credentials = urllib3.util.make_headers(basic_auth=_find_credentials(url))
         except ValueError:
             raise DownloadError(f"{url}: it is no address") from None
         self._pool = pool
@@ -85,7 +81,7 @@ class Download(DownloadStream):
             except _BROKEN as error:
                 if isinstance(error, DownloadError):
                     raise
-                self._pause(_reason(error))
+                self._pause(_find_cause(error))
                 continue
             if data or self.length is None or self._offset >= self.length:
                 self._retry.progress(len(data))
@@ -104,7 +100,7 @@ class Download(DownloadStream):
         return data
 
     def _connect(self) -> bool:
-        """Requests the bytes that are not read yet. Returns False, after a pause, where the server is busy."""
+        """Requests the bytes that are not read yet. Returns False, after a pause, if the server is busy."""
         headers = {"User-Agent": _USER_AGENT, "Accept-Encoding": "identity"}
         if self._offset or self._end:
             headers["Range"] = f"bytes={self._offset}-{self._end - 1 if self._end else ''}"
@@ -115,7 +111,7 @@ class Download(DownloadStream):
             response.close()
             if code:
                 raise DownloadError(f"{self._url}: HTTP status 403 {code}{address_of_today(self._url)}")
-            self._pause(f"HTTP status {response.status}", _seconds(retry_after))
+            self._pause(f"HTTP status {response.status}", _parse_retry_after(retry_after))
             return False
         try:
             self._accept(response)
@@ -126,7 +122,7 @@ class Download(DownloadStream):
         return True
 
     def _refusal(self, response: Any) -> str:
-        """Returns why a store refuses a file for ever; "" for a refusal that may end."""
+        """Returns the code of a permanent refusal by a store; "" for a refusal that may end."""
         moment = min(self._retry.deadline, time.monotonic() + _REFUSAL_SECONDS)
         with contextlib.suppress(*_BROKEN), deadline(moment):
             if code := _REFUSAL.search(response.read(_REFUSAL_BYTES)):
@@ -138,7 +134,7 @@ class Download(DownloadStream):
         if response.status not in (200, 206):
             raise DownloadError(f"{self._url}: HTTP status {response.status} {response.reason or ''}".rstrip())
         version = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
-        start, length = _span(response, self._url)
+        start, length = _parse_span(response, self._url)
         if self._version is not None and (version != self._version or self.length not in (None, length)):
             raise DownloadError(f"{self._url}: the file changed while it was read")
         if start > self._offset:
@@ -148,10 +144,10 @@ class Download(DownloadStream):
         self._skip = self._offset - start
 
     def _request(self, headers: dict[str, str]) -> Any:
-        """Returns the server's answer, behind redirects. Its headers must arrive within the longest wait for a byte.
+        """Returns the server's answer, after redirects. Its headers must arrive within the longest wait for a byte.
 
-        Its bytes are the stored bytes. A content encoding is not undone: offsets count stored bytes, and the bytes
-        behind a damaged gzip member would be lost.
+        A content encoding is not undone: offsets count stored bytes, and the bytes after a damaged gzip member would be
+        lost.
         """
         url = self._url
         with deadline(self._retry.deadline):
@@ -185,32 +181,32 @@ def server_of(url: str) -> tuple[str, str, int]:
     return parts.scheme, parts.host, parts.port or _PORTS[parts.scheme]
 
 
-def _credentials(url: str) -> str | None:
+def _find_credentials(url: str) -> str | None:
     """Returns the user and the password of a URL, with a colon between them; None for a URL without them."""
     user = urllib3.util.parse_url(url).auth
     return unquote(user) if user else None
 
 
-def _span(response: Any, url: str) -> tuple[int, int | None]:
-    """Returns the offset of a response in its file, and the length of the file where the server says it."""
+def _parse_span(response: Any, url: str) -> tuple[int, int | None]:
+    """Returns the offset of a response in its file, and the length of the file (None if the server does not say it)."""
     if response.status == 206:
         unit, _, rest = response.headers.get("Content-Range", "").partition(" ")
         span, _, length = rest.partition("/")
         first = span.partition("-")[0]
-        start = _number(first)
+        start = _parse_number(first)
         if unit == "bytes" and start is not None:
-            return start, _number(length)
+            return start, _parse_number(length)
         raise DownloadError(f"{url}: the server sent a part of the file and did not say which")
-    return 0, _number(response.headers.get("Content-Length", ""))
+    return 0, _parse_number(response.headers.get("Content-Length", ""))
 
 
-def _number(text: str) -> int | None:
-    """Returns the number of bytes that a header gives; None for anything else, such as `\u00b2` or 5,000 digits."""
+def _parse_number(text: str) -> int | None:
+    """Returns the number in a header; None for anything else, such as `\u00b2` or 5,000 digits."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
 
 
-def _seconds(retry_after: str | None) -> float:
-    """Returns the seconds that a Retry-After header asks for; the header has a number of seconds or a date."""
+def _parse_retry_after(retry_after: str | None) -> float:
+    """Returns the seconds of a Retry-After header, which has a number of seconds or a date; 0 for other headers."""
     if not retry_after:
         return 0.0
     if retry_after.isascii() and retry_after.isdigit():
@@ -221,7 +217,7 @@ def _seconds(retry_after: str | None) -> float:
         return 0.0
 
 
-def _reason(error: BaseException) -> str:
+def _find_cause(error: BaseException) -> str:
     """Returns the innermost cause of an error: urllib3 wraps one error in another."""
     while isinstance(error, urllib3.exceptions.HTTPError) and (error.__cause__ or error.__context__):
         error = error.__cause__ or error.__context__ or error
@@ -248,9 +244,9 @@ class Pool:
         self._managers: dict[str, urllib3.PoolManager] = {}
 
     def get(self, url: str, headers: dict[str, str], stall_seconds: float) -> Any:
-        """Returns a server's answer to one request; no redirect is followed, and no encoding is undone.
+        """Returns a server's answer to one request, without redirects and decoding.
 
-        Raises HTTPError of urllib3, OSError or ValueError if there is no answer.
+        Raises HTTPError of urllib3, OSError or ValueError if no answer comes.
         """
         scheme, host, _ = server_of(url)
         proxy = "" if proxy_bypass(host) else getproxies().get(scheme, "")
@@ -268,7 +264,7 @@ class Pool:
     def _manager(self, proxy: str) -> urllib3.PoolManager:
         if proxy not in self._managers:
             if proxy:
-                secret = urllib3.util.make_headers(proxy_basic_auth=_credentials(proxy))
+                secret = urllib3.util.make_headers(proxy_basic_auth=_find_credentials(proxy))
                 manager: urllib3.PoolManager = urllib3.ProxyManager(proxy, num_pools=4, proxy_headers=secret, maxsize=2)
             else:
                 manager = urllib3.PoolManager(num_pools=4, maxsize=2)

@@ -1,4 +1,4 @@
-"""JSON files: read and written whole, checked by a digest of their own and by the types of a record."""
+"""JSON files: read and written whole, checked by their digest and by the types of a record."""
 
 import hashlib
 import json
@@ -19,16 +19,16 @@ _MOST_TEXT = 1 << 16  # characters of a text
 _MOST_NUMBER = 2**63 - 1
 
 Check = Callable[[Any, str], Any]
-"""Takes a value of JSON and its place, and returns the value for the record, which is mostly the same value.
+"""Takes a value of JSON and its place, and returns the value for the record, mostly the same one.
 
-Raises ValueError, with the place, for a value of another type or out of range.
+Raises ValueError, with the place, for a wrong value.
 """
 
 _Record = TypeVar("_Record")
 
 
 def parse_json(data: bytes | str) -> Any:
-    """Returns the value of a text of JSON. Raises ValueError, with the reason, for invalid JSON."""
+    """Returns the value of a JSON text. Raises ValueError, with the reason, for invalid JSON."""
     try:
         return json.loads(data if isinstance(data, str) else data.decode("utf-8"))
     except RecursionError:
@@ -48,7 +48,7 @@ def to_json(record: Any) -> dict[str, Any]:
 
 @cache
 def check_of(hint: Any) -> Check:
-    """Returns the check for a type hint: a class of records, or the type of a member."""
+    """Returns the check of a type hint: a class of records, or the type of a member."""
     origin, inside = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return cast(Check, inside[1])
@@ -59,11 +59,11 @@ def check_of(hint: Any) -> Check:
     if origin in (Sequence, list):
         return sequence(check_of(inside[0]))
     if is_typeddict(hint) or is_dataclass(hint):
-        return _record(hint)
+        return _make_record_check(hint)
     return _PLAIN[hint]
 
 
-def _record(kind: Any) -> Check:
+def _make_record_check(kind: Any) -> Check:
     """Returns the check of an object with the members of a TypedDict or dataclass."""
     if is_typeddict(kind):
         needed = kind.__required_keys__
@@ -76,9 +76,9 @@ def _record(kind: Any) -> Check:
         found = {}
         for name, each in checks.items():
             if name in value:
-                found[name] = each(value[name], _inside(place, name))
+                found[name] = each(value[name], _join_place(place, name))
             elif name in needed:
-                raise ValueError(f"it has no {_inside(place, name)}")
+                raise ValueError(f"it has no {_join_place(place, name)}")
         return value if is_typeddict(kind) else kind(**found)
 
     return check
@@ -91,7 +91,7 @@ def mapping(key: Check, each: Check) -> Check:
         _expect(isinstance(value, dict), value, place, "an object")
         for name, inner in value.items():
             key(name, f"a name in {place or 'it'}")
-            each(inner, _inside(place, name))
+            each(inner, _join_place(place, name))
         return value
 
     return check
@@ -170,13 +170,13 @@ def _expect(holds: bool, value: Any, place: str, wanted: str) -> Any:
     return value
 
 
-def _inside(place: str, name: str) -> str:
+def _join_place(place: str, name: str) -> str:
     words = name if name.isidentifier() and name.isascii() and len(name) < 60 else shown(name)
     return f"{place}.{words}" if place else words
 
 
 def shown(value: Any) -> str:
-    """Returns a few characters of ASCII for any value of JSON."""
+    """Returns any value of JSON in a few ASCII characters."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     words = ascii(value[:60] if isinstance(value, str) else value)
@@ -184,13 +184,9 @@ def shown(value: Any) -> str:
 
 
 def read_json(path: StoragePath, kind: type[_Record]) -> _Record | None:
-    """Returns the record in a JSON file, or None if the file does not exist.
+    """Returns the record in a JSON file, or None if the file does not exist. Raises UsageError for other content.
 
-    Args:
-        path: the file.
-        kind: the class of the record; `dict` for an object with any members, which another program may have written.
-
-    Raises UsageError for other content.
+    The class `dict` takes an object with any members, also of another program.
     """
     try:
         values = parse_json(read_file(path))
@@ -218,14 +214,14 @@ def unchanged(
         kind: the class of the record.
         values: the values of the file.
         check: raises ValueError if numbers of the record contradict each other (see `check_sum`).
-        compare: raises ValueError if another file shows what was changed; called if the digest is wrong.
+        compare: is called if the digest is wrong; raises ValueError if another file shows the change.
 
-    Raises ValueError for another record, and where the file was changed after it was written.
+    Raises ValueError for another record, or if the file was changed after it was written.
     """
     record = from_json(kind, values)
     if check:
         check(record)
-    if _DIGEST in values and values[_DIGEST] != _digest(values):
+    if _DIGEST in values and values[_DIGEST] != _compute_digest(values):
         difference = ""
         try:
             if compare:
@@ -240,16 +236,16 @@ def unchanged(
 
 
 def check_sum(name: str, number: int, right: int, source: str) -> None:
-    """Raises ValueError if a number of a file is not the one that other numbers, the source, make it."""
+    """Raises ValueError if a number of a file differs from the right one, which the source gives."""
     if number != right:
         raise ValueError(f"{name} is {number:,}, but by {source} it is {right:,}")
 
 
 def check_equal(first: Any, second: Any, source: str, place: str) -> None:
-    """Raises ValueError, with the place, if a value of JSON differs from that of another file, the source."""
+    """Raises ValueError, with the place, if a value of JSON differs from the value of another file, the source."""
     if isinstance(first, dict) and isinstance(second, dict):
         for name in {**first, **second}:
-            check_equal(first.get(name), second.get(name), source, _inside(place, name))
+            check_equal(first.get(name), second.get(name), source, _join_place(place, name))
     elif isinstance(first, list) and isinstance(second, list):
         for number, (one, other) in enumerate(zip_longest(first, second)):
             check_equal(one, other, source, f"{place}[{number}]")
@@ -258,35 +254,29 @@ def check_equal(first: Any, second: Any, source: str, place: str) -> None:
 
 
 def write_json(target: StoragePath, values: _Record) -> _Record:
-    """Writes an object with its digest to a JSON file that people read: each value is on a line of its own.
+    """Writes an object with its digest to a JSON file that people read, a value a line; returns the content.
 
-    Returns the content of the file. Raises OSError.
+    Raises OSError.
     """
     others = json.loads(json.dumps(values))  # names are texts
     others.pop(_DIGEST, None)  # of a record that was read
-    stored = {_DIGEST: _digest(others), **others}
+    stored = {_DIGEST: _compute_digest(others), **others}
     write_bytes(target, f"{safe_json(stored, indent=1)}\n".encode())
     return cast(_Record, stored)
 
 
 def encode_checked_json(values: Mapping[str, Any]) -> bytes:
-    """Returns an object with its digest as JSON, in ASCII, so that it is safe to show on a terminal.
-
-    Each value is on a line of its own; in a list of objects, each object is.
-    """
-    members = {_DIGEST: _digest(values), **values}
+    """Returns an object with its digest as JSON in ASCII, a value a line, or an object of a list a line."""
+    members = {_DIGEST: _compute_digest(values), **values}
     lines = ",\n".join(f"{json.dumps(name)}: {_dump(value)}" for name, value in members.items())
     return f"{{\n{lines}\n}}\n".encode()
 
 
 def decode_checked_json(data: bytes, name: object, kind: type[_Record]) -> _Record:
-    """Returns the record that `encode_checked_json` took; for the class `dict`, any object.
-
-    Raises DamagedFileError, with the name, for other content.
-    """
+    """Returns the record that `encode_checked_json` took. Raises DamagedFileError, with the name, for other content."""
     try:
         values = from_json(dict, parse_json(data))
-        if values.get(_DIGEST) != _digest(values):
+        if values.get(_DIGEST) != _compute_digest(values):
             raise ValueError("its digest differs")
         del values[_DIGEST]
         return from_json(kind, values)
@@ -304,7 +294,7 @@ def write_checked_json(target: StoragePath, values: Mapping[str, Any], batch: Fi
 def read_checked_json(path: StoragePath, kind: type[_Record]) -> _Record | None:
     """Returns the record that `write_checked_json` wrote, or None if the file does not exist.
 
-    Raises DamagedFileError if it was changed since or is another record, OSError if it can't be read.
+    Raises DamagedFileError if it was changed or is another record, OSError if it can't be read.
     """
     try:
         return decode_checked_json(read_file(path), path, kind)
@@ -313,7 +303,7 @@ def read_checked_json(path: StoragePath, kind: type[_Record]) -> _Record | None:
 
 
 def read_intact_json(path: StoragePath, kind: type[_Record]) -> _Record | None:
-    """Works as `read_checked_json`, but also returns None for a damaged file, which will be made again."""
+    """Works as `read_checked_json`, but returns None for a damaged file, which is made again."""
     try:
         return read_checked_json(path, kind)
     except DamagedFileError:
@@ -326,6 +316,6 @@ def _dump(value: Any) -> str:
     return json.dumps(value)
 
 
-def _digest(values: Mapping[str, Any]) -> str:
+def _compute_digest(values: Mapping[str, Any]) -> str:
     others = {name: value for name, value in values.items() if name != _DIGEST}
     return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()

@@ -1,8 +1,8 @@
-"""Locks: one run at a time works in a folder, since two would delete each other's temporary files.
+"""Locks: one run at a time works in a folder; two would delete each other's temporary files.
 
 The system releases a lock (`flock`) when its process ends, for whatever reason. The lock file is removed on release, so
-that a finished corpus holds no file of it. Some file systems have no `flock`, such as Lustre without its mount option.
-There, a folder is locked by a file that names its owner, which stays when the process is killed. `has_locks` decides.
+a finished corpus has none. Some file systems have no `flock` (`has_locks`), such as Lustre without its mount option.
+There, a folder is locked by a file that names its owner, which stays after a kill.
 """
 
 import contextlib
@@ -44,9 +44,7 @@ def _has_locks(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def only_run(folder: StoragePath) -> Iterator[None]:
-    """Locks a folder for this process; makes the folder if it is missing.
-
-    A folder in an object store is not locked: stores have no locks.
+    """Locks a folder, which is made if it is missing; an object store has no locks.
 
     Raises UsageError, with the folder and the other process, if another run has locked it.
     """
@@ -54,7 +52,7 @@ def only_run(folder: StoragePath) -> Iterator[None]:
         yield
         return
     if not has_locks(folder):
-        with _owned(folder / LOCK_NAME):
+        with _lock_by_file(folder / LOCK_NAME):
             yield
         return
     with contextlib.ExitStack() as stack:
@@ -68,7 +66,7 @@ def only_run(folder: StoragePath) -> Iterator[None]:
 
 
 def lock_owner(folder: Path) -> str | None:
-    """Returns the process whose run has locked a folder; None if no run is at work there. Changes nothing."""
+    """Returns the process that has locked a folder; None without one. Changes nothing."""
     try:
         with (folder / LOCK_NAME).open(errors="replace") as file:
             text = file.read(2000)
@@ -82,14 +80,10 @@ def lock_owner(folder: Path) -> str | None:
 
 @contextlib.contextmanager
 def file_lock(path: Path, wait: bool = False) -> Iterator[None]:
-    """Locks a lock file, whose folder must exist.
+    """Locks a lock file in an existing folder: it is made, and removed at the end.
 
-    Args:
-        path: the lock file; it is made, and removed at the end.
-        wait: whether to wait for another process to release it.
-
-    Raises BlockingIOError, with the name of the other process, if that has locked it and `wait` is False; UsageError if
-    something else is in its place, such as a link; another OSError, with the path, if the disk has no locks.
+    Raises BlockingIOError, with the name of the other process, if that has locked it and `wait` is False; UsageError
+    for something else in its place, such as a link; another OSError, with the path, if the disk has no locks.
     """
     while True:
         with os.fdopen(_open(path), "r+", encoding="utf-8", errors="replace") as file:
@@ -113,7 +107,7 @@ def file_lock(path: Path, wait: bool = False) -> Iterator[None]:
 
 
 def _open(path: Path) -> int:
-    """Opens a lock file, and nothing else of that name: the owner of the folder may have put a link there."""
+    """Opens a lock file, but no link or pipe that the owner of the folder has put there."""
     # without O_NONBLOCK, a pipe would wait for its other end
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -137,18 +131,18 @@ def _is_same_file(path: Path, descriptor: int) -> bool:
 
 
 @contextlib.contextmanager
-def _owned(path: Path) -> Iterator[None]:
-    """Locks by a file that names this process, in place of one that has ended. Raises UsageError if it is held."""
-    owner = "\n".join((f"process {os.getpid()} on {socket.gethostname()}", *_machine()))
-    while not _make(path, owner):
+def _lock_by_file(path: Path) -> Iterator[None]:
+    """Locks by a file that names this process; replaces the file of an ended process. Raises UsageError."""
+    owner = "\n".join((f"process {os.getpid()} on {socket.gethostname()}", *_identify_machine()))
+    while not _make_file(path, owner):
         with contextlib.suppress(FileNotFoundError):  # it was released meanwhile
             other = path.read_text(errors="replace")
             guard = path.with_name(f"{LOCK_NAME}.guard")  # without it, a run could remove the file of the next one
             if not _has_ended(other):
                 name = other.partition("\n")[0][:200] or "another process"
-                raise UsageError(_held(path, name))
-            if not _make(guard, owner):
-                raise UsageError(_held(guard, "another process"))
+                raise UsageError(_describe_lock(path, name))
+            if not _make_file(guard, owner):
+                raise UsageError(_describe_lock(guard, "another process"))
             try:
                 if path.read_text(errors="replace") == other:
                     path.unlink()
@@ -162,15 +156,15 @@ def _owned(path: Path) -> Iterator[None]:
                 path.unlink()
 
 
-def _held(path: Path, owner: str) -> str:
+def _describe_lock(path: Path, owner: str) -> str:
     return (
         f"another run of c4pipe ({owner}) is at work in {path.parent}, whose file system has no locks: wait until it "
         f"ends, give another folder, or delete {path} if it has ended"
     )
 
 
-def _make(path: Path, text: str) -> bool:
-    """Makes a file with a text; returns False if there is a file."""
+def _make_file(path: Path, text: str) -> bool:
+    """Makes a file with a text; returns False if it exists."""
     try:
         with name_os_errors(path), path.open("x") as file:
             file.write(text)
@@ -179,8 +173,8 @@ def _make(path: Path, text: str) -> bool:
     return True
 
 
-def _machine() -> tuple[str, str, str]:
-    """Returns what is the machine's own, its last start's, and that of its container's processes; "" if unknown."""
+def _identify_machine() -> tuple[str, str, str]:
+    """Returns the identities of the machine, of its last start and of the container's processes; "" if unknown."""
     found = ["", "", ""]
     with contextlib.suppress(OSError):
         found[0] = Path("/etc/machine-id").read_text().strip()
@@ -192,13 +186,13 @@ def _machine() -> tuple[str, str, str]:
 
 
 def _has_ended(owner: str) -> bool:
-    """Tells whether the owner of a lock is a process of this machine that has ended; False if nobody can tell."""
+    """Tells whether the owner of a lock is an ended process of this machine; False if that is uncertain."""
     match = re.fullmatch(r"process ([0-9]{1,9}) on (.*)\n(.*)\n(.*)\n(.*)", owner)
-    machine, start, processes = _machine()
+    machine, start, processes = _identify_machine()
     if not match or (match[2], match[3]) != (socket.gethostname(), machine):
         return False
     if match[4] != start:
-        return bool(machine)  # it was started again since; without its id, it may be a machine of the same name
+        return bool(machine)  # started again since; without its id, it may be another machine of this name
     if match[5] != processes:
         return False
     try:

@@ -48,7 +48,7 @@ _FINAL_ERRORS = (ArrowInvalid, FileExistsError, NotADirectoryError, PermissionEr
 
 
 def is_store(path: str) -> bool:
-    """Tells whether an input is a URL of a store, and no path or URL of a web server."""
+    """Tells whether an input is a URL of a store, not a path or the URL of a web server."""
     return re.match(r"(?!https?:)[a-z][a-z0-9+.-]+://", path) is not None
 
 
@@ -57,7 +57,7 @@ class ObjectDownload(DownloadStream):
 
     _buffer = b""
     _buffer_offset = 0  # of the next byte to return, in the buffer
-    _version: Any = None  # the store's metadata of the object, with its ETag
+    _version: Any = None  # the metadata of the object, with its ETag
     _unverified = False  # whether bytes were read since the version was last compared
 
     def read(self, size: int) -> bytes:
@@ -89,7 +89,7 @@ class ObjectDownload(DownloadStream):
             self._pause(reason)
 
     def _open(self) -> tuple[int, int]:
-        """Opens the object if it is not open. Returns its length and the offset where the requested part ends."""
+        """Opens the object if it is closed. Returns its length and the offset where the requested part ends."""
         if self._source is None:
             store = file_system(self._url, self._network.stall_seconds)
             self._source = store.open_input_file(path_of(self._url))
@@ -106,7 +106,7 @@ def list_objects(url: str, network: NetworkOptions) -> Iterator[tuple[str, int]]
 
     Raises DownloadError if the folder does not exist or can't be listed.
     """
-    if not _parts(url)[1] and url.startswith(("s3:", "gs:")):
+    if not _split_url(url)[1] and url.startswith(("s3:", "gs:")):
         raise DownloadError(f"{url}: the URL names no bucket")
     folder = path_of(url).rstrip("/")
     selector = fs.FileSelector(folder or "/", recursive=True)
@@ -121,11 +121,9 @@ def list_objects(url: str, network: NetworkOptions) -> Iterator[tuple[str, int]]
 
 
 def pinned(url: str) -> str:
-    """Returns the URL of a folder or file on the Hub with the commit of its revision; any other URL as it is.
+    """Returns a URL of the Hub with the commit of its revision, so that all workers and later runs read the same bytes.
 
-    So workers, tries and later runs read the same bytes while the branch goes on.
-
-    Raises DownloadError if there is no such repository or revision, or it can't be read.
+    Other URLs are returned unchanged. Raises DownloadError if the repository or revision is missing or can't be read.
     """
     if not url.startswith(_HUB) or re.match(rf"{_HUB}[^@]+@[0-9a-f]{{40}}(/|$)", url):
         return url
@@ -138,7 +136,7 @@ def pinned(url: str) -> str:
 def retried(url: str, network: NetworkOptions, operation: Callable[[fs.FileSystem, str], _T], tries: int = 1) -> _T:
     """Calls a function with the file system and the path of a URL until it succeeds, and returns its result.
 
-    Raises FileNotFoundError as the function does, DownloadError if another try is useless or no try is left.
+    Passes FileNotFoundError on; raises DownloadError if another try is useless or no try is left.
     """
     retry = RetryPolicy(url, network)
     while True:
@@ -166,14 +164,11 @@ def transient_reason(error: Exception, url: str) -> str:
 def file_system(url: str, stall_seconds: float, tries: int = 1) -> fs.FileSystem:
     """Returns the file system of a URL: one for each process and bucket.
 
-    Args:
-        url: the URL of an object or folder.
-        stall_seconds: the longest time without a byte, for a request.
-        tries: how often S3's own library sends a request; 1 if a RetryPolicy counts and repeats requests.
+    `tries` is for S3's own library: 1 if a RetryPolicy repeats requests.
     """
     if not url.startswith(SCHEMES):
         return Fsspec(url)
-    scheme, bucket, _ = _parts(url)
+    scheme, bucket, _ = _split_url(url)
     return _store(scheme, bucket, stall_seconds, tries)
 
 
@@ -199,7 +194,7 @@ def _store(scheme: str, bucket: str, seconds: float, tries: int) -> fs.FileSyste
 def _s3_endpoint() -> str:
     """Returns the URL of the S3 server that the environment or the profile names; "" for Amazon's.
 
-    Arrow looks for it in the environment alone. The order is that of Amazon's own tools:
+    Arrow reads the environment alone. The order is the one of Amazon's tools:
     https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html
     """
     if os.environ.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "").lower() == "true":
@@ -224,7 +219,7 @@ def _s3_endpoint() -> str:
     return own[1] if own else profile.get("endpoint_url", "")
 
 
-def _parts(url: str) -> tuple[str, str, str]:
+def _split_url(url: str) -> tuple[str, str, str]:
     parts = urlsplit(url, allow_fragments=False)
     if "@" in parts.netloc and parts.scheme != "hdfs":
         raise UsageError(
@@ -238,12 +233,12 @@ def path_of(url: str) -> str:
     """Returns the path of an object in its file system. It begins with the bucket, except in HDFS."""
     if not url.startswith(SCHEMES):
         return _open_fsspec(url)[1]
-    scheme, bucket, path = _parts(url)
+    scheme, bucket, path = _split_url(url)
     return path if scheme == "hdfs" else bucket + path
 
 
 class Hdfs:
-    """The methods of `pyarrow.fs.FileSystem` that c4pipe uses. A path that does not exist raises FileNotFoundError."""
+    """The methods of `pyarrow.fs.FileSystem` that c4pipe uses. They raise FileNotFoundError for a missing path."""
 
     def __init__(self, bucket: str) -> None:
         """Takes `host:port`, or "" for the HDFS that Hadoop's configuration names. Raises OSError."""
@@ -256,7 +251,7 @@ class Hdfs:
 
     def get_file_info(self, query: Any) -> Any:
         """Returns the `pyarrow.fs.FileInfo` of a path, or a list of them for a `pyarrow.fs.FileSelector`."""
-        # For a path, and where a missing folder is allowed, Arrow reports every error of HDFS as "not found".
+        # For a path, and if a missing folder is allowed, Arrow reports every error of HDFS as "not found".
         if isinstance(query, fs.FileSelector):
             try:
                 return self._fs.get_file_info(fs.FileSelector(query.base_dir, recursive=query.recursive))
@@ -294,7 +289,7 @@ class Hdfs:
 
 
 def _open_fsspec(url: str) -> tuple[Any, str]:
-    """Returns the file system of fsspec for a URL, and the path in it. Raises UsageError if there is none."""
+    """Returns fsspec's file system for a URL, and the path in it. Raises UsageError for an unknown kind of URL."""
     try:
         from fsspec.core import url_to_fs
 
@@ -304,7 +299,7 @@ def _open_fsspec(url: str) -> tuple[Any, str]:
         if url.startswith(_HUB):
             raise UsageError(f"{url}: the Hub needs huggingface_hub: run pip install 'c4pipe[hub]'") from None
         raise UsageError(f"{url}: {error}; c4pipe reads this URL through fsspec: run pip install fsspec") from None
-    except (ValueError, TypeError) as error:  # for an unknown scheme, and for a URL without what its scheme needs
+    except (ValueError, TypeError) as error:  # an unknown scheme, or a URL that lacks a part
         known = f"http(s)://, {', '.join(SCHEMES)}, {_HUB}, URLs that fsspec knows, and files of this machine"
         raise UsageError(f"{url}: {error}; c4pipe reads {known}: copy it to one of these") from None
 
@@ -314,21 +309,21 @@ _HUB_SENTENCES = {
     "GatedRepoError": "its terms must be accepted: accept them at {page}, and log in with `hf auth login`",
     "RepositoryNotFoundError": "the Hub has no such repository, or it is private: check the name, and log in with "
     "`hf auth login` if it is private",
-    "RevisionNotFoundError": "the repository has no such revision: check the name behind the @",
+    "RevisionNotFoundError": "the repository has no such revision: check the name after the @",
 }
 
 
 class Fsspec:
     """The methods of `pyarrow.fs.FileSystem` that reading uses, for a file system of fsspec.
 
-    Arrow's own adapter takes every error for a missing file: fsspec's `exists`, `isfile` and `walk` hide errors.
+    Arrow's own adapter uses fsspec's `exists`, `isfile` and `walk`, which take every error for a missing file.
     """
 
     def __init__(self, url: str) -> None:
         """Takes a URL in the file system. Raises UsageError if a package is missing."""
         self._url, (self._fs, _) = url, _open_fsspec(url)
         self._is_hub = url.startswith(_HUB)
-        if not self._is_hub:  # there, a file of a commit stays as it is, and requests are counted
+        if not self._is_hub:  # which counts requests, and a file of a commit never changes
             self._fs.invalidate_cache()
 
     def get_file_info(self, query: Any) -> Any:
@@ -371,7 +366,7 @@ class Fsspec:
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turns any error into OSError, or ArrowInvalid where the URL is wrong: errors of fsspec's stores vary."""
+        """Turns any error into OSError, or ArrowInvalid for a wrong URL: errors of fsspec's stores vary."""
         try:
             yield
         except Exception as error:
@@ -409,7 +404,7 @@ class FsspecFile:
     """The methods of `pyarrow.NativeFile` that reading uses, for a file of fsspec."""
 
     def __init__(self, file: Any, size: int, key: str, errors: Callable[[], AbstractContextManager[None]]) -> None:
-        """Takes an open file, its size in bytes, what tells its versions apart, and what turns errors into OSError."""
+        """Takes an open file, its size in bytes, the key of its version, and a context for errors."""
         self._file, self._size, self._key, self._errors = file, size, key, errors
 
     def size(self) -> int:
@@ -417,7 +412,7 @@ class FsspecFile:
         return self._size
 
     def metadata(self) -> str:
-        """Returns what tells two versions of the file apart."""
+        """Returns the key of the file's version."""
         return self._key
 
     def read_at(self, size: int, offset: int) -> bytes:
@@ -435,7 +430,7 @@ class FsspecFile:
 
 
 def _file_info(info: Any) -> fs.FileInfo:
-    """Returns what fsspec knows about a file or folder, as Arrow has it."""
+    """Returns fsspec's facts about a file or folder as Arrow has them."""
     is_folder = info["type"] == "directory"
     return fs.FileInfo(
         info["name"], fs.FileType.Directory if is_folder else fs.FileType.File, size=None if is_folder else info["size"]

@@ -28,15 +28,15 @@ class Option:
     """The properties of an option that the command line and its help need besides name, type and default.
 
     Attributes:
-        help: what it means.
-        metavar: how the help names its value.
-        otherwise: what happens without the option, in words; "" if the default value says it.
+        help: its meaning.
+        metavar: the name of its value in the help.
+        otherwise: the effect of leaving it out, in words; "" if the default value says it.
         flag: its name on the command line, if it differs from the name of the field.
         positional: whether it is an argument without a name.
-        nargs: how many values it has, as argparse says it; "" for one.
+        nargs: the number of its values, as argparse says it; "" for one.
         repeated: whether it can be given several times; the value is a sequence.
         choices: the only values; () for any.
-        parse: the function that makes the value from a text, if the type is not enough.
+        parse: makes the value from a text, if the type is not enough.
         names: returns the values that a shell offers.
         in_python: whether only the Python API has it.
     """
@@ -57,8 +57,7 @@ class Option:
 def options_of(record: Any) -> list[tuple["dataclasses.Field[Any]", Any, Option]]:
     """Returns the fields of a record that are options, each with its type and its `Option`.
 
-    Arguments without a name come first. The record's own fields come before the fields of its base classes, and the
-    fields of its last base class before the fields of its first.
+    Arguments without a name come first, then own fields, then fields of its base classes from the last to the first.
     """
     fields = {field.name: field for field in dataclasses.fields(record)}
     found = []
@@ -81,14 +80,14 @@ def flag_of(field: "dataclasses.Field[Any]", option: Option) -> str:
 
 
 def default_of(field: "dataclasses.Field[Any]") -> Any:
-    """Returns the default of an option as a user would write it; None if the default is not such a value."""
+    """Returns the default of an option as a user would write it, or None."""
     if field.default in (dataclasses.MISSING, None, False, (), ""):
         return None
     return ",".join(map(str, field.default)) if isinstance(field.default, tuple) else field.default
 
 
 def help_of(field: "dataclasses.Field[Any]", option: Option) -> str:
-    """Returns the help of an option: its meaning, and what happens without it."""
+    """Returns the help of an option: its meaning and its default."""
     default = default_of(field)
     otherwise = option.otherwise if default is None else default
     return f"{option.help} (default: {otherwise})" if otherwise != "" else option.help
@@ -105,7 +104,7 @@ def comma_separated(names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def shared_fields(options: Any, record: Any) -> dict[str, Any]:
-    """Returns the fields of options that another record has, too, by name."""
+    """Returns the fields that options share with another record, by name."""
     names = {field.name for field in dataclasses.fields(record)}
     return {each.name: getattr(options, each.name) for each in dataclasses.fields(options) if each.name in names}
 
@@ -119,22 +118,22 @@ def takes_options(record: Callable[_P, _Record]) -> Callable[[Callable[[_Record]
     kinds = {field.name: kind for field, kind, _ in options_of(record)}
 
     def decorate(function: Callable[[_Record], _Result]) -> Callable[_P, _Result]:
-        signature = _signature(record, function.__annotations__["return"])
+        signature = _make_signature(record, function.__annotations__["return"])
 
         @functools.wraps(function)
         def call(*arguments: _P.args, **keywords: _P.kwargs) -> _Result:
             bind_arguments(function.__name__, signature, kinds, arguments, keywords)
             return function(record(*arguments, **keywords))
 
-        call.__doc__ = (function.__doc__ or "").replace("{options}", _docstring(record))
+        call.__doc__ = (function.__doc__ or "").replace("{options}", _write_docstring(record))
         call.__signature__ = signature  # type: ignore[attr-defined]
         return call
 
     return decorate
 
 
-def _docstring(record: Any) -> str:
-    """Returns the section of a docstring about the fields. Option names in it become names of fields."""
+def _write_docstring(record: Any) -> str:
+    """Returns the section of a docstring about the fields, with names of fields for names of options."""
     options = options_of(record)
     names = {flag_of(field, option): f"`{field.name}`" for field, _, option in options}
 
@@ -145,7 +144,7 @@ def _docstring(record: Any) -> str:
     return "\n".join(["Args:", *lines])
 
 
-def _signature(record: Any, returned: Any) -> Any:
+def _make_signature(record: Any, returned: Any) -> Any:
     """Returns the signature of a function that takes the fields of a record."""
     types = {field.name: getattr(kind, "__forward_arg__", kind) for field, kind, _ in options_of(record)}
     parameters = inspect.signature(record).parameters.values()

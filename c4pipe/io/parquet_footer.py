@@ -34,14 +34,12 @@ _END_BYTES = 8  # after the footer: its length and the letters PAR1
 
 
 def parquet_writer(path: Path | pa.NativeFile, schema: pa.Schema, **options: Any) -> pq.ParquetWriter:
-    """Begins a Parquet file. Its pages have checksums.
+    """Begins a Parquet file with checksums of pages. Raises OSError.
 
     Args:
         path: a file of this machine, which is replaced if it exists, or an open file of Arrow.
         schema: its columns.
-        options: other options of Arrow's writer; the compression is `zstd`, if they name none.
-
-    Raises OSError.
+        options: other options of Arrow's writer; the default compression is `zstd`.
     """
     file = pa.OSFile(os.fsencode(path), "wb") if isinstance(path, Path) else path
     writer = pq.ParquetWriter(file, schema, **{"compression": "zstd", "write_page_checksum": True, **options})
@@ -50,7 +48,7 @@ def parquet_writer(path: Path | pa.NativeFile, schema: pa.Schema, **options: Any
 
 
 def sign_footer(path: Path) -> None:
-    """Puts the digest of its footer into a Parquet file that was written. Raises OSError."""
+    """Puts the digest of its footer into a finished Parquet file. Raises OSError."""
     with path.open("r+b") as file:
         file.seek(-_END_BYTES, io.SEEK_END)
         first = file.seek(-_END_BYTES - int.from_bytes(file.read(4), "little"), io.SEEK_END)
@@ -60,20 +58,16 @@ def sign_footer(path: Path) -> None:
 
 
 def read_footer(file: Any) -> tuple[pq.FileMetaData, bool]:
-    """Returns the footer of an open Parquet file, and whether it has a digest. A digest has been compared.
+    """Returns the footer of an open Parquet file, and whether it has a digest, which is compared.
 
-    Raises ValueError if the digest does not fit, or the file is no Parquet, with what it is; OSError or ArrowException
-    where the file can't be read.
+    Raises ValueError if the digest differs or the file is no Parquet; OSError or ArrowException if it can't be read.
     """
     tail, _, is_signed = _read_tail(file)
     return pq.read_metadata(pa.BufferReader(tail)), is_signed
 
 
 def _read_tail(file: Any) -> tuple[bytes, bool, bool]:
-    """Returns the end of a file, from before its footer on, whether it is the whole file, and if the footer is signed.
-
-    Raises as `read_footer`.
-    """
+    """Returns the end of a file with its footer, and whether this is the whole file and the footer has a digest."""
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - _TAIL_BYTES))
     tail = file.read()
@@ -100,15 +94,8 @@ def _read_tail(file: Any) -> tuple[bytes, bool, bool]:
 def open_parquet(path: StoragePath | WebPath, footer: pq.FileMetaData | None = None) -> tuple[pq.ParquetFile, bool]:
     """Opens a Parquet file, and compares its checksums: of the footer at once, of each page when it is read.
 
-    A file that is as short as what is read to find its footer is in memory then.
-
-    Args:
-        path: the file.
-        footer: its footer, if the caller has read it before.
-
-    Returns the file, and whether its footer has a digest (or was given).
-
-    Raises as `read_footer`.
+    Small files are read whole. Returns the file, and whether its footer has a digest (or was given). Raises as
+    `read_footer`.
     """
     source: Any = open_file(path)
     is_signed, options = True, dict[str, Any](page_checksum_verification=True)
@@ -129,7 +116,7 @@ def open_parquet(path: StoragePath | WebPath, footer: pq.FileMetaData | None = N
 
 
 def check_columns(schema: pa.Schema, columns: Sequence[str]) -> None:
-    """Raises LookupError, with the name, for a column that a file does not have, or has more than once."""
+    """Raises LookupError, with the name, for a column that a file lacks, or has more than once."""
     for name in columns:
         number = schema.names.count(name)
         if number != 1:
@@ -142,7 +129,7 @@ def check_columns(schema: pa.Schema, columns: Sequence[str]) -> None:
 
 
 def is_text_type(kind: pa.DataType) -> bool:
-    """Tells whether a column of a type of Arrow has texts: strings of any kind, or codes of a dictionary of strings."""
+    """Tells whether a type of Arrow is text: strings of any kind, or a dictionary of strings."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
@@ -157,12 +144,12 @@ def texts_of(column: pa.Array) -> list[bytes | None]:
 
 @contextlib.contextmanager
 def reading(path: StoragePath, what: str, advice: str) -> Iterator[None]:
-    """Turns what Arrow raises into DamagedFileError; UsageError if the system or a store does not let us read.
+    """Turns errors of Arrow into DamagedFileError, and errors of the system or a store into UsageError.
 
     Args:
         path: the file that is read.
-        what: the start of the message behind the path, such as `is damaged`.
-        advice: how the user gets a whole file; the end of the message of DamagedFileError.
+        what: the words after the path in the message, such as `is damaged`.
+        advice: the end of the message of DamagedFileError: how the user gets a whole file.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Paths of work folders and corpora: on this machine (or mounted there), or in an object store.
+"""Paths of work folders and corpora: on this machine (also mounted), or in an object store.
 
 A file appears complete or not at all: by a rename, or by an upload that is visible when it is complete.
 """
@@ -34,7 +34,7 @@ _U = TypeVar("_U", bound="UrlPath")
 
 @dataclass(frozen=True)
 class UrlPath:
-    """A folder or file behind a URL: the methods of `pathlib.Path` that read its parts."""
+    """A folder or file with a URL: the methods of `pathlib.Path` that read its parts."""
 
     url: str
 
@@ -68,10 +68,9 @@ class UrlPath:
 
 
 class RemotePath(UrlPath):
-    """A folder or file in an object store: the methods of `pathlib.Path` that c4pipe uses, for a URL.
+    """A folder or file in an object store, with methods of `pathlib.Path`. A folder exists if a file is in it.
 
-    Folders exist as soon as a file is in them. A request that fails is repeated; every method can raise OSError in the
-    end.
+    A failed request is repeated; in the end, every method can raise OSError.
     """
 
     def with_name(self, name: str) -> "RemotePath":
@@ -79,7 +78,7 @@ class RemotePath(UrlPath):
         return self.parent / name
 
     def _do(self, operation: "Callable[[fs.FileSystem, str], _T]") -> _T:
-        """Calls a function with file system and path until it succeeds or the tries are used up."""
+        """Calls a function with file system and path until it succeeds or no try is left."""
         from c4pipe.io.object_store import retried
 
         try:
@@ -94,26 +93,26 @@ class RemotePath(UrlPath):
         return self._do(lambda store, path: str(store.get_file_info(path).type.name))
 
     def exists(self) -> bool:
-        """Tells whether there is such a file or folder."""
+        """Tells whether the file or folder exists."""
         return self._type() != "NotFound"
 
     def is_dir(self) -> bool:
-        """Tells whether this is a folder: whether an object has a URL that begins with this one and a slash."""
+        """Tells whether this is a folder: an object's URL begins with this one and a slash."""
         return self._type() == "Directory"
 
     def open(self) -> "RemoteFile":
-        """Opens a file for reading. Raises FileNotFoundError if there is none."""
+        """Opens a file for reading. Raises FileNotFoundError if it is missing."""
         return RemoteFile(self)
 
     def read_bytes(self, most: int = sys.maxsize) -> bytes:
-        """Returns the content of a file. Raises FileNotFoundError if there is none, OSError if it is larger."""
+        """Returns the content of a file. Raises FileNotFoundError if it is missing, OSError if it is larger."""
         with self.open() as file:
             if file.size > most:
                 raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", self.url)
             return file.read()
 
     def list(self) -> "list[fs.FileInfo]":
-        """Returns the files and folders directly in a folder, by name; none where the folder does not exist."""
+        """Returns the files and folders directly in a folder, by name; none if the folder does not exist."""
         from pyarrow import fs
 
         infos = self._do(lambda store, path: store.get_file_info(fs.FileSelector(path, allow_not_found=True)))
@@ -124,7 +123,7 @@ class RemotePath(UrlPath):
         yield from (self / each.base_name for each in self.list() if fnmatch.fnmatchcase(each.base_name, pattern))
 
     def upload(self, file: Path) -> None:
-        """Uploads a file of this machine. The object is visible when the upload is complete."""
+        """Uploads a file of this machine; the object is visible after the upload."""
         import secrets
 
         from c4pipe.io.object_store import path_of
@@ -137,13 +136,13 @@ class RemotePath(UrlPath):
             self._do(lambda store, path: store.move(path_of(target.url), path))
 
     def replace(self, target: "RemotePath") -> None:
-        """Gives a file another path in the same bucket. Replaces an existing file of that path."""
+        """Moves a file inside its bucket, over an existing file too."""
         from c4pipe.io.object_store import path_of
 
         self._do(lambda store, path: store.move(path, path_of(target.url)))
 
     def unlink(self, missing_ok: bool = False) -> None:
-        """Removes a file. Raises FileNotFoundError if there is none, unless it may be missing."""
+        """Removes a file. Raises FileNotFoundError if it is missing, unless `missing_ok`."""
         try:
             self._do(lambda store, path: store.delete_file(path))
         except FileNotFoundError:
@@ -161,8 +160,8 @@ def _send(file: Path, store: "fs.FileSystem", path: str) -> None:
     """Writes the bytes of a file to an object."""
     import pyarrow as pa
 
-    # In one call of Arrow: a stream that is dropped makes an object of what it has so far, so Ctrl-C between two calls
-    # would leave a part of the file. Not with Arrow's copy_files, which does not report the last errors.
+    # In one call of Arrow: a dropped stream makes an object of the bytes so far, so Ctrl-C between two calls would
+    # leave a part of the file. Not with Arrow's copy_files, which does not report the last errors.
     with pa.memory_map(str(file)) as source:
         stream = store.open_output_stream(path, compression=None)
         stream.write(source.read_buffer())
@@ -170,7 +169,7 @@ def _send(file: Path, store: "fs.FileSystem", path: str) -> None:
 
 
 class RemoteFile(RangedFile):
-    """A file in an object store, open for reading at any offset. A request that fails is repeated before OSError."""
+    """A file in an object store, open for reading at any offset. Failed requests are repeated before OSError."""
 
     def __init__(self, path: RemotePath) -> None:
         self._path = path
@@ -194,7 +193,7 @@ class RemoteFile(RangedFile):
 
 
 def _check_size(data: bytes, size: int) -> bytes:
-    """Returns the data. Raises OSError if they are shorter than requested."""
+    """Returns the data. Raises OSError if some are missing."""
     if len(data) < size:
         raise OSError(f"only {len(data):,} of {size:,} bytes arrived")
     return data
@@ -205,13 +204,11 @@ StoragePath = Path | RemotePath
 
 
 def storage_path(text: str | Path, reads: bool = False) -> StoragePath:
-    """Returns the path of a folder or file.
+    """Returns the path of a folder or file, given a path or a URL of a store.
 
-    Args:
-        text: a path, or a URL of a store.
-        reads: whether it is only read. Then it may be any URL that fsspec knows, and one of the Hub gets its commit.
+    With `reads` it is only read: any URL of fsspec is possible, and a URL of the Hub gets its commit.
 
-    Raises UsageError for another URL, and for a repository of the Hub that can't be read.
+    Raises UsageError for another URL, or for a repository of the Hub that can't be read.
     """
     text = str(text)
     if "://" not in text:
@@ -232,11 +229,11 @@ def storage_path(text: str | Path, reads: bool = False) -> StoragePath:
 
 
 MOST_BYTES = 1 << 28
-"""The size of the largest file that is read at once: the manifest of 100,000 inputs and a million shards is smaller."""
+"""The most bytes that are read at once: the manifest of 100,000 inputs and a million shards is smaller."""
 
 
 def check_regular(path: Path) -> None:
-    """Raises OSError for a file that is a pipe, a device or a socket: reading could block, or never end."""
+    """Raises OSError for a pipe, a device or a socket: reading could block, or never end."""
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # to open a folder is an error of its own
         raise OSError(errno.EINVAL, "it is a pipe or a device, and no file", str(path))
@@ -249,13 +246,9 @@ def check_is_folder(option: str, folder: StoragePath) -> None:
 
 
 def check_inner(folder: StoragePath, *names: str) -> None:
-    """Raises UsageError if a link is in place of a folder that c4pipe makes inside of a folder.
+    """Raises UsageError if a link stands for an inner folder: c4pipe would write and delete files outside.
 
-    It would lead out of the folder: c4pipe would write there, and delete files.
-
-    Args:
-        folder: a folder that the user named, which may be a link.
-        names: the paths of folders inside, such as `_work/lists`, which may be missing.
+    `folder`, which the user named, may be a link; `names` are paths inside, such as `_work/lists`, also missing ones.
     """
     for name in names:
         path = folder
@@ -266,7 +259,7 @@ def check_inner(folder: StoragePath, *names: str) -> None:
 
 
 def open_file(path: Path | UrlPath) -> BinaryIO:
-    """Opens a file for reading. Raises OSError, also if it is no regular file (see `check_regular`)."""
+    """Opens a file for reading. Raises OSError, also for a pipe or device (`check_regular`)."""
     if isinstance(path, UrlPath):
         return cast(BinaryIO, path.open())
     check_regular(path)
@@ -274,7 +267,7 @@ def open_file(path: Path | UrlPath) -> BinaryIO:
 
 
 def read_file(path: Path | UrlPath, most: int = MOST_BYTES) -> bytes:
-    """Returns the bytes of a file. Raises OSError as `open_file`, also if it has more than `most` bytes."""
+    """Returns the bytes of a file. Raises OSError, also if it has more than `most` bytes."""
     if isinstance(path, UrlPath):
         return path.read_bytes(most)
     with open_file(path) as file:
@@ -284,7 +277,7 @@ def read_file(path: Path | UrlPath, most: int = MOST_BYTES) -> bytes:
 
 
 def list_names(folder: StoragePath) -> set[str]:
-    """Returns the names directly in a folder, from one listing; none where the folder does not exist."""
+    """Returns the names directly in a folder, from one listing; none if the folder does not exist."""
     if not isinstance(folder, Path):
         return {each.base_name for each in folder.list()}
     try:
@@ -297,13 +290,13 @@ def list_names(folder: StoragePath) -> set[str]:
 def walk_folders(
     folder: Path, on_note: Callable[[str], None] = lambda text: None, skipped: tuple[str, ...] = ()
 ) -> Iterator[tuple[Path, list[Path]]]:
-    """Yields a folder, and each folder in it, with all in it that is no folder, by name. Linked folders are searched.
+    """Yields a folder and its inner folders, also linked ones, each with its files, by name.
 
-    Each real folder is searched once, by its path without a link if it has one. So no loop of links is endless.
+    Each real folder is searched once, by its path without links if possible: loops of links end.
 
     Args:
         folder: on this machine.
-        on_note: is called with a sentence about each folder that has another path, too.
+        on_note: is called with a sentence about each folder that has a second path.
         skipped: the beginnings of the names of inner folders that are left out.
 
     Raises OSError if a folder can't be read.
@@ -331,9 +324,8 @@ def walk_folders(
 def match_paths(pattern: str, on_note: Callable[[str], None]) -> Iterator[Path]:
     """Yields the files and folders of this machine that a glob names, as `glob.glob` with `recursive`; some twice.
 
-    A folder or file whose name has brackets, such as `run[1]`, is found by its name.
-    Each real folder is searched once for each `**`, and `on_note` is called, as in `walk_folders`.
-    Raises OSError if a folder can't be read.
+    A name with brackets, such as `run[1]`, is found, too. `**` searches as `walk_folders`. Raises OSError if a folder
+    can't be read.
     """
     yield from _match(Path(), Path(pattern).parts, on_note)
 
@@ -354,9 +346,9 @@ def _match(folder: Path, parts: Sequence[str], on_note: Callable[[str], None]) -
 
 
 def file_sizes(folder: StoragePath, pattern: str) -> dict[str, int]:
-    """Returns the sizes in bytes of the files directly in a folder whose names match a pattern, by name.
+    """Returns the sizes in bytes of the regular files directly in a folder whose names match a pattern, by name.
 
-    Returns none where the folder does not exist. A pipe, a device or a folder is no file.
+    Empty if the folder does not exist.
     """
     if not isinstance(folder, Path):
         return {each.base_name: each.size for each in folder.list() if fnmatch.fnmatchcase(each.base_name, pattern)}
@@ -369,7 +361,7 @@ def file_size(file: Path | UrlPath) -> int:
 
 
 def remove_tree(folder: StoragePath) -> None:
-    """Removes a folder and everything in it, if it exists."""
+    """Removes a folder and its content, if it exists."""
     if not isinstance(folder, Path):
         folder.rmtree()
     elif folder.is_symlink():  # the target of a link is not ours

@@ -14,7 +14,7 @@ Indices = npt.NDArray[np.intp]
 
 
 def ranges(starts: npt.NDArray[Any], counts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Returns the numbers from each start on, as many as its count: starts [5, 9], counts [2, 1] give [5, 6, 9]."""
+    """Returns the numbers from each start on, each start's count of them: [5, 9], [2, 1] give [5, 6, 9]."""
     starts, counts = starts.astype(np.int64), counts.astype(np.int64)
     numbers: npt.NDArray[np.int64] = np.repeat(starts - (np.cumsum(counts) - counts), counts)
     return numbers + np.arange(len(numbers))

@@ -31,15 +31,15 @@ _END_BYTES = 512 * 1024  # of a digest of ends
 
 
 def is_url(path: str) -> bool:
-    """Tells whether an input is a URL that c4pipe can read, and not a path."""
+    """Tells whether an input is a URL, not a path."""
     return path.startswith(_WEB) or is_store(path)
 
 
 class InputOpener:
-    """Opens inputs. A worker has a single `InputOpener`, which keeps its connections."""
+    """Opens inputs, and keeps the connections of a worker."""
 
     def __init__(self, network: NetworkOptions, on_wait: OnWait | None = None) -> None:
-        """Takes the options of downloads, and a function that gets each wait; without it, waits are logged."""
+        """Takes the options of downloads, and a function that gets each wait (default: the log)."""
         self._network = network
         self._on_wait = on_wait
 
@@ -51,13 +51,13 @@ class InputOpener:
 
     @cached_property
     def _cache(self) -> Path | None:
-        """The folder of the cache; None also if two processes could write one file, without locks."""
+        """The folder of the cache; None also on a disk without locks, where two processes could write one file."""
         cache = self._network.cache
         return cache if cache is not None and has_locks(cache) else None
 
     @contextlib.contextmanager
     def open(self, path: str) -> Iterator[ByteStream]:
-        """Opens a path or URL. Raises DownloadError if a URL can't be read, OSError if a file can't."""
+        """Opens a path or URL. Raises OSError (DownloadError for a URL)."""
         cache = self._cache if is_url(path) else None
         local = cached_file(cache, path, lambda: self._download(path)) if cache else path
         with self.open_at(str(local)) as stream:
@@ -75,10 +75,7 @@ class InputOpener:
                 yield file
 
     def read(self, path: str, first: int = 0, size: int = sys.maxsize) -> bytes:
-        """Returns `size` bytes of an input from offset `first` on, fewer only at its end, without the cache.
-
-        Raises OSError.
-        """
+        """Returns `size` bytes of an input from an offset on, fewer at its end; not cached. Raises OSError."""
         data = bytearray()
         with self.open_at(path, first, None if size == sys.maxsize else size) as stream:
             while piece := stream.read(min(_READ_SIZE, size - len(data))):
@@ -88,7 +85,7 @@ class InputOpener:
     def size(self, path: str, with_ranges: bool = False) -> int | None:
         """Returns the size of an input in bytes; None if its server does not tell it. Raises OSError.
 
-        With `with_ranges`, also None if its server sends no parts of files.
+        With `with_ranges`, also None if the server sends no parts of files.
         """
         if not is_url(path):
             return Path(path).stat().st_size
@@ -105,15 +102,10 @@ class InputOpener:
 
 
 def cached_file(folder: Path, url: str, download: Callable[[], AbstractContextManager[ByteStream]]) -> Path:
-    """Returns the path of a URL's file in the cache; downloads it first where it is missing or damaged.
+    """Returns the path of a URL's file in the cache; downloads it first if it is missing or damaged.
 
     The SHA-256 of each file is in a file beside it and is checked each time. If several processes need the same file,
-    the first downloads it and the others wait.
-
-    Args:
-        folder: the cache.
-        url: the URL, which gives the file its place in the cache, without its secrets.
-        download: opens the download.
+    the first downloads it and the others wait. The path is made of the URL without its secrets.
 
     Raises the errors of the download, and OSError if the cache can't be written.
     """
@@ -133,7 +125,7 @@ def cached_file(folder: Path, url: str, download: Callable[[], AbstractContextMa
 
 
 def _save(download: Callable[[], AbstractContextManager[ByteStream]], path: Path, digest: Path, label: str) -> None:
-    """Writes a download into a file, and its SHA-256 into a second file, which gets its final name first."""
+    """Writes a download into a file, and before it its SHA-256 into a second file."""
     sha256 = hashlib.sha256()
     file, line = AtomicFile(path, f"{label}."), AtomicFile(digest, f"{label}.")
     try:
@@ -162,7 +154,7 @@ def _is_intact(path: Path, digest: Path) -> bool:
 
 
 def _file_name(part: str) -> str:
-    """Returns a part of a URL as the name of a file or folder, different for each part and never a reserved name."""
+    """Returns a part of a URL as a file name: another one for each part, and never a reserved name."""
     quoted = quote(part, safe=" @+=,") or "%"
     if len(quoted) > _LONGEST:  # "%-" is in no other name
         quoted = f"{quoted[: _LONGEST - 66]}%-{hashlib.sha256(part.encode()).hexdigest()}"
@@ -175,19 +167,19 @@ NETWORK = NetworkOptions(tries=6, file_seconds=600)  # little, because a person 
 
 
 class WebPath(UrlPath):
-    """A folder or file of a web server: the methods of `pathlib.Path` that reading uses, for a URL."""
+    """A folder or file of a web server, with the methods of `pathlib.Path` that reading uses."""
 
     def open(self) -> "WebFile":
         """Opens a file for reading. Raises DownloadError if it can't be read."""
         return WebFile(self.url)
 
     def read_bytes(self, most: int = sys.maxsize) -> bytes:
-        """Returns the content of a file. Raises DownloadError if it can't be read, or has more than `most` bytes."""
+        """Returns the content of a file of at most `most` bytes. Raises DownloadError."""
         return InputOpener(replace(NETWORK, file_bytes=most)).read(self.url)
 
 
 InputPath = StoragePath | WebPath
-"""A folder or file that can be read, wherever it is."""
+"""A folder or file to read, on this machine or not."""
 
 
 def input_path(path: str | Path | InputPath) -> InputPath:
@@ -197,7 +189,7 @@ def input_path(path: str | Path | InputPath) -> InputPath:
 
 
 class WebFile(RangedFile):
-    """A file of a web server, open for reading at any offset. A read is a request; it can raise OSError."""
+    """A file of a web server, open for reading at any offset. Each read is a request, and can raise OSError."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -229,7 +221,7 @@ class EndsDigest:
             del self._tail[:-_END_BYTES]
 
     def hexdigest(self) -> str:
-        """Returns the digest of the bytes that were taken so far, in hex."""
+        """Returns the digest of the bytes so far, in hex."""
         return hashlib.sha256(self._head + self._tail[-_END_BYTES:]).hexdigest()
 
 

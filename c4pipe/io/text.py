@@ -1,8 +1,8 @@
-"""The one reader of files of text: decompressed in all their parts, without a byte order mark, and decoded.
+"""Reads text files: decompresses all their parts, removes a byte order mark, and decodes them.
 
 The first bytes tell how a file is compressed: gzip (any number of members) or Zstandard (any number of frames, also
-skippable frames). `read_pieces` yields damage as gaps between the pieces, for documents, whose damage is counted. All
-other functions raise ValueError, with the reason and the place, so that no entry of a list is lost silently.
+skippable frames). `read_pieces` yields damage as gaps, for documents, whose damage is counted. All other functions
+raise ValueError, with the reason and the place, so that no entry of a list is lost silently.
 """
 
 import codecs
@@ -42,19 +42,19 @@ _SURROGATE = re.compile(rb"\\u[Dd][89A-Fa-f]")
 
 
 def read_pieces(stream: ByteStream, name: str, is_list: bool = False) -> Iterator[bytes | Gap]:
-    """Yields the bytes of a text file, decompressed, without a byte order mark at the start, and the damage.
+    """Yields the decompressed bytes of a text file, without a byte order mark at the start, and the damage.
 
-    Of a file that is no text by its first bytes (see `no_document`), only the gap `other_format` is given.
+    A file that is no text by its first bytes (see `no_document`) gives the gap `other_format` only.
 
     Args:
         stream: the file, at its start: plain, gzip or Zstandard, by its first bytes.
-        name: its name. A file whose name has the ending of a compressed file must be compressed.
-        is_list: whether it may be in UTF-16 with a byte order mark, as PowerShell writes lists.
+        name: its name. A file whose name ends in `.gz` or `.zst` must be compressed.
+        is_list: whether UTF-16 with a byte order mark is allowed, as PowerShell writes lists.
 
     Raises OSError if the stream can't be read; ValueError for a list in damaged UTF-16.
     """
-    pieces = _decompressed(stream, name)
-    start, pieces = _take_start(_in_utf8(pieces) if is_list else pieces, START)
+    pieces = _decompress_pieces(stream, name)
+    start, pieces = _take_start(_convert_utf16(pieces) if is_list else pieces, START)
     if no_document(start[:START]):
         yield Gap("other_format", 0, start[:START])
         return
@@ -64,7 +64,7 @@ def read_pieces(stream: ByteStream, name: str, is_list: bool = False) -> Iterato
 
 
 def _take_start(pieces: Iterator[bytes | Gap], size: int) -> tuple[bytes, Iterator[bytes | Gap]]:
-    """Returns the first `size` bytes or more, fewer before a gap or the end, and the other pieces."""
+    """Returns the first `size` bytes or more (fewer before a gap or the end), and the other pieces."""
     start = b""
     for piece in pieces:
         if isinstance(piece, Gap):
@@ -75,7 +75,7 @@ def _take_start(pieces: Iterator[bytes | Gap], size: int) -> tuple[bytes, Iterat
     return start, pieces
 
 
-def _decompressed(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
+def _decompress_pieces(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
     start = b""
     while len(start) < FIRST_BYTES and (data := stream.read(READ - len(start))):
         start += data
@@ -92,8 +92,8 @@ def _decompressed(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
             yield data
 
 
-def _in_utf8(pieces: Iterator[bytes | Gap]) -> Iterator[bytes | Gap]:
-    """Yields the pieces of a text, in UTF-8 where it begins with a byte order mark of UTF-16."""
+def _convert_utf16(pieces: Iterator[bytes | Gap]) -> Iterator[bytes | Gap]:
+    """Yields the pieces of a text; UTF-16 with a byte order mark becomes UTF-8."""
     start, pieces = _take_start(pieces, 2)
     if not start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         yield from chain([start] if start else [], pieces)
@@ -105,12 +105,12 @@ def _in_utf8(pieces: Iterator[bytes | Gap]) -> Iterator[bytes | Gap]:
 
 
 def content_start(stored: bytes) -> bytes:
-    """Returns the first bytes of the content of a file, START at most, given its first bytes as they are stored."""
-    return _take_start(_decompressed(io.BytesIO(stored), ""), START)[0][:START]
+    """Returns the first bytes of the content of a file, START at most, given its first stored bytes."""
+    return _take_start(_decompress_pieces(io.BytesIO(stored), ""), START)[0][:START]
 
 
 def decompress(stream: ByteStream, name: str, most_nuls: int = 0, is_list: bool = False) -> Iterator[bytes]:
-    """Yields the pieces of `read_pieces`. Raises ValueError at damage, with the place; OSError as `read_pieces`.
+    """Yields the pieces of `read_pieces`. Raises ValueError, with the place, at damage, and OSError.
 
     A list has at most `most_nuls` NULs in its first bytes, or one in sixteen bytes.
     """
@@ -118,7 +118,7 @@ def decompress(stream: ByteStream, name: str, most_nuls: int = 0, is_list: bool 
     for piece in read_pieces(stream, name, is_list):
         if isinstance(piece, Gap):
             if piece.kind == "other_format":
-                raise _other_format(piece.first)
+                raise _make_error(piece.first)
             if piece.first and not piece.length:  # no byte of the file is read
                 raise ValueError(f"it is {describe_start(piece.first)}, and not compressed as its name says")
             raise ValueError(f"{_FAULTS[piece.kind]} after {size:,} bytes of content")
@@ -131,16 +131,16 @@ def decompress(stream: ByteStream, name: str, most_nuls: int = 0, is_list: bool 
 def check_text(start: bytes, most_nuls: int = 0) -> None:
     """Raises ValueError for a file that is no text, given its first bytes (see `no_document`)."""
     if no_document(start[:START], most_nuls):
-        raise _other_format(start)
+        raise _make_error(start)
 
 
-def _other_format(start: bytes) -> ValueError:
+def _make_error(start: bytes) -> ValueError:
     kind = no_document(start[:START], 0) or other_kind(start) or "a binary file"
     return ValueError(f"it is {kind}, not text in UTF-8")
 
 
 def read_content(stream: ByteStream, name: str, most: int) -> bytes:
-    """Returns all bytes of a list by `decompress`. Raises ValueError also if they are more than `most`."""
+    """Returns all bytes of a list by `decompress`. Raises ValueError also for more than `most` bytes."""
     content = bytearray()
     for piece in decompress(stream, name, is_list=True):
         content += piece
@@ -152,17 +152,17 @@ def read_content(stream: ByteStream, name: str, most: int) -> bytes:
 def decode_text(data: bytes) -> str:
     r"""Returns the text of a file, given its bytes; each line ends in `\n`. Raises ValueError if it is not UTF-8."""
     if other_kind(data):
-        raise _other_format(data)
+        raise _make_error(data)
     return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def open_list(path: Path) -> BinaryIO:
-    """Opens a file that a user names, also an open pipe, such as /dev/stdin or `<(zcat a)`. Raises as `open_file`."""
+    """Opens a file that a user names, also an open pipe: /dev/stdin or `<(zcat a)`. Raises as `open_file`."""
     return path.open("rb") if str(path) == "/dev/stdin" or str(path).startswith("/dev/fd/") else open_file(path)
 
 
 def read_text(path: Path, most: int) -> str:
-    """Returns the text of a file that a user wrote, of at most `most` bytes. Raises OSError, ValueError."""
+    """Returns the text of a user's file, of at most `most` bytes. Raises OSError or ValueError."""
     with open_list(path) as file:
         return decode_text(read_content(file, path.name, most))
 
@@ -191,15 +191,10 @@ class _Content(io.RawIOBase):
 
 
 def open_content(file: BinaryIO, name: str, most_nuls: int = 0, is_list: bool = False) -> BinaryIO:
-    """Returns the content of a text file that a user wrote: decompressed, without a byte order mark.
+    """Returns the content of a user's text file, which is open at its start and which the content closes.
 
-    Args:
-        file: the file, open at its start; the content closes it.
-        name: its name (see `read_pieces`).
-        most_nuls: see `decompress`; 16 for documents, which `read_pieces` allows.
-        is_list: see `read_pieces`.
-
-    Reading raises OSError, and ValueError at damage and where the file is no text in UTF-8.
+    For `name` and `is_list` see `read_pieces`, for `most_nuls` see `decompress` (16 for documents). Reading raises
+    OSError, and ValueError at damage or if the file is no text in UTF-8.
     """
     return io.BufferedReader(_Content(file, name, most_nuls, is_list), _READ)
 
@@ -207,7 +202,7 @@ def open_content(file: BinaryIO, name: str, most_nuls: int = 0, is_list: bool = 
 def lines_of(path: Path) -> Iterator[str]:
     """Yields the lines of a user's list, with any ends of lines. Bytes that are not UTF-8 become U+FFFD.
 
-    Lines that are longer than any page's URL are skipped, and are never in memory. Raises as `open_content`.
+    Lines that are longer than any page's URL are skipped, and never in memory. Raises as `open_content`.
     """
     at_start = True  # of a line
     with io.TextIOWrapper(open_content(open_list(path), path.name, is_list=True), "utf-8", "replace") as file:
@@ -218,9 +213,9 @@ def lines_of(path: Path) -> Iterator[str]:
 
 
 def entries(lines: Iterable[str]) -> Iterator[str]:
-    """Yields the entries of a list: its lines without white space around them, without blank lines and comments.
+    """Yields the entries of a list: its trimmed lines, without blank lines and comments.
 
-    A comment begins with `#` at the start of a line or behind white space. So a URL keeps its fragment.
+    A comment begins with `#` at the start of a line or after white space, so a URL keeps its fragment.
     """
     for line in lines:
         if entry := (_COMMENT.sub("", line) if "#" in line else line).strip():
@@ -228,7 +223,7 @@ def entries(lines: Iterable[str]) -> Iterator[str]:
 
 
 def lines_in(content: BinaryIO) -> Iterator[bytes]:
-    """Yields a file's lines. Raises ValueError for a line of more than LINE_BYTES, or as `check_line_ends`."""
+    """Yields the lines of a file. Raises ValueError for a line over LINE_BYTES, or as `check_line_ends`."""
     number = 0
     while line := content.readline(LINE_BYTES + 1):
         number += 1
@@ -240,7 +235,7 @@ def lines_in(content: BinaryIO) -> Iterator[bytes]:
 
 
 def check_line_ends(start: bytes) -> None:
-    """Raises ValueError for a file whose lines end in CR alone, given its first line or its first bytes."""
+    """Raises ValueError if lines end in CR alone, given the first line or the first bytes of a file."""
     if b"\n" not in start and start[:START].rstrip(b"\r").count(b"\r") > 1:
         raise ValueError("its lines end in CR alone, as on old Macs: convert them to LF")
 

@@ -17,7 +17,7 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 """Stands for a character that can't be shown."""
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-"""A control character, or half of a surrogate pair: what no name and no text of one line has."""
+"""A control character, or half of a surrogate pair: no name and no line of text has one."""
 
 _MOST_LANGUAGES = 8  # that are named
 
@@ -41,10 +41,7 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def safe_json(values: Any, indent: int | None = None) -> str:
-    """Returns values as JSON that a terminal can show, and that means the same.
-
-    A character that `visible` would replace is written as an escape such as `\\u202e`; all others stay readable.
-    """
+    """Returns values as JSON that a terminal can show: unprintable characters are escapes such as `\\u202e`."""
     text = json.dumps(values, indent=indent, ensure_ascii=False)
     if text.replace("\n", "").isprintable():
         return text
@@ -56,7 +53,7 @@ def _stand_in(character: str) -> str:
 
 
 SIZE = 400
-"""The number of characters in an excerpt, about."""
+"""About the number of characters of an excerpt."""
 
 URL_SIZE = 200
 """The largest number of characters of a URL that are shown."""
@@ -82,12 +79,12 @@ def excerpt(text: str, start: int = 0, end: int = 0) -> Excerpt:
 
 
 def short(text: str, size: int) -> str:
-    """Returns at most `size` characters of a text; the last one is `…` where the text was cut."""
+    """Returns at most `size` characters of a text; the last one is `…` if the text was cut."""
     return text if len(text) <= size else text[: size - 1] + "…"
 
 
 def short_repr(value: object, *facts: object) -> str:
-    """Returns the one line by which Python shows an object: `<Reader: corpus, 32 documents>`."""
+    """Returns the `repr` of an object in one line: `<Reader: corpus, 32 documents>`."""
     return visible(hide_secrets(f"<{type(value).__name__}: {', '.join(map(str, facts))}>"))
 
 
@@ -108,12 +105,12 @@ def html_table(title: str, header: Sequence[str], rows: Iterable[Sequence[object
 
 def format_number(value: float) -> str:
     """Returns a number of things with three digits: `2.63 billion`."""
-    return _rounded(value, ("", " thousand", " million", " billion", " trillion"))
+    return _format_rounded(value, ("", " thousand", " million", " billion", " trillion"))
 
 
 def format_size(value: float) -> str:
     """Returns a number of bytes with three digits, in powers of 1000: `7.91 TB`."""
-    return _rounded(value, (" B", " kB", " MB", " GB", " TB", " PB"))
+    return _format_rounded(value, (" B", " kB", " MB", " GB", " TB", " PB"))
 
 
 def format_count(number: int, noun: str, plural: str = "") -> str:
@@ -153,7 +150,7 @@ def format_cost(seconds: float, text_bytes: int) -> str:
     return f"{hours:,.{digits}f} CPU-hours a TB"
 
 
-def _rounded(value: float, units: tuple[str, ...]) -> str:
+def _format_rounded(value: float, units: tuple[str, ...]) -> str:
     """Returns a value in the largest unit that keeps it at 1 or more; each unit is 1000 times the one before."""
     index = 0
     while value >= 1000 and index < len(units) - 1:
@@ -170,10 +167,9 @@ def error_reason(error: BaseException, with_path: bool = False, of: object = "")
     """Returns why something failed, in a few words: `no such file or directory`, `it is not UTF-8 (byte 12)`.
 
     Args:
-        error: an error of the system, of Arrow, or of a decoder. For any other error, its own words are returned,
-            without secrets of URLs.
-        with_path: whether to show the file that an error of the system names, because the sentence names another file.
-        of: the file or URL that the sentence names already: an error that begins with it loses this beginning.
+        error: an error of the system, of Arrow, or of a decoder; of any other error, its words without secrets of URLs.
+        with_path: whether to show the file of a system error, because the sentence names another file.
+        of: the file or URL that the sentence names already, and that is removed from the start of the error.
     """
     if isinstance(error, UnicodeDecodeError):
         return f"it is not UTF-8 (byte {error.start:,})"
@@ -181,7 +177,11 @@ def error_reason(error: BaseException, with_path: bool = False, of: object = "")
         return f"it is no JSON (line {error.lineno:,}, column {error.colno:,})"
     if isinstance(error, OSError) and error.strerror:
         path = error.filename2 or error.filename
-        return hide_secrets(f"{path}: {_lower(error.strerror)}") if with_path and path else _lower(error.strerror)
+        return (
+            hide_secrets(f"{path}: {_lower_first(error.strerror)}")
+            if with_path and path
+            else _lower_first(error.strerror)
+        )
     message = hide_secrets(str(error).partition("\n")[0]).removeprefix(f"{hide_secrets(str(of))}: ")
     if re.search("magic bytes|Parquet file size is", message):
         return "it is no Parquet file, or it is cut off"
@@ -195,10 +195,10 @@ def plain_reason(message: str) -> str:
     match = _ERRNO.match(message)
     if match is None:
         return message
-    return ": ".join(filter(None, (match["path"], _lower(match["reason"]))))
+    return ": ".join(filter(None, (match["path"], _lower_first(match["reason"]))))
 
 
-def _lower(words: str) -> str:
+def _lower_first(words: str) -> str:
     return words[:1].lower() + words[1:]
 
 
@@ -214,6 +214,6 @@ def suggestion(given: object, known: Iterable[str]) -> str:
 
 
 def first_of(words: Sequence[str], most: int = 5) -> list[str]:
-    """Returns the first of some words or sentences; if there are more, also how many."""
+    """Returns the first of some words or sentences, and the number of the others."""
     more = len(words) - most
     return [*words[:most], *([f"and {more:,} more"] if more > 0 else [])]

@@ -86,11 +86,11 @@ def test_one_run_at_a_time_and_a_killed_one_is_no_obstacle(environment: dict[str
 def test_only_a_lock_of_an_ended_process_is_stale(change: dict[int, str], is_stale: bool) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         pass
-    own = ["id", *lock._machine()[1:]]
+    own = ["id", *lock._identify_machine()[1:]]
     lines = [f"process {process.pid} on {os.uname().nodename}", *own]
     lines = [change.get(number, line) for number, line in enumerate(lines)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lock, "_machine", lambda: (change.get(1, "id") and "id", *own[1:]))
+        patch.setattr(lock, "_identify_machine", lambda: (change.get(1, "id") and "id", *own[1:]))
         assert lock._has_ended("\n".join(lines)) == is_stale
         assert not lock._has_ended("\n".join([f"process {os.getpid()} on {os.uname().nodename}", *own]))
         assert not lock._has_ended("")
@@ -111,7 +111,7 @@ def test_a_corpus_is_built_and_nothing_is_cached(environment: dict[str, str], tm
 
 
 def test_many_runs_at_once_do_not_meet(environment: dict[str, str], tmp_path: Path) -> None:
-    (tmp_path / ".lock").write_text("\n".join(("process 999999999 on " + os.uname().nodename, *lock._machine())))
+    (tmp_path / ".lock").write_text("\n".join(("process 999999999 on " + os.uname().nodename, *lock._identify_machine())))
     text = LOCK.replace("print(*sorted(path.name for path in Path(sys.argv[1]).iterdir()))", CRITICAL)
     command = [sys.executable, "-c", text, str(tmp_path)]
     runs = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(6)]
