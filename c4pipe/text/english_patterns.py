@@ -48,7 +48,7 @@ def _any_of(texts: list[str]) -> str:
     return "|".join(map(re.escape, texts))
 
 
-_WINDOW = 24  # characters; longer than any prefix or suffix but a run of dots
+_WINDOW = 24  # characters: longer than any prefix or suffix but a run of dots
 _UNIT_AT_END = rf"(?:{_any_of([each for each in UNITS if each.isascii()])})(?![A-Za-z])"
 _PLAIN = re.compile(
     rf"((?:[A-Za-z0-9]*[0-9](?!{_UNIT_AT_END}))?[A-Za-z]*)([,;:!?)\]\"]|(?:(?<=[a-z0-9])|(?<=[A-Z][A-Z]))\.)?\Z"
@@ -89,8 +89,8 @@ ENDS_SENTENCE = frozenset(characters(SENTENCE_ENDS))
 def plain_word(chunk: str) -> tuple[str, ...] | None:
     """Returns the tokens of a chunk of ASCII letters and digits and at most one mark at its end; None for other chunks.
 
-    The tokens are right if neither the chunk nor its first token is a special case. Most chunks are of this kind, and
-    this function is faster than the search for prefixes, suffixes and infixes.
+    They are right if neither the chunk nor its first token is a special case. Most chunks are of this kind, and this is
+    faster than the search for prefixes, suffixes and infixes.
     """
     found = _PLAIN.match(chunk)
     if not found or not found[1]:

@@ -1,7 +1,7 @@
 """The English tokenizer's tables in the form that the C extension reads (`cut_words` in `native/text/english.c`).
 
-`english_words` and `english_patterns` are the reference: C cuts a chunk by the kinds of its characters. It leaves a
-chunk to Python if the chunk may have a special case, a unit after a number, a run of tokens or a URL.
+C cuts a chunk by the kinds of its characters, as `english_words` and `english_patterns` do. It leaves a chunk to Python
+if the chunk may have a special case, a unit after a number, a run of tokens or a URL.
 """
 
 import sys
@@ -45,13 +45,12 @@ def known_texts(special: Iterable[str], runs: Iterable[tuple[str, ...]]) -> byte
 
     Args:
         special: the chunks that are cut in a fixed way.
-        runs: the runs of tokens that are cut in another way. A chunk goes to Python if it has the first two tokens of a
-            run.
+        runs: the runs of tokens that are cut in another way; a chunk with the first two tokens of a run goes to Python.
 
-    A unit is such a text with each digit before it.
+    Units with a digit before them are such texts, too.
     Raises ValueError if a text or a unit is too long for C to look it up. No text is today.
     """
-    units = (digit + unit for digit in "0123456789" for unit in patterns.UNITS)  # units behind no digit are words
+    units = (digit + unit for digit in "0123456789" for unit in patterns.UNITS)  # without a digit, units are words
     texts = [*special, *("".join(tokens[:2]) for tokens in runs), *units]
     if max(map(len, texts)) > _LONGEST_KNOWN or max(map(len, patterns.UNITS)) > _LONGEST_UNIT:
         raise ValueError("a text is too long for LONGEST_KNOWN or LONGEST_UNIT in native/text/english.c")

@@ -1,11 +1,11 @@
 """English words as datatrove's filters count them: the tokens of spaCy's rule-based English tokenizer.
 
 A text is cut at white space. Each chunk loses prefixes and suffixes (punctuation, quotes, units), unless it is a
-special case. The rest is cut at infixes (hyphens, slashes), unless it is a URL. At last, runs of tokens that together
-are a special case are cut as that special case says.
+special case. The rest is cut at infixes (hyphens, slashes), unless it is a URL. Runs of tokens that together are a
+special case are cut as the special case.
 
-Source: spaCy 3.8 (MIT), `tokenizer.pyx` and the tables of `english_patterns`. The code here works on positions, so the
-time for a chunk of a million brackets is linear, and it cuts equal chunks once.
+Source: spaCy 3.8 (MIT), `tokenizer.pyx` and the tables of `english_patterns`. This code works on positions, so a chunk
+of a million brackets takes linear time, and equal chunks are cut once.
 """
 
 import re
@@ -49,7 +49,7 @@ class EnglishWords:
         return list(chain.from_iterable(found))
 
     def joined_words(self, text: str) -> tuple[str, memoryview]:
-        """Returns the words of a text as one joined text, and the offsets between them: 0, and the end of each word."""
+        """Returns the words of a text, joined, and the offsets between them: 0, and the end of each word."""
         if text_kernel:
             cut = text_kernel.cut_words(text, *self._tables, self._chunks, self._with_runs)
             if not cut[2] or not self._may_cross(text, memoryview(cut[2]).cast("q")):
@@ -59,11 +59,11 @@ class EnglishWords:
 
     @cached_property
     def _tables(self) -> tuple[bytes, bytes]:
-        """The tables for C: the kinds of all characters, and the texts that it leaves to Python."""
+        """The tables for C: the kinds of all characters, and the texts for Python."""
         return character_kinds(), known_texts(self._special, self._runs.changed())
 
     def tokens(self, text: str) -> list[str]:
-        """Returns the tokens of a text. White space is a token, except a single space behind a word."""
+        """Returns the tokens of a text. White space is a token, except a single space after a word."""
         tokens, spaced = self._with_spaces(text)
         return self._runs.replace(tokens, spaced) if self._has_runs(text.split()) else tokens
 
@@ -71,7 +71,7 @@ class EnglishWords:
         """Returns the number of sentences of a text, which spaCy's sentencizer finds by punctuation."""
         if patterns.has_one_sentence(text):
             return min(1, len(text))
-        # Words are all tokens of a text whose only white space is single blanks, as nearly all lines are.
+        # Nearly all lines have single blanks only, so all their tokens are words.
         tokens = self.words(text) if " ".join(text.split()) == text else self.tokens(text)
         sentences, ended = min(1, len(tokens)), False
         for token in tokens:
@@ -83,10 +83,7 @@ class EnglishWords:
         return sentences
 
     def _may_cross(self, text: str, places: Sequence[int]) -> bool:
-        """Tells whether a run may begin or end in a chunk at one of the places and continue in a neighbouring chunk.
-
-        A line end is a token that no run has, so no run continues in another line.
-        """
+        """Tells whether a run may reach from a chunk at one of the places into the next chunk. No run crosses lines."""
         chunks = text.split()
         open_places = [place for place in places if self._crosses(chunks, place)]
         first = at = 0
@@ -127,7 +124,7 @@ class EnglishWords:
         return tokens
 
     def _with_spaces(self, text: str) -> tuple[list[str], set[int]]:
-        """Returns the tokens, with white space among them, and the indices of the tokens that a space follows."""
+        """Returns the tokens, with white space, and the indices of the tokens before a space."""
         tokens: list[str] = []
         spaced: set[int] = set()
         for piece in _SPACES_OR_CHUNK.findall(text):
@@ -183,7 +180,7 @@ class EnglishWords:
 
 
 class _Chunks(dict[str, _Tokens]):
-    """The tokens of chunks. A function computes the tokens of a new chunk, and may store them here."""
+    """The tokens of chunks. A function cuts a new chunk, and may store its tokens here."""
 
     def __init__(self, cut: Callable[[str], _Tokens]) -> None:
         super().__init__()
@@ -201,7 +198,7 @@ class _Runs:
     """
 
     def __init__(self, special: Mapping[str, _Tokens], runs: Set[_Tokens]) -> None:
-        """Takes the special cases, and the runs: what affixes alone make of each special case that has an affix."""
+        """Takes the special cases, and the runs: the tokens by affixes of each special case with an affix."""
         self._special = special
         self._patterns: dict[str, set[_Tokens]] = {}  # by first token
         for tokens in runs:
@@ -217,16 +214,14 @@ class _Runs:
         ]
 
     def change(self, tokens: _Tokens) -> bool:
-        """Tells whether a run of these tokens, with no white space between them, is cut in another way."""
+        """Tells whether a run of these tokens, without white space between them, is cut in another way."""
         return any(
             self._special.get("".join(tokens[start:end]), tokens[start:end]) != tokens[start:end]
             for start, end in self._matches(tokens)
         )
 
     def cross(self, chunks: Sequence[_Tokens], place: int) -> bool:
-        """Tells whether a run may begin or end in the chunk at a place and continue in another chunk, given their
-        tokens.
-        """
+        """Tells whether a run may reach from the chunk at a place into another chunk, given the tokens of all."""
         most = self.longest
         before = [*chain.from_iterable(each[-most:] for each in chunks[max(0, place - most) : place])][-most:]
         behind = [*chain.from_iterable(each[:most] for each in chunks[place + 1 : place + 1 + most])][:most]
@@ -235,7 +230,7 @@ class _Runs:
         return any(first < start < last or first < end < last for first, last in matches)
 
     def replace(self, tokens: list[str], spaced: set[int]) -> list[str]:
-        """Returns tokens with the runs cut as the special cases say; a space follows those at the places `spaced`.
+        """Returns tokens with the runs cut as special cases; a space follows the tokens at the places `spaced`.
 
         Of overlapping runs the longest wins, then the first. A run with a space inside may win, but is not cut.
         """

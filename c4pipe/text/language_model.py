@@ -1,4 +1,4 @@
-"""A fastText language model that the user names, such as lid.176 or GlotLID: loaded once a process."""
+"""The user's fastText language model, such as lid.176 or GlotLID: loaded once a process."""
 
 import os
 import re
@@ -18,10 +18,7 @@ _ROWS = 1 << 16  # that are copied together
 
 
 def read_labels(path: Path) -> tuple[str, ...]:
-    """Returns the labels of a fastText model of languages, without `__label__`. Memory stays flat, whatever the size.
-
-    Raises ValueError, with the reason, for a file that is no such model, OSError for one that can't be read.
-    """
+    """Returns the labels of a fastText model of languages, without `__label__`. Raises as `FastTextDetector`."""
     return _languages(read_model(path))
 
 
@@ -33,16 +30,10 @@ def _languages(model: ModelFile) -> tuple[str, ...]:
 
 
 class FastTextDetector:
-    """A fastText model. The text is given to it as one line, as datatrove 0.10 does.
-
-    As fastText gives them, its probabilities can be slightly above 1.
-    """
+    """A fastText model. It gets a text as one line, as in datatrove 0.10; probabilities can be slightly above 1."""
 
     def __init__(self, path: Path) -> None:
-        """Checks the file of a model and loads it.
-
-        Raises ValueError, with the reason, for a file that is no model, OSError for one that can't be read.
-        """
+        """Loads the file of a model. Raises ValueError, with the reason, for a file that is no model, or OSError."""
         model = read_model(path)
         self._labels = _languages(model)
         outputs = model.outputs.chunk(0, len(self._labels)).astype(np.float64)
@@ -64,10 +55,7 @@ class FastTextDetector:
         return next(iter(self.labels(text, 1)), None)
 
     def labels(self, text: str, most: int) -> list[Guess]:
-        """Returns the most probable labels, without `__label__`, `most` at most, the best first.
-
-        Of equally probable labels, the first of the model is better.
-        """
+        """Returns the most probable labels, without `__label__`, `most` at most, the best first, then by the model."""
         count, sums = self._sums(text.encode(errors="replace"))
         if not count:
             return []
@@ -87,10 +75,9 @@ class LanguageModel(ModelPath):
 
 
 def find_model(path: str | os.PathLike[str], recipe: str, languages: Iterable[str]) -> LanguageModel:
-    """Returns the model that a user names for a recipe, given the recipe's name and the languages that it keeps.
+    """Returns the model that a user names, given the recipe's name and the languages that it keeps.
 
-    Raises UsageError if it can't be read, if it is no fastText model of languages, or if the recipe keeps a language
-    that it does not know.
+    Raises UsageError if it can't be read, is no fastText model of languages, or lacks a language.
     """
     try:
         model, labels = LanguageModel(os.fspath(path), "").measured(read_labels)

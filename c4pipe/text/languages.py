@@ -1,6 +1,4 @@
-"""The language of a text: by langdetect 1.0.9 with seed 0, or by CLD3 (mC4). `fasttext` has
-fastText's models.
-"""
+"""The language of a text: by langdetect 1.0.9 with seed 0, or by CLD3 (mC4). For fastText see `language_model`."""
 
 import random
 import re
@@ -28,12 +26,12 @@ LANGDETECT_LANGUAGES = (
 
 _SEED = 0
 _DRAWS = 1 << 15
-"""How many random numbers the compiled detector has. A text usually needs fewer: seven trials of at most 1,001 draws,
-up to half of which are repeated. For a text that needs more, langdetect-rs decides.
+"""Random numbers of the compiled detector. Most texts need fewer: seven trials of at most 1,001 draws, up to half of
+them repeated. For a text that needs more, langdetect-rs decides.
 """
 
 UNKNOWN = "und"
-"""The language code of a page whose language is uncertain, or that no rule asked for."""
+"""The code of a page whose language is uncertain, or was not detected."""
 
 # fmt: off
 CLD3_LANGUAGES = (
@@ -54,20 +52,20 @@ _TWO_LETTERS = {
     "kor": "ko", "mal": "ml", "nld": "nl", "nob": "no", "nor": "no", "pes": "fa", "pol": "pl", "por": "pt", "rus": "ru",
     "slv": "sl", "spa": "es", "swe": "sv", "tha": "th", "tur": "tr", "zho": "zh",
 }  # fmt: skip
-"""ISO 639-3 codes, which GlotLID and OpenLID use, of the languages that word lists or Punkt have."""
+"""ISO 639-3 codes, as GlotLID and OpenLID use them, of languages of word lists or Punkt."""
 
 OLD_CODES = {"iw": "he", "jw": "jv"}
-"""Old codes of ISO 639-1, of which detectors still use some, and the codes of today."""
+"""Old codes of ISO 639-1, some of which detectors still use, and today's codes."""
 
 _SAME = (("he", "iw"), ("jv", "jw"), ("no", "nb", "nn"), ("tl", "fil"), ("zh-cn", "zh-hans"), ("zh-tw", "zh-hant"))
-"""Codes of one language, of which a detector knows one."""
+"""Codes of the same language; a detector knows one of them."""
 
 LANGUAGE = "[A-Za-z][A-Za-z0-9_-]{0,31}"
-"""The code of a language as a regular expression: it is the name of a folder, too."""
+"""The code of a language, also the name of a folder, as a regular expression."""
 
 
 def language_name(code: str) -> str:
-    """Returns the English name of a language, `Thai` for `th` or `tha_Thai`; the code where no name is known."""
+    """Returns the English name of a language, `Thai` for `th` or `tha_Thai`; the code if no name is known."""
     base = re.split("[-_]", code)[0]
     return _names().get(code) or _names().get(OLD_CODES.get(base, base), code)
 
@@ -79,12 +77,7 @@ def _names() -> dict[str, str]:
 
 
 class Guess(NamedTuple):
-    """The most probable language of a text.
-
-    Attributes:
-        language: its code, or UNKNOWN.
-        probability: from 0 to 1.
-    """
+    """A probable language of a text: its code, or UNKNOWN, and a probability from 0 to 1."""
 
     language: str
     probability: float
@@ -97,9 +90,9 @@ class Detector(Protocol):
         """Returns the best guess, or None if the text has no letters to judge by (only digits, for example)."""
 
     def labels(self, text: str, most: int) -> list[Guess]:
-        """Returns the most probable languages, `most` at most, the best first; none where `guess` returns None.
+        """Returns the most probable languages, `most` at most, the best first; none if `guess` returns None.
 
-        A detector leaves out languages that are not probable: langdetect those below 0.1.
+        Improbable languages are left out, by langdetect below 0.1.
         """
 
 
@@ -107,8 +100,8 @@ class LanguageDetector:
     """langdetect with a fixed seed and a fixed order of its language profiles.
 
     langdetect itself takes a random seed, and loads the profiles in the order of the folder's entries, which decides
-    the last bits of a probability. With both fixed (seed 0, profiles by name) a text has the same answer everywhere.
-    The C extension gives it, or langdetect-rs where the extension was not compiled.
+    the last bits of a probability. With seed 0 and profiles by name, a text has the same answer everywhere, by the C
+    extension or by langdetect-rs.
     """
 
     def __init__(self) -> None:
@@ -117,7 +110,7 @@ class LanguageDetector:
             self._library  # noqa: B018 - loads it before the first page
 
     def guess(self, text: str) -> Guess | None:
-        """Returns the best guess, or None if the text has no letters to judge by (only digits, for example)."""
+        """Returns the best guess, or None if the text has no letters to judge by."""
         best = self._compiled.guess(text, False) if self._compiled else NotImplemented
         if best is NotImplemented and self._compiled:  # accents are separate characters
             best = self._compiled.guess(_join_accents(text), True)
@@ -126,7 +119,7 @@ class LanguageDetector:
         return Guess(LANGDETECT_LANGUAGES[best[0]], best[1]) if best else None
 
     def labels(self, text: str, most: int) -> list[Guess]:
-        """Returns the languages with a probability above 0.1, `most` at most, the best first. It does so without C."""
+        """Returns the languages with a probability above 0.1, `most` at most, the best first, without C."""
         from langdetect_rs._seed import seed_state
 
         guesses = self._library.detect_langs(text, seed_state(_SEED)) or ()
@@ -165,13 +158,10 @@ def _compiled_detector() -> Any:
 
 
 class Cld3Detector:
-    """CLD3 with the limits of TensorFlow Datasets' multilingual C4: it reads 100 to 10,000 bytes of the text."""
+    """CLD3 with the limits of TensorFlow Datasets' multilingual C4: 100 to 10,000 bytes of the text."""
 
     def __init__(self, min_probability: float) -> None:
-        """Loads CLD3. A guess that is not reliable, or less probable than `min_probability`, becomes `und`.
-
-        Raises UsageError if CLD3 is not installed, C4pipeError if TensorFlow was imported before it.
-        """
+        """Loads CLD3. An unreliable guess, or one below `min_probability`, becomes `und`. Raises as `cld3_module`."""
         self._identifier = cld3_module().NNetLanguageIdentifier(min_num_bytes=100, max_num_bytes=10_000)
         self._min_probability = min_probability
 
@@ -182,11 +172,7 @@ class Cld3Detector:
         return Guess(result.language if certain else UNKNOWN, result.probability)
 
     def labels(self, text: str, most: int) -> list[Guess]:
-        """Returns the languages of the parts of the text, at most `most`, the most frequent first; uncertain languages
-        are included.
-
-        Several scripts in a text make several parts.
-        """
+        """Returns the languages of the parts of the text, a part a script, the most frequent first, uncertain too."""
         results = self._identifier.FindTopNMostFreqLangs(text, most)
         return [Guess(each.language, each.probability) for each in results if each.language != UNKNOWN]
 
@@ -203,26 +189,21 @@ def cld3_module() -> Any:
 
 
 def known_languages(detector: str) -> tuple[str, ...]:
-    """Returns the codes of the languages that a detector can return; empty for `fasttext`, whose codes are in its
-    model.
-    """
+    """Returns the languages that a detector can return; empty for `fasttext`, whose model has them."""
     if detector == "fasttext":
         return ()
     return (*CLD3_LANGUAGES, UNKNOWN) if detector == "cld3" else LANGDETECT_LANGUAGES
 
 
 def knows_language(detector: str, language: str) -> bool:
-    """Tells whether a detector can return this code; for `fasttext`, whether a model can have it as a label."""
+    """Tells whether a detector can return this code; for `fasttext`, whether it can be a label."""
     if detector == "fasttext":
         return re.fullmatch(LANGUAGE, language) is not None
     return language in known_languages(detector)
 
 
 def two_letter_code(language: str) -> str:
-    """Returns the ISO 639-1 code of a label such as `eng_Latn`, where word lists or Punkt have that language.
-
-    Any other code is returned as it is.
-    """
+    """Returns the ISO 639-1 code of a label such as `eng_Latn`, if word lists or Punkt have it; else the label."""
     return _TWO_LETTERS.get(language.partition("_")[0], language)
 
 
@@ -235,7 +216,7 @@ def same_language(language: str) -> Iterator[str]:
 
 
 def suggested_languages(language: str, known: Sequence[str]) -> str:
-    """Returns `; did you mean 'zh'?` where a detector knows a language by another code, or a similar code; else ""."""
+    """Returns `; did you mean 'zh'?` if a detector knows another code of the language, or a similar code; else ""."""
     code = language.strip().lower().replace("_", "-")
     base = two_letter_code(code.partition("-")[0])
     for each in (code, base):
@@ -246,10 +227,7 @@ def suggested_languages(language: str, known: Sequence[str]) -> str:
 
 
 def make_detector(detector: str, min_probability: float) -> Detector:
-    """Returns the detector of that name, `langdetect` or `cld3`; `min_probability` is for CLD3 alone.
-
-    Raises UsageError if CLD3 is not installed.
-    """
+    """Returns the detector `langdetect` or `cld3`; `min_probability` is for CLD3. Raises as `cld3_module`."""
     return Cld3Detector(min_probability) if detector == "cld3" else LanguageDetector()
 
 
@@ -258,15 +236,15 @@ LANGUAGES = "languages."
 
 
 def language_counter(language: str, rule: str) -> str:
-    """Returns the counter of the pages, detected as a language, that a rule drops: `languages.de.bad_words`.
+    """Returns the counter of pages of a language that a rule drops: `languages.de.bad_words`.
 
-    Only drops by the first rule `language` and by the rules behind it have such counters.
+    Only the first rule `language` and the rules after it have such counters.
     """
     return f"{LANGUAGES}{language}.{rule}"
 
 
 def drops_by_language(counts: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """Returns the numbers of the counters of `language_counter`, by language and rule."""
+    """Returns the counters of `language_counter`, by language and rule."""
     found: dict[str, dict[str, int]] = {}
     for name, number in counts.items():
         if name.startswith(LANGUAGES):

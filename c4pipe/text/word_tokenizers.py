@@ -1,7 +1,7 @@
 """Words of texts in many languages, as datatrove 0.10.1 finds them (`word_tokenizers.py`): each language has a library.
 
-A tokenizer has a name: `spacy de`, `pythainlp`. The libraries are those of the extra `languages`; a library is imported
-when its first text comes.
+A tokenizer has a name: `spacy de`, `pythainlp`. The extra `languages` has the libraries; a library is imported when its
+first text comes.
 """
 
 import logging
@@ -24,7 +24,7 @@ FindWords = Callable[[str], list[str]]
 """Returns the words of a text: none is empty or has white space at its ends."""
 
 _NEEDED = {"spacy ja": ("sudachipy", "sudachidict_core"), "spacy vi": ("spacy", "pyvi"), "spacy zh": ("jieba",)}
-"""What some tokenizers import; others import what their name begins with."""
+"""The packages of some tokenizers; others need the package that their name begins with."""
 
 _JAPANESE_BYTES = 40_000  # of a text that SudachiPy takes
 _LONG_NUMBER = re.compile("[0-9,]{20,}")
@@ -38,24 +38,19 @@ _NUMBERS = re.compile("([0-9]+ [,.:/] )+[0-9]+")
 
 @cache
 def word_tokenizer(name: str) -> FindWords:
-    """Returns the word tokenizer of a name. Raises UsageError for one that is unknown or not installed."""
+    """Returns the word tokenizer of a name. Raises UsageError if it is unknown or not installed."""
     check_tokenizer(name)
     library, _, language = name.partition(" ")
     make = _MAKE.get(name) or _MAKE[library]
-    with warnings.catch_warnings():  # of libraries, about their own code
+    with warnings.catch_warnings():  # the libraries' own
         warnings.simplefilter("ignore")
         tokens = make(language or library)
-        tokens("a")  # what is loaded late
+        tokens("a")  # loads the rest
     return lambda text: [word for each in tokens(text) if (word := each.strip())]
 
 
 def check_tokenizer(name: str, of: str = "") -> None:
-    """Raises UsageError if a word tokenizer is unknown, or where what it needs is not installed.
-
-    Args:
-        name: its name.
-        of: the language whose words it finds, for the message.
-    """
+    """Raises UsageError if a word tokenizer is unknown or not installed; the message names the language `of`."""
     library, _, language = name.partition(" ")
     what = f"FineWeb-2 finds the words of {of} by" if of else "words are found by"
     if library not in _MAKE or (library == "spacy") != bool(language):
@@ -92,10 +87,7 @@ def _spacy(language: str) -> _FindTokens:
 
 
 def _remove_file(tokens: _FindTokens, module: str, model: str) -> None:
-    """Removes the temporary file, of up to 18 MB, to which a library unpacks its model, and which it leaves there.
-
-    A first text opens the model, and the file is not needed any more.
-    """
+    """Removes the temporary file (up to 18 MB) of a library's model, which the library needs until its first text."""
     list(tokens("a"))
     attrgetter(model)(sys.modules[module]).modelfile.cleanup()
 
@@ -117,7 +109,7 @@ def _japanese(_: str) -> _FindTokens:
 
 
 def _cut_bytes(text: str, most: int) -> Iterator[str]:
-    """Yields the pieces of a text, each of `most` bytes of UTF-8 or somewhat less, where datatrove cuts it."""
+    """Yields the pieces of a text, each of about `most` bytes of UTF-8 or less, as datatrove cuts it."""
     size, length = len(text.encode()), len(text)
     first, guess = 0, int(max(most * length / max(1, size) - 10, 1))
     while first < length:
@@ -156,7 +148,7 @@ def _import_function(module: str, name: str, **options: Any) -> Callable[[str], 
 
 
 def _by_marks(script: str) -> _FindTokens:
-    """Returns a tokenizer for languages of India: marks are words. Numbers and dates are not cut at theirs."""
+    """Returns a tokenizer for languages of India: marks are words, but not the marks in numbers and dates."""
 
     def tokens(text: str) -> list[str]:
         marked = re.sub(" +", " ", _MARKS[script].sub(r" \1 ", text.replace("\t", " "))).strip(" ")
