@@ -328,7 +328,7 @@ def _find_offsets(opener: InputOpener, layout: TextLayout, file: InputFile, size
     """Returns the offsets at which parts of lines begin, and the size; empty for a file that is not divided."""
     if file.name.endswith((".gz", ".zst")) or not (is_json(file.name) or layout.split == "lines"):
         return []
-    start = opener.read_range(file.path, 0, START)
+    start = opener.read(file.path, 0, START)
     is_other = start.startswith(GZIP) or ZSTANDARD.match(start) or no_document(start)
     return [] if is_other else _bounds(size, size // PART_BYTES)
 
@@ -378,7 +378,7 @@ def _number_parts(
 ) -> list[int]:
     starts = [max(0, bound - 1) for bound in _bounds(part.size, part.of)[:-1]]  # as in `read_part_pages`
     try:
-        ends = digest_ends(partial(opener.read_range, file.path), part.size)
+        ends = digest_ends(partial(opener.read, file.path), part.size)
         made = read_intact_json(kept, LineNumbers)
         if made and (made["bytes"], made["ends_sha256"], len(made["lines"])) == (part.size, ends, part.of):
             return made["lines"]

@@ -111,7 +111,9 @@ def test_a_corpus_is_built_and_nothing_is_cached(environment: dict[str, str], tm
 
 
 def test_many_runs_at_once_do_not_meet(environment: dict[str, str], tmp_path: Path) -> None:
-    (tmp_path / ".lock").write_text("\n".join(("process 999999999 on " + os.uname().nodename, *lock._identify_machine())))
+    (tmp_path / ".lock").write_text(
+        "\n".join(("process 999999999 on " + os.uname().nodename, *lock._identify_machine()))
+    )
     text = LOCK.replace("print(*sorted(path.name for path in Path(sys.argv[1]).iterdir()))", CRITICAL)
     command = [sys.executable, "-c", text, str(tmp_path)]
     runs = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(6)]
