@@ -1,7 +1,7 @@
 """The lists and the models that a recipe filters with: from the user's files to the work folder, from there to job 2.
 
-`clean` writes the lists that it used to its work folder, named by their digests. The recipe's fingerprint covers the
-digests. So job 2 needs no other files, and can't be given other lists.
+`clean` writes its lists to the work folder, named by their digests, which the recipe's fingerprint covers. So job 2
+needs no other files, and can't be given other lists.
 """
 
 import contextlib
@@ -39,18 +39,18 @@ def no_keys() -> U64:
 
 
 def has_key(keys: U64, key: int) -> bool:
-    """Tells whether a hash is among sorted ones."""
+    """Tells whether a hash is among sorted hashes."""
     return find_key(keys, key) is not None
 
 
 def find_key(keys: U64, key: int) -> int | None:
-    """Returns the place of a hash among sorted ones, or None."""
+    """Returns the place of a hash among sorted hashes, or None."""
     place = int(np.searchsorted(keys, np.uint64(key)))
     return place if place < len(keys) and int(keys[place]) == key else None
 
 
 def first_listed(keys: U64, wanted: Sequence[int]) -> int | None:
-    """Returns the index of the first of some hashes that is among sorted hashes; None if none of them is."""
+    """Returns the index of the first wanted hash among sorted hashes, or None."""
     if not len(keys) or not wanted:
         return None
     values = np.array(wanted, dtype=np.uint64)  # searched together: 16 take little longer than one
@@ -70,10 +70,10 @@ def sorted_keys(keys: Iterable[int]) -> U64:
 
 
 LISTS_FOLDER = "lists"
-"""The folder, inside a work folder, of the lists that were used."""
+"""The folder of the used lists in a work folder."""
 
 BLOCKED_FOLDER = "blocked"
-"""The folder, in a lists folder, of the user's lists of blocked URLs and opt-outs."""
+"""The folder of the user's blocked URLs and opt-outs in a lists folder."""
 
 _ENDS = ("", ".txt", ".gz", ".txt.gz")
 _IN_JSON = ("bad_words", "bad_tokens", "domains", "public_suffixes", "url_words", "evaluation_examples", "classifiers")
@@ -84,7 +84,7 @@ _ENDINGS = {**dict.fromkeys(_HASHED, "npy"), **dict.fromkeys(_MODELS, "bin")}
 
 @dataclass(frozen=True)
 class Lists:
-    """The lists of one recipe. A list that no rule of the recipe uses is empty.
+    """The lists of one recipe. A list that no rule uses is empty.
 
     Attributes:
         bad_words: the listed words of each language, by the first part of its code.
@@ -133,10 +133,7 @@ class Lists:
         return {name: model.digest for name, model in self.classifiers.items()}
 
     def save(self, folder: StoragePath) -> None:
-        """Writes the lists into a folder, named by their digests. A list that is there unchanged is not written again.
-
-        Raises C4pipeError if one can't be written.
-        """
+        """Writes the lists into a folder, named by their digests, unless they exist unchanged. Raises C4pipeError."""
         make_folder(folder)
         models = dict.fromkeys(self._classifier_digests.values(), "classifier")
         for digest, name in (*models.items(), *((digest, name) for name, digest in self.digests.items())):
@@ -174,9 +171,9 @@ LIST_NAMES = tuple(each.name for each in fields(Lists))
 
 
 def load_lists(folder: StoragePath, digests: Mapping[str, str]) -> Lists:
-    """Returns the saved lists of these digests. Keys on this machine are memory-mapped: all workers share them.
+    """Returns the saved lists of these digests; keys on this machine are memory-mapped, so workers share them.
 
-    Raises UsageError if one is missing, can't be read, or was changed.
+    Raises UsageError if a list is missing, can't be read, or was changed.
     """
     values: dict[str, Any] = {}
     for name, digest in digests.items():
@@ -224,7 +221,7 @@ def _load_classifier(folder: StoragePath, digest: Any) -> Any:
 
 
 def find_lists(folders: Sequence[StoragePath], digests: Mapping[str, str]) -> Lists:
-    """Returns the lists of these digests from the first work folder that has all of them. Raises as `load`."""
+    """Returns the lists of these digests from the first work folder that has all. Raises as `load_lists`."""
     complete = (
         each / LISTS_FOLDER
         for each in folders
@@ -239,14 +236,7 @@ def _path(folder: StoragePath, name: str, digest: str) -> StoragePath:
 
 @dataclass(frozen=True)
 class ListFolder:
-    """The user's folder of lists, for the rules of a recipe that need some.
-
-    Attributes:
-        path: the folder.
-        recipe: the recipe's name, for messages.
-        languages: the languages that the recipe keeps.
-        links: the keys of the links that the user gives; empty without any.
-    """
+    """The user's folder of lists; the name of the recipe, for messages; its languages; the keys of the user's links."""
 
     path: Path
     recipe: str
@@ -254,26 +244,21 @@ class ListFolder:
     links: U64 = field(default_factory=no_keys)
 
     def needed_by(self, rule: str) -> str:
-        """Returns the first words of a message: the recipe and the rule that need a list."""
+        """Returns the start of a message: the recipe and the rule that need a list."""
         return f"recipe {self.recipe} has the rule {rule}, which needs a list of yours"
 
     def entries(self, rule: str, name: str) -> Iterator[str]:
-        """Yields the entries of a list in the folder `blocked` that a rule needs. Raises as `blocked_entries`."""
+        """Yields the `blocked_entries` of a list that a rule needs."""
         return blocked_entries(self.path, self.needed_by(rule), name)
 
 
 def blocked_entries(folder: Path, needs: str, name: str) -> Iterator[str]:
     """Yields the entries of a list in the folder `blocked`: one a line, without blank lines and comments.
 
-    A list is a file, or several: `blocked/domains`, or `blocked/adult/domains` beside `blocked/gambling/domains`, as
-    the blacklists of the university of Toulouse (UT1) are laid out. A name can end in `.txt`, `.gz` or `.txt.gz`.
+    A list is one file or several: `blocked/domains`, or `blocked/adult/domains` and `blocked/gambling/domains`, as in
+    the blacklists of the university of Toulouse (UT1). A name can end in `.txt`, `.gz` or `.txt.gz`.
 
-    Args:
-        folder: the lists folder.
-        needs: what needs the list, the first words of a message.
-        name: of the list, without its ending.
-
-    Raises UsageError if the list is missing, can't be read or has no entry.
+    Raises UsageError if the list is missing, can't be read or has no entry; `needs` is the start of the message.
     """
     blocked, files = folder / BLOCKED_FOLDER, blocked_files(folder, name)
     if not files:
@@ -303,7 +288,7 @@ def blocked_files(folder: Path, name: str) -> list[Path]:
 
 
 def link_keys(paths: Sequence[Path], scheme: str) -> U64:
-    """Returns the keys of the URLs in some files, one URL a line, sorted. Raises UsageError if a file has none."""
+    """Returns the sorted keys of the URLs in some files, one a line. Raises UsageError if a file has no URL."""
     links = sorted_keys(url_key(normalise_url(url, scheme)) for url in _urls(paths))
     if not len(links):
         raise UsageError(f"--links {paths[0]} holds no URL: one a line is expected")

@@ -1,9 +1,9 @@
-"""The lists that C4 filters with: bad words per language, and the RealNews domains.
+"""The lists of C4's filters: bad words of each language, and the RealNews domains.
 
 The bad words are LDNOOBW's "List of Dirty, Naughty, Obscene, and Otherwise Bad Words" (CC-BY-4.0); as in C4, English
 is from another commit than the other languages. Dolma's English is from the commit of the others. The domains are
-Grover's (Apache-2.0). All are pinned by commit and SHA-256 in `pinned_lists.tsv`, so they are the same in every run.
-c4pipe ships none of them: `fetch` downloads them into a folder.
+Grover's (Apache-2.0). `pinned_lists.tsv` pins them by commit and SHA-256, so all runs have the same. c4pipe ships no
+list: `fetch` downloads them into a folder.
 """
 
 import hashlib
@@ -30,14 +30,7 @@ _NETWORK = NetworkOptions(tries=3, file_seconds=120, file_bytes=1 << 24, stall_s
 
 @dataclass(frozen=True)
 class PinnedList:
-    """One list.
-
-    Attributes:
-        path: its path in a lists folder.
-        url: its path on the host.
-        commit: the commit that the list comes from.
-        sha256: the SHA-256 of its bytes, in hex.
-    """
+    """One list: its path in a lists folder, its path on the host, its commit, and the SHA-256 of its bytes in hex."""
 
     path: str
     url: str
@@ -46,7 +39,7 @@ class PinnedList:
 
 
 DOLMA_ENGLISH = "en@5faf2ba4"
-"""Stands for the English list of Dolma where `load_bad_words` takes a language."""
+"""Dolma's English list as a language of `load_bad_words`."""
 
 _ROWS = [line.split("\t") for line in Path(__file__).with_suffix(".tsv").read_text("ascii").splitlines()]
 _PINNED = {key: PinnedList(*values) for key, *values in _ROWS}
@@ -79,7 +72,7 @@ def lists_dir(override: Path | None) -> Path:
 
 
 def status_of_lists(directory: Path, lists: Sequence[PinnedList] = PINNED) -> list[tuple[PinnedList, str]]:
-    """Returns each of some pinned lists with its status in `directory`: "ok", "missing" or "other content"."""
+    """Returns some pinned lists, each with its status in a folder: "ok", "missing" or "other content"."""
     return [(pinned, _status(directory / pinned.path, pinned.sha256)) for pinned in lists]
 
 
@@ -99,17 +92,15 @@ def fetch(
     report: Callable[[str], None] = lambda line: None,
     lists: Sequence[PinnedList] = PINNED,
 ) -> int:
-    """Downloads the pinned lists that a folder lacks, or has with other content.
+    """Downloads the pinned lists that a folder lacks, or has with other content; returns their number.
 
-    A file gets its name only when its SHA-256 is right. After a failure, the lists that were downloaded stay.
+    A file gets its name only if its SHA-256 is right. After a failure, the downloaded lists stay.
 
     Args:
         target: the folder.
         source: the address of the host, or of a mirror.
         report: is called with a line for each list and each retry.
-        lists: those to have; all of them by default.
-
-    Returns how many were downloaded.
+        lists: the wanted lists.
 
     Raises UsageError if `source` is no address or a folder in `target` is a link, C4pipeError if a list can't be
     downloaded or written.
@@ -152,19 +143,19 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def bad_words_file(language: str) -> str | None:
-    """Returns the path, in a lists folder, of the bad-words list of a language such as "de"; None if there is none."""
+    """Returns the path, in a lists folder, of the bad words of a language such as "de", or None."""
     return _BAD_WORDS[language].path if language in _BAD_WORDS else None
 
 
 def regional(language: str) -> list[str]:
-    """Returns a language, and its regions with a list of their own, such as "fr" and "fr-CA-u-sd-caqc"."""
+    """Returns a language and its regions that have lists, such as "fr" and "fr-CA-u-sd-caqc"."""
     return [language, *(each for each in _BAD_WORDS if each.startswith(f"{language}-"))]
 
 
 def load_domains(directory: Path) -> dict[str, list[str]]:
     """Returns the RealNews domains of a lists folder, each with its allowed subdomains (empty: all are allowed).
 
-    Raises UsageError if the file is missing, or is not in the form that Grover publishes.
+    Raises UsageError if the file is missing, or differs in form from Grover's.
     """
     path = directory / REALNEWS
     try:
@@ -187,18 +178,10 @@ def _domains(values: Any) -> dict[str, list[str]]:
 
 
 def load_bad_words(directory: Path, language: str, lower: bool = True) -> tuple[str, ...]:
-    """Returns the bad words of a language in a lists folder: stripped, lower-cased, distinct, sorted.
+    """Returns the bad words of a language in a lists folder: stripped, lower-cased if `lower`, distinct, sorted.
 
-    The content of a file may differ from the pinned one: users can bring their own words.
-
-    Args:
-        directory: the lists folder.
-        language: the code of the language.
-        lower: whether to make the words lower case.
-
-    Returns the words; none for a language without a pinned list.
-
-    Raises UsageError if the file is missing, can't be read, is not UTF-8 or has no word.
+    Empty for a language without a pinned list. The file may have other content than the pinned list: users can bring
+    their own words. Raises UsageError if it is missing, can't be read, is not UTF-8 or has no word.
     """
     if (name := bad_words_file(language)) is None:
         return ()

@@ -1,4 +1,4 @@
-"""robots.txt (RFC 9309) and opt-outs: finds the rule, or the entry of a list, that decides about a URL."""
+"""robots.txt (RFC 9309) and opt-outs: finds the rule, or the listed entry, that decides about a URL."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,12 +21,7 @@ _HOST_END = re.compile(r"[/?#\\]")
 
 
 class RobotsRule(NamedTuple):
-    """One rule of a robots.txt.
-
-    Attributes:
-        allows: whether it is `Allow`.
-        pattern: its path pattern, with escapes as `compared_path` has them.
-    """
+    """One rule of a robots.txt: whether it is `Allow`, and its path pattern, escaped as in `compared_path`."""
 
     allows: bool
     pattern: str
@@ -36,11 +31,11 @@ class RobotsRule(NamedTuple):
 
 
 REFUSE_ALL = (RobotsRule(False, "/"),)
-"""The rules of a host whose robots.txt can't be had because of its server (RFC 9309, 2.3.1.4)."""
+"""The rules of a host whose server fails to send a robots.txt (RFC 9309, 2.3.1.4)."""
 
 
 def robots_url(url: str) -> str:
-    """Returns the URL of the robots.txt of a URL's scheme, host and port; "" if no robots.txt decides about the URL."""
+    """Returns the URL of the robots.txt that decides about a URL; "" for other schemes than http and https."""
     authority = _authority(url)
     return f"{authority}/robots.txt" if authority else ""
 
@@ -77,10 +72,10 @@ def ascii_host(host: str) -> str:
 
 
 def compared_path(url: str) -> str:
-    """Returns the path and query of a URL as they are compared (RFC 9309, 2.2.2).
+    """Returns the path and query of a URL in the form that is compared (RFC 9309, 2.2.2).
 
-    Escapes of letters, digits and `-._~` are decoded, other escapes have capitals, and what can't stand in a URL is
-    escaped. In a query, `/`, `:`, `?` and `@` are not escaped. `*` and `$` are escaped: patterns use them.
+    Escapes of letters, digits and `-._~` are decoded, other escapes have capitals, and impossible characters are
+    escaped, as are `*` and `$`, which patterns use. In a query, `/`, `:`, `?` and `@` are not escaped.
     """
     rest = url.partition("://")[2]
     start = _HOST_END.search(rest)
@@ -108,12 +103,12 @@ def _in_query(match: re.Match[str]) -> str:
 
 
 def parse_robots(body: bytes, agents: Sequence[str]) -> dict[str, tuple[RobotsRule, ...]]:
-    """Returns the rules of a robots.txt for each crawler that it refuses something, in the order of their weight.
+    """Returns the rules of a robots.txt, `by_weight`, for each crawler to which it refuses something.
 
-    The groups of a crawler are merged. A crawler without a group gets those of `*`.
+    The groups of a crawler are merged. A crawler without a group gets the group of `*`.
 
     Args:
-        body: the file; what comes after SIZE_CAP does not count.
+        body: the file, of which SIZE_CAP bytes count.
         agents: product tokens, such as `CCBot`, in any case.
     """
     if len(body) > SIZE_CAP:
@@ -152,16 +147,14 @@ def _fields(text: str) -> Iterator[tuple[str, str]]:
 
 
 def by_weight(rules: Iterable[RobotsRule]) -> tuple[RobotsRule, ...]:
-    """Returns rules, each once, so that the first one that matches decides: the longest, then `Allow`."""
+    """Returns rules, each once, in an order in which the first match decides: the longest, then `Allow`."""
     return tuple(sorted(set(rules), key=lambda rule: (-len(rule.pattern), not rule.allows, rule.pattern)))
 
 
 def deciding_rule(rules: Iterable[RobotsRule], path: str) -> RobotsRule | None:
-    """Returns the rule that decides about a path, as `compared_path` returns it; None if no rule matches.
+    """Returns the rule (of rules `by_weight`) that decides about a `compared_path`, or None.
 
-    Args:
-        rules: in the order of `by_weight`.
-        path: with its query. `/robots.txt` itself is always allowed.
+    `/robots.txt` itself is always allowed.
     """
     return None if path == "/robots.txt" else next((rule for rule in rules if matches(rule.pattern, path)), None)
 
@@ -184,7 +177,7 @@ def matches(pattern: str, path: str) -> bool:
 
 
 def encode_rules(rules: Mapping[str, Sequence[RobotsRule]]) -> str:
-    """Returns the rules of crawlers as a text, in which crawlers with the same rules share them; "" for none."""
+    """Returns the rules of crawlers as a text; crawlers with the same rules share them."""
     agents_by_rules: dict[tuple[RobotsRule, ...], list[str]] = {}
     for agent in sorted(rules):
         agents_by_rules.setdefault(tuple(rules[agent]), []).append(agent)
@@ -197,7 +190,7 @@ def encode_rules(rules: Mapping[str, Sequence[RobotsRule]]) -> str:
 
 @lru_cache(maxsize=64)
 def decode_rules(text: str) -> dict[str, tuple[RobotsRule, ...]]:
-    """Returns the rules of which `encode_rules` returned this text."""
+    """Returns the rules that `encode_rules` took."""
     rules = {}
     for block in text.split("\n\n") if text else ():
         agents, *lines = block.split("\n")
@@ -206,18 +199,15 @@ def decode_rules(text: str) -> dict[str, tuple[RobotsRule, ...]]:
 
 
 MOST_SEGMENTS = 16
-"""The most path segments of an entry. A URL needs this number of look-ups for each label of its host."""
+"""The most path segments of an entry: a URL needs so many look-ups for each label of its host."""
 
 _MOST_LABELS = 127  # of a host name: 253 characters, RFC 1035
 
 
 def opt_out_entry(text: str) -> str:
-    """Returns an entry of a list of opt-outs in the form of `covering_entries`: a host, or a host with a path.
+    """Returns an entry of a list of opt-outs, such as `https://example.com/blog`, in the form of `covering_entries`.
 
-    Args:
-        text: such as `example.com` or `example.com/blog`, also with `http://` or `https://`.
-
-    Raises ValueError, with the reason, if the text is no valid entry.
+    Raises ValueError, with the reason, for an invalid entry.
     """
     url = text if "://" in text else f"https://{text}"
     host = ascii_host(host_of(url))
@@ -232,10 +222,7 @@ def opt_out_entry(text: str) -> str:
 
 
 def covering_entries(url: str) -> Iterator[str]:
-    """Yields the entries that cover a URL: its host and the domains above it, each alone and with the path's starts.
-
-    The shortest domain comes first.
-    """
+    """Yields the entries that cover a URL: its host and the domains above it (the shortest first), with path starts."""
     labels = ascii_host(host_of(url)).split(".")
     segments = compared_path(url).partition("?")[0].rstrip("/").split("/", MOST_SEGMENTS + 1)
     starts = list(accumulate(segments[: MOST_SEGMENTS + 1], "{}/{}".format))  # "", "/blog", "/blog/2024"

@@ -1,8 +1,8 @@
 """The list of the rule `robots_refused`: the rules of each robots.txt that refuses something, as one array of numbers.
 
-`c4pipe lists robots` writes it. An array is mapped into memory, so the processes of a machine share it, and it is
-stored and checked as the other lists are. It consists of three numbers, the sorted keys of the robots.txt files, the
-place of each file's rules, the names of the crawlers, and the rules as text (equal texts are stored once).
+`c4pipe lists robots` writes it. The array is mapped into memory, so the processes of a machine share it, and is stored
+and checked like other lists. It has three numbers, the sorted keys of the robots.txt files, the place of each file's
+rules, the names of the crawlers, and the rules as text (equal texts once).
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class RobotsList:
     """Finds the rules of a robots.txt."""
 
     def __init__(self, words: U64) -> None:
-        """Takes the array. Raises ValueError if `RobotsWriter` did not write it."""
+        """Takes the array of a `RobotsWriter`. Raises ValueError for another array."""
         words = np.asarray(words)  # a slice of a memmap takes ten times as long
         if len(words) < _HEAD or int(words[0]) != _MAGIC:
             raise ValueError("it is no list that `c4pipe lists robots` wrote")
@@ -40,7 +40,7 @@ class RobotsList:
         self.agents = tuple(words[names:texts].view(np.uint8)[:named].tobytes().decode().split(","))
 
     def text(self, url: str) -> str:
-        """Returns the rules of the robots.txt at a URL, as `encode_rules` returned them; "" if not listed."""
+        """Returns the rules of the robots.txt at a URL, as `encode_rules`; "" if not listed."""
         place = find_key(self._keys, url_key(url))
         if place is None:
             return ""
@@ -49,7 +49,7 @@ class RobotsList:
         return self._texts[start + _SIZE : start + _SIZE + length].tobytes().decode()
 
     def refusal(self, url: str, agents: Sequence[str]) -> tuple[str, RobotsRule] | None:
-        """Returns the first crawler that may not fetch a URL, and the rule that refuses; None if every crawler may."""
+        """Returns the first crawler that may not fetch a URL, and the rule that refuses, or None."""
         text = self.text(robots_url(url))
         rules = decode_rules(text) if text else {}
         path = compared_path(url) if rules else ""
@@ -61,7 +61,7 @@ class RobotsList:
 
 
 def read_robots_list(path: Path) -> U64:
-    """Returns the array of a file, mapped into memory. Raises OSError or ValueError for a file that is no such list."""
+    """Maps the array of a file into memory. Raises OSError, or ValueError for another file."""
     check_regular(path)
     words: U64 = np.load(path, mmap_mode="r")
     if words.dtype != np.uint64 or words.ndim != 1:
@@ -78,8 +78,8 @@ class RobotsWriter:
 
         Args:
             path: the new file.
-            agents: the crawlers that were asked for.
-            keys: the keys of the robots.txt files, sorted.
+            agents: the wanted crawlers.
+            keys: the sorted keys of the robots.txt files.
             texts: the number of the text of each key.
             sizes: the bytes of each text.
         """
@@ -104,5 +104,5 @@ class RobotsWriter:
         self._texts[start : start + len(data)] = np.frombuffer(data, np.uint8)
 
     def close(self) -> None:
-        """Writes what is still in memory."""
+        """Writes the rest."""
         self._file.flush()

@@ -1,8 +1,8 @@
-"""The characters that datatrove's filters and spaCy's English tokenizer tell apart, as tables of code points.
+"""The kinds of characters of datatrove's filters and spaCy's English tokenizer, as tables of code points.
 
 Sources: spaCy 3.8 (MIT), `lang/char_classes.py` and `pipeline/sentencizer.pyx`; datatrove 0.10.1 (Apache-2.0),
-`utils/text.py`. They are fixed lists, not properties of Unicode, so they are written out, in `character_sets.tsv`. If
-both packages are installed, the tests compare each table with theirs.
+`utils/text.py`. They are fixed lists, not properties of Unicode, so `character_sets.tsv` has them. If both packages are
+installed, the tests compare each table with theirs.
 """
 
 from collections.abc import Iterator

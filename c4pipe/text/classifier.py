@@ -1,13 +1,13 @@
-"""What a fastText classifier says of a text, without the fastText package and without the vectors of the model.
+"""The probabilities of a fastText classifier, without the fastText package and the vectors of the model.
 
 fastText adds the vectors of a text's words and n-grams, divides by their number, and multiplies the result with the
-vector of each label. All of that is linear. So each vector is multiplied once, when the model is loaded, and what is
-kept of it is one number for each label: 8 bytes for a row of a model with two labels, not 400 to 1,024. The products
-are whole numbers of a unit, so that their sums are exact in any order, in C and in Python.
+vector of each label. All of that is linear, so each vector is multiplied once, when the model is loaded. One number for
+each label is kept: 8 bytes for a row of a model with two labels, not 400 to 1,024. The products are whole numbers of a
+unit, so their sums are exact in any order, in C and in Python.
 
 fastText adds in single precision; its probabilities differ from these by about 0.000001.
 
-A job reads the vectors once: its work folder has the products, which all workers share (memory-mapped).
+A job reads the vectors once: its work folder has the products, memory-mapped by all workers.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from c4pipe.text.model_path import CHANGED, ModelPath, once_a_file
 _ROWS = 4096  # that are multiplied together
 
 _MAGIC = f"c4pipe classifier 1, {sys.byteorder}\n".encode()  # of a file of products
-_START = len(_MAGIC) + 65  # of what has the digest before it
+_START = len(_MAGIC) + 65  # after the digest
 _ALIGNMENT = 64  # bytes, of the products in their file
 
 
@@ -42,10 +42,8 @@ class Products(NamedTuple):
         is_softmax: whether the probabilities of a text add up to 1.
         unit: of the products.
         words: the number of words.
-        ngrams: that of `ModelFile`.
         table: the product of each row with each label, in units.
-        bucket_rows: that of `ModelFile`.
-        dictionary: the entries of the words and labels.
+        ngrams, bucket_rows, dictionary: see `ModelFile`.
     """
 
     digest: str
@@ -60,9 +58,13 @@ class Products(NamedTuple):
 
     @classmethod
     def of_model(cls, path: Path) -> "Products":
-        """Checks the file of a model and multiplies its vectors. Raises as `FastTextClassifier`."""
+        """Multiplies the vectors of the file of a model. Raises as `FastTextClassifier`."""
         model = read_model(path)
-        _check_classifier(model)
+        if model.loss == HIERARCHICAL_SOFTMAX:
+            raise ValueError("its loss is hierarchical softmax: train it with -loss softmax or -loss ova")
+        for label in model.labels:
+            if not label.startswith(LABEL) or not label.isprintable():
+                raise ValueError(f"its label {label[:60]!a} is not {LABEL} and a name")
         labels = tuple(each.removeprefix(LABEL) for each in model.labels)
         table, unit = _products(model)
         digest = hashlib.sha256(model.data).hexdigest()
@@ -71,7 +73,7 @@ class Products(NamedTuple):
 
     @classmethod
     def of_file(cls, path: Path) -> "Products":
-        """Returns what `write` wrote, memory-mapped. Raises ValueError if it was changed, OSError."""
+        """Maps a file of `write` into memory. Raises ValueError if it was changed, OSError."""
         with open_file(path) as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         data = memoryview(mapped)
@@ -85,7 +87,7 @@ class Products(NamedTuple):
         return cls(**head, table=table, bucket_rows=rows, dictionary=data[place + table.nbytes + rows.nbytes :])
 
     def write(self, target: Path) -> None:
-        """Writes the products into a new file, which machines of this byte order can read. Raises OSError."""
+        """Writes the products into a new file for machines of this byte order. Raises OSError."""
         arrays = {"table": self.table, "bucket_rows": self.bucket_rows}
         values = {name: value for name, value in self._asdict().items() if name not in (*arrays, "dictionary")}
         head = json.dumps(values | {name: array.size for name, array in arrays.items()}).encode()
@@ -107,10 +109,7 @@ class FastTextClassifier:
     """
 
     def __init__(self, path: Path) -> None:
-        """Checks the file of a model and multiplies its vectors, or takes the file of its products.
-
-        Raises ValueError, with the reason, for a file that is no such model, OSError for one that can't be read.
-        """
+        """Takes the file of a model or of its products. Raises OSError, or ValueError with the reason."""
         with open_file(path) as file:
             is_multiplied = file.read(len(_MAGIC)) == _MAGIC
         self.products = parts = Products.of_file(path) if is_multiplied else Products.of_model(path)
@@ -119,9 +118,9 @@ class FastTextClassifier:
         self._sums = feature_sums(parts.dictionary, *sizes).sums
 
     def scores(self, text: bytes) -> dict[str, float]:
-        """Returns the probability of each label for a text in UTF-8; none where the model knows nothing of it.
+        """Returns the probability of each label for a text in UTF-8; none if the model knows no part of it.
 
-        Newlines are blanks. As fastText gives them: 0.00001 is added to each probability, and none is above 1.
+        Newlines are blanks. As in fastText, 0.00001 is added to each probability, and none is above 1.
         """
         count, sums = self._sums(text)
         if not count:
@@ -142,14 +141,11 @@ class ClassifierModel(ModelPath):
         return self.loaded("classifier", _read_once)
 
     def with_labels(self) -> tuple["ClassifierModel", tuple[str, ...]]:
-        """Returns the model with its absolute path and its digest, and its labels, without `__label__`.
-
-        Raises ValueError, with the reason, for a file that is no such model, OSError for one that can't be read.
-        """
+        """Returns the model with its absolute path and its digest, and its labels. Raises as `FastTextClassifier`."""
         return self.measured(lambda path: _read_once(path).labels)
 
     def digest_of(self, path: Path) -> str:
-        """Returns the digest of the model, also of the file of its products. Raises as `FastTextClassifier`."""
+        """Returns the digest of the model, also from its products. Raises as `FastTextClassifier`."""
         return _read_once(path).products.digest
 
     def copy(self, target: Path) -> None:
@@ -157,19 +153,10 @@ class ClassifierModel(ModelPath):
         self.classifier().products.write(target)
 
 
-def _check_classifier(model: ModelFile) -> None:
-    """Raises ValueError for a model that is no classifier that c4pipe can use."""
-    if model.loss == HIERARCHICAL_SOFTMAX:
-        raise ValueError("its loss is hierarchical softmax: train it with -loss softmax or -loss ova")
-    for label in model.labels:
-        if not label.startswith(LABEL) or not label.isprintable():
-            raise ValueError(f"its label {label[:60]!a} is not {LABEL} and a name")
-
-
 def _products(model: ModelFile) -> tuple[npt.NDArray[np.int32], float]:
     """Returns the product of each row with each label, in units, and the unit.
 
-    Products are added one column after the other, so that each machine gets the same.
+    Columns are added in order, so each machine gets the same.
     """
     outputs = model.outputs.chunk(0, len(model.labels)).astype(np.float64)
     rows = len(model.inputs.values)

@@ -1,4 +1,4 @@
-"""What fastText does with a text: the sums of its words' and n-grams' numbers, and the probabilities of labels.
+"""fastText's steps for a text: the sums of its words' and n-grams' numbers, and the probabilities of labels.
 
 fastText adds the vectors of a text's words and n-grams, its features, in single precision. Here the numbers are whole
 multiples of a unit, so that their sums are exact in any order, in C and in Python. The probabilities differ from
@@ -27,7 +27,7 @@ _OF_64, _OF_32 = (1 << 64) - 1, (1 << 32) - 1
 
 
 def in_units(numbers: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int32], float]:
-    """Returns numbers as multiples of a unit, in the same memory, and the unit. Their sums are exact in any order."""
+    """Returns numbers as multiples of a unit, in the same memory, and the unit."""
     most = float(max(numbers.max(initial=0.0), -numbers.min(initial=0.0)))
     unit = 2.0 ** (frexp(most)[1] - _BITS)
     for first in range(0, len(numbers), _ROWS):
@@ -37,7 +37,7 @@ def in_units(numbers: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int32], f
 
 
 def softmax(logits: Sequence[float]) -> list[float]:
-    """Returns the probabilities of labels, of which one is right, as fastText gives them: 0.00001 is added to each."""
+    """Returns the probabilities of exclusive labels, as in fastText: 0.00001 is added to each."""
     most = max(logits)
     powers = [exp(each - most) for each in logits]
     total = sum(powers)
@@ -45,7 +45,7 @@ def softmax(logits: Sequence[float]) -> list[float]:
 
 
 def sigmoids(logits: Sequence[float]) -> list[float]:
-    """Returns the probabilities of labels that are independent of each other, as fastText gives them."""
+    """Returns the probabilities of independent labels, as in fastText."""
     return [round(_sigmoid(each) + _ADDED, _DIGITS) for each in logits]
 
 
@@ -81,9 +81,9 @@ class HuffmanTree:
         self._parents = [parents[node] for node in range(2 * labels - 2)]
 
     def probabilities(self, logits: Sequence[float]) -> list[float]:
-        """Returns the probabilities of labels, given the logits of the inner nodes, as fastText gives them.
+        """Returns the probabilities of labels, given the logits of the inner nodes, as in fastText.
 
-        0.00001 is added at each node, and a label whose probability is below 0.00001 has 0: fastText leaves it out.
+        0.00001 is added at each node; a label below 0.00001 has 0, as fastText leaves it out.
         """
         right = [1 / (1 + exp(-max(each, -_MOST_LOGIT))) for each in logits]
         found = [1.0] * (2 * self._labels - 1)
@@ -125,7 +125,7 @@ class FeatureSums:
             hashes.append(_hash(word))
             if word == _END_OF_LINE:  # also inside of the text
                 break
-        rows += filter(self._is_left, self._of_ngrams(hashes))
+        rows += filter(self._words.__le__, self._of_ngrams(hashes))  # the rows that a pruned model has
         sums = self._table[rows].sum(axis=0, dtype=np.int64) if rows else np.zeros(self._table.shape[1], np.int64)
         return len(rows), tuple(map(int, sums))
 
@@ -133,7 +133,7 @@ class FeatureSums:
         if word in self._rows:
             yield self._rows[word]
         if self._sizes[1] and word != _END_OF_LINE:
-            yield from filter(self._is_left, map(self._row, self._characters(word)))
+            yield from filter(self._words.__le__, map(self._row, self._characters(word)))
 
     def _characters(self, word: bytes) -> Iterator[int]:
         """Yields the hashes of the n-grams of characters of a word."""
@@ -158,9 +158,6 @@ class FeatureSums:
     def _row(self, value: int) -> int:
         bucket = value % self._buckets
         return self._words + (int(self._bucket_rows[bucket]) if len(self._bucket_rows) else bucket)
-
-    def _is_left(self, row: int) -> bool:
-        return row >= self._words
 
 
 def _hash(word: bytes) -> int:

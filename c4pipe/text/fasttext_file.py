@@ -16,7 +16,7 @@ LABEL = "__label__"
 """The prefix of each label of a model."""
 
 HIERARCHICAL_SOFTMAX, NEGATIVE_SAMPLING, SOFTMAX, ONE_VS_ALL = 1, 2, 3, 4
-"""How a model makes probabilities of the products of a text with its labels: its loss."""
+"""The loss of a model: how it makes probabilities of products."""
 
 _MAGIC = 793712314
 _VERSIONS = (11, 12)
@@ -30,7 +30,7 @@ _WORD, _LABEL = 0, 1
 
 
 class Matrix(NamedTuple):
-    """A matrix of a model. A quantised row has parts, each of which is one of 256 centroids, and a norm.
+    """A matrix of a model. Each part of a quantised row is one of 256 centroids; the row may have a norm.
 
     Attributes:
         values: float32 of shape [rows, columns]; uint8 of shape [rows, parts] if the matrix is quantised.
@@ -57,14 +57,13 @@ class ModelFile(NamedTuple):
     Attributes:
         data: the whole file.
         labels: with their prefix, in their order.
-        label_counts: how often each label was seen in training.
+        label_counts: how often each label occurred in training.
         words: the number of words.
-        dictionary: the bytes of the words and labels: each with a NUL, its count (8 bytes) and its type (1 byte).
+        dictionary: the words and labels, each with a NUL, its count (8 bytes) and its type (1 byte).
         loss: one of the four numbers of this module.
         ngrams: the number of buckets of n-grams, the most words of an n-gram, and the fewest and the most characters
-            of an n-gram of characters; the last is 0 without n-grams of characters.
-        bucket_rows: the number of each bucket among the buckets of a pruned model, -1 for removed ones; empty for a
-            model that is not pruned.
+            of an n-gram of characters (0 without such n-grams).
+        bucket_rows: the row of each bucket of a pruned model, -1 for removed ones; else empty.
         inputs, outputs: a row for each word and bucket, and for each label.
     """
 
@@ -81,9 +80,9 @@ class ModelFile(NamedTuple):
 
 
 def read_model(path: Path) -> ModelFile:
-    """Returns the parts of a fastText classifier. Memory stays flat, whatever its size.
+    """Returns the parts of a fastText model with labels, in little memory.
 
-    Raises ValueError, with the reason, for a file that is no such model, OSError for one that can't be read.
+    Raises ValueError, with the reason, for another file, OSError for a file that can't be read.
     """
     with open_file(path) as file:
         try:
@@ -94,7 +93,7 @@ def read_model(path: Path) -> ModelFile:
 
 
 class _Reader:
-    """Reads a model in the order of its fields."""
+    """Reads the fields of a model in order."""
 
     def __init__(self, data: mmap.mmap) -> None:
         self._data = data

@@ -23,19 +23,19 @@ _TRACKING_QUERY = re.compile(r"\?(?:utm_|ref|feed).*")
 def normalise_url(url: str, scheme: str = "start") -> str:
     """Returns `url` without scheme, `www.`, a tracking query and trailing slashes.
 
-    The query is cut where its first parameter starts with `utm_`, `ref` or `feed`.
+    A query is cut if its first parameter starts with `utm_`, `ref` or `feed`.
     Source: TensorFlow Datasets, c4 3.1.0; the paper only says that pages were deduplicated.
 
     Args:
         url: a URL as crawled.
-        scheme: `start` removes the scheme at the start; `anywhere` removes each scheme, with a `www.` behind it.
+        scheme: `start` removes the scheme at the start; `anywhere` removes each scheme, with a `www.` after it.
     """
     url = _SCHEME[scheme].sub("", url)
     return (_TRACKING_QUERY.sub("", url) if "?" in url else url).rstrip("/")
 
 
 def url_key(normalised_url: str) -> int:
-    """Returns the unsigned 64-bit hash (MurmurHash3 x64) that captures of one URL share."""
+    """Returns the unsigned 64-bit hash (MurmurHash3 x64) of a URL, equal for its captures."""
     return mmh3.hash64(normalised_url.encode("utf-8", "replace"), signed=False)[0]
 
 
@@ -48,11 +48,7 @@ def url_md5(url: str) -> int:
 def page_key(url: str, normalised_url: str, by_md5: bool) -> int:
     """Returns the unsigned 64-bit key of a page, which decides its place in the corpus.
 
-    Args:
-        url: as crawled.
-        normalised_url: the same URL normalised.
-        by_md5: whether the key is the upper half of the MD5 of `url`, as in TensorFlow Datasets, instead of the hash of
-            `normalised_url`.
+    It is the hash of `normalised_url`, or by MD5, as in TensorFlow Datasets, the upper half of the MD5 of the URL.
     """
     return url_md5(url) >> 64 if by_md5 else url_key(normalised_url)
 
@@ -60,13 +56,8 @@ def page_key(url: str, normalised_url: str, by_md5: bool) -> int:
 def capture_hash(url: str, timestamp: str, body: bytes | bytearray) -> int:
     """Returns the unsigned 64-bit hash that decides which of two captures of one moment counts as the newest.
 
-    It is a hash of the text as crawled, so neither file names nor the order of records matter. URL and timestamp are in
-    it, too: captures that are equal in all three give the same page.
-
-    Args:
-        url: as crawled.
-        timestamp: as crawled.
-        body: the text as crawled, in UTF-8.
+    It is made of URL, timestamp and text (UTF-8) as crawled, so neither file names nor the order of records matter, and
+    captures that are equal in all three give the same page.
     """
     seed: int = mmh3.hash(f"{url}\n{timestamp}".encode("utf-8", "replace"), signed=False)
     return mmh3.hash64(bytes(body), seed, signed=False)[0]
@@ -86,7 +77,7 @@ U64 = npt.NDArray[np.uint64]
 def unit_hashes(units: Iterable[str], whitespace: str) -> U64:
     """Returns the 64-bit hash of each unit, lower-cased: the lower half of its MurmurHash3 (x64, 128 bits).
 
-    White space is `collapsed` (each run of it counts as one blank) or `stripped` (only around the unit).
+    White space is `collapsed` (each run is one blank) or `stripped` (around the unit).
     """
     if whitespace == "collapsed":
         texts = (" ".join(lower(unit).split()) for unit in units)
@@ -97,13 +88,7 @@ def unit_hashes(units: Iterable[str], whitespace: str) -> U64:
 
 
 def page_hashes(encoded: bytes, starts: Sequence[int], whitespace: str) -> U64:
-    """Returns the hash of each unit of a page: see `unit_hashes`.
-
-    Args:
-        encoded: the page's text in UTF-8.
-        starts: where each unit starts, in characters of the text.
-        whitespace: as in `unit_hashes`.
-    """
+    """Returns the `unit_hashes` of a page, given its text in UTF-8 and the start of each unit in characters."""
     hashes = text_kernel.unit_hashes(encoded, list(starts), whitespace == "collapsed") if text_kernel else None
     if hashes is None:
         return unit_hashes(cut(encoded.decode(), starts), whitespace)
@@ -111,10 +96,10 @@ def page_hashes(encoded: bytes, starts: Sequence[int], whitespace: str) -> U64:
 
 
 def span_hashes(hashes: U64, size: int) -> U64:
-    """Returns the hash of every span of `size` consecutive units, from the units' hashes; in their order.
+    """Returns the hash of every span of `size` consecutive units, in order, given the hashes of the units.
 
-    n units have n - size + 1 spans, or none. Equal spans have equal hashes. Two different spans have the same hash with
-    a probability of 2^-64; among C4's 7 billion spans that is expected about once.
+    n units have n - size + 1 spans, or none. Two different spans have the same hash with a probability of 2^-64, about
+    once among C4's 7 billion spans.
     """
     count = len(hashes) - size + 1
     if count < 1:

@@ -1,11 +1,11 @@
-"""MinHash: short signatures of texts, by which texts that are nearly the same are found.
+"""MinHash: short signatures that find nearly equal texts.
 
 A text is the set of its n-grams of words. The signature has, for each of some permutations of all hashes, the smallest
 hash of the set: its *minima*. The share of equal minima of two texts estimates the Jaccard similarity of their sets.
 Minima are cut into bands; texts with an equal band are compared.
 
-Sources: Broder 1997; the numbers, the simplified text, the hash (SHA-1, as FineWeb was made) and the permutations are
-those of datatrove 0.10.1 (`minhash.py`, `utils/text.py`). So both have the same signatures.
+Sources: Broder 1997; numbers, simplified text, hash (SHA-1, as for FineWeb) and permutations are from datatrove 0.10.1
+(`minhash.py`, `utils/text.py`), so both have the same signatures.
 """
 
 import hashlib
@@ -38,8 +38,8 @@ _TO_BLANKS = bytes(32 if chr(each) in _PUNCTUATION or chr(each).isspace() else e
     range(128, 256)
 )
 _BLANKS = re.compile(b"   *")
-_FEW = 20  # characters: more are replaced all together
-_AT_ONCE = 256  # n-grams: what NumPy makes of them stays in the cache
+_FEW = 20  # characters: more are replaced together
+_AT_ONCE = 256  # n-grams: NumPy's arrays stay in the cache
 
 
 def simplify(text: str) -> str:
@@ -82,10 +82,7 @@ def _words(text: str, ngram: int, tokenizer: str, scripts: tuple[str, ...]) -> J
 
 
 def ngram_hashes(text: str, ngram: int, tokenizer: str = "", scripts: tuple[str, ...] = ()) -> U64:
-    """Returns the hash of each n-gram of the words of a text; none for a text of fewer words.
-
-    Arguments are those of `minima`.
-    """
+    """Returns the hash of each n-gram of the words of a text; arguments as in `minima`."""
     words = [each.encode("utf-8", "surrogatepass") for each in _words(text, ngram, tokenizer, scripts).words()]
     joined = b" ".join(words)
     starts = [0, *accumulate(len(word) + 1 for word in words)]
@@ -105,10 +102,10 @@ def minima(text: str, ngram: int, bands: int, rows: int, tokenizer: str = "", sc
         bands: number of bands.
         rows: minima in a band.
         tokenizer: the name of the word tokenizer; "" for spaCy's English one.
-        scripts: the scripts in which words are told apart by letters (`letter_words`).
+        scripts: the scripts whose words are rows of letters (`letter_words`).
 
     Returns:
-        `bands` times `rows` minima, band by band; none for a text of fewer words than an n-gram has.
+        `bands` times `rows` minima, band by band; none for a text with fewer words than an n-gram.
     """
     factors, summands = _permutations(bands * rows)
     if text_kernel:
@@ -130,20 +127,20 @@ def minima(text: str, ngram: int, bands: int, rows: int, tokenizer: str = "", sc
 
 
 def band_hashes(signature: U64, bands: int) -> U64:
-    """Returns a hash of each band of a signature. Equal bands have equal hashes only at the same place."""
+    """Returns a hash of each band of a signature, which depends on the band's number, too."""
     data, size = signature.tobytes(), signature.nbytes // bands
     halves = b"".join(mmh3.hash_bytes(data[band * size : (band + 1) * size], band) for band in range(bands))
     return np.frombuffer(halves if len(signature) else b"", "<u8")[::2].astype(np.uint64)
 
 
 def short_minima(signature: U64) -> U16:
-    """Returns the last 16 bits of each minimum: enough to compare signatures, in a quarter of the bytes."""
+    """Returns the last 16 bits of each minimum: enough to compare signatures."""
     return signature.astype("<u2")
 
 
 @cache
 def _permutations(number: int) -> tuple[U64, U64]:
-    """Returns factors and summands of random permutations: the first numbers of a fixed seed."""
+    """Returns factors and summands of random permutations, from a fixed seed."""
     generator = np.random.RandomState(_SEED)
     prime = int(_PRIME)
     return (

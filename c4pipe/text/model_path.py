@@ -1,4 +1,4 @@
-"""The file of a fastText model that the user names: known by its SHA-256, read where a worker needs it."""
+"""The file of the user's fastText model: identified by its SHA-256, read by each worker that needs it."""
 
 import hashlib
 import shutil
@@ -24,11 +24,11 @@ AnyModel = TypeVar("AnyModel", bound="ModelPath")
 
 @dataclass(frozen=True)
 class ModelPath:
-    """The file of a fastText model. It can be pickled: another process reads the file at the same path.
+    """The file of a fastText model, which another process reads at the same path.
 
     Attributes:
-        path: where it is, as text: a path of this machine, or a URL of an object store.
-        digest: its SHA-256; "" where it is not known yet.
+        path: a path of this machine, or a URL of an object store.
+        digest: its SHA-256; "" if it is not known yet.
     """
 
     path: str
@@ -51,9 +51,7 @@ class ModelPath:
 
     @contextmanager
     def local(self) -> Iterator[Path]:
-        """Yields a path on this machine: the file itself, or a copy that lasts as long as the `with` block. Raises
-        OSError.
-        """
+        """Yields a path on this machine: the file itself, or a copy during the `with` block. Raises OSError."""
         path = storage_path(self.path)
         if isinstance(path, Path):
             yield path
@@ -65,21 +63,14 @@ class ModelPath:
             yield copy
 
     def loaded(self, what: str, load: Callable[[Path], Loaded]) -> Loaded:
-        """Returns what `load` makes of the file. The rules and steps of a job that run in one process share it.
+        """Returns the model, which `load` makes of a path on this machine; a process loads it once.
 
-        Raises UsageError if the file is missing, was changed or is no model.
-
-        Args:
-            what: the model in words, for messages.
-            load: takes a path on this machine.
+        Raises UsageError, with the words `what`, if the file is missing, was changed or is no model.
         """
         return cast(Loaded, _load(self, what, load))
 
     def measured(self: AnyModel, read: Callable[[Path], Loaded]) -> tuple[AnyModel, Loaded]:
-        """Returns the model with its absolute path and its digest, and what `read` returns of the file.
-
-        Raises OSError, or what `read` raises.
-        """
+        """Returns the model with its absolute path and its digest, and the result of `read`. Raises OSError."""
         model = replace(self, path=str(storage_path(self.path).absolute()))
         with model.local() as file:
             found = read(file)
@@ -100,7 +91,7 @@ def _load(model: ModelPath, what: str, load: Callable[[Path], Loaded]) -> Loaded
 
 
 def once_a_file(read: Callable[[Path], Loaded]) -> Callable[[Path], Loaded]:
-    """Returns `read`, which keeps what it returned of a file of this machine until the file is changed."""
+    """Makes `read` keep its result for a file of this machine until the file is changed."""
 
     @lru_cache(maxsize=8)
     def kept(path: Path, _: tuple[int, ...]) -> Loaded:

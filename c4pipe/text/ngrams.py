@@ -108,7 +108,7 @@ class WordRows:
         return first, hashes ^ (hashes >> np.uint64(32))
 
     def release(self) -> None:
-        """Frees the memory that only `ngrams` needs: eight bytes for each byte of text."""
+        """Frees the memory of `ngrams`: eight bytes for each byte of text."""
         self.__dict__.pop("_sums", None)
 
     def text(self, first: int, size: int) -> bytes:
@@ -156,7 +156,7 @@ class ExampleNgrams:
     """
 
     def __init__(self, examples: Sequence[Sequence[bytes]], size: int) -> None:
-        """Takes the fields of each example, each as `ngram_words` returns it. No n-gram is in two fields."""
+        """Takes the fields of each example, as `ngram_words`. No n-gram is in two fields."""
         self.size = size
         chunks = list(batch_texts((number, field) for number, fields in enumerate(examples) for field in fields))
         hashes = [np.empty(0, np.uint64)]

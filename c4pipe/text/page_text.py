@@ -3,7 +3,7 @@
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -14,19 +14,19 @@ from c4pipe.text.character_sets import OTHER_PUNCTUATION, TERMINAL_PUNCTUATION, 
 _PARAGRAPHS = re.compile(r"\n{2,}")
 
 SENTENCE_MARKS = characters(TERMINAL_PUNCTUATION)
-"""What datatrove takes for the end of a sentence."""
+"""The ends of sentences in datatrove."""
 
 PUNCTUATION = SENTENCE_MARKS + characters(OTHER_PUNCTUATION)
-"""What datatrove takes for punctuation."""
+"""The punctuation of datatrove."""
 
 
 class WordCounts(NamedTuple):
     """Counts about the words of a text.
 
     Attributes:
-        with_letter: how many words have a letter.
-        with_more: how many words have more than punctuation.
-        characters: the number of characters of the words that have more than punctuation.
+        with_letter: the number of words with a letter.
+        with_more: the number of words with more than punctuation.
+        characters: the number of characters of the words with more than punctuation.
     """
 
     with_letter: int
@@ -38,11 +38,11 @@ class LineStatistics(NamedTuple):
     """Counts about the lines of a text.
 
     Attributes:
-        lines: how many lines there are.
-        repeats: how many lines are equal to an earlier one.
-        repeated_characters: the characters of these.
-        marked: how many lines end in a mark.
-        short: how many lines are short.
+        lines: the number of lines.
+        repeats: the number of lines that are equal to an earlier line.
+        repeated_characters: the characters of these lines.
+        marked: the number of lines that end in a mark.
+        short: the number of short lines.
     """
 
     lines: int
@@ -69,12 +69,7 @@ class JoinedWords(NamedTuple):
 
 
 def joined_words(text: str, tokenizer: str = "") -> JoinedWords:
-    """Returns the words of a text.
-
-    Args:
-        text: the text.
-        tokenizer: the name of a tokenizer (see `word_tokenizers`); "" for spaCy's English tokenizer.
-    """
+    """Returns the words of a text by a tokenizer of `word_tokenizers`; "" is spaCy's English one."""
     if not tokenizer:
         from c4pipe.text.english_words import english_words  # large patterns, which few recipes need
 
@@ -154,23 +149,13 @@ def count_repeats(texts: Sequence[str]) -> tuple[int, int]:
 
 
 # In C where it was compiled: the same numbers.
-_count_words: Callable[[str, memoryview, str], tuple[int, int, int]] = (
-    text_kernel.count_words if text_kernel else count_words
-)
-_count_lines: Callable[[str, bool, str, int], tuple[int, int, int, int, int]] = (
-    text_kernel.count_lines if text_kernel else count_lines
-)
-_count_ngrams: Callable[[str, memoryview, int, int], tuple[int, ...]] = (
-    text_kernel.count_ngrams if text_kernel else count_ngrams
-)
+_count_words = text_kernel.count_words if text_kernel else count_words
+_count_lines = text_kernel.count_lines if text_kernel else count_lines
+_count_ngrams = text_kernel.count_ngrams if text_kernel else count_ngrams
 
 
 class PageText:
-    """A text, and what several rules count in it. Each count is made when it is first needed.
-
-    Attributes:
-        text: the text.
-    """
+    """A text and the counts that several rules use, each made when it is first needed."""
 
     def __init__(self, text: str, tokenizer: str = "") -> None:
         """Takes the text, and the name of its word tokenizer."""
@@ -202,7 +187,7 @@ class PageText:
 
     @cached_property
     def ellipses(self) -> int:
-        """How many ellipses the text has, as a character or as three full stops."""
+        """The number of ellipses, as a character or as three full stops."""
         return self.text.count("...") + self.text.count("…")
 
     @cached_property
@@ -220,8 +205,7 @@ class PageText:
     def filled_lines(self, most: int = 30) -> LineStatistics:
         r"""Returns counts about the lines between `\n` that are not blank; terminal punctuation marks them.
 
-        Args:
-            most: the characters of a short line.
+        A short line has `most` characters or fewer.
         """
         if most not in self._filled_lines:
             self._filled_lines[most] = LineStatistics(*_count_lines(self.text, False, SENTENCE_MARKS, most))

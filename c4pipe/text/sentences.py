@@ -1,4 +1,4 @@
-"""What a sentence is: as Punkt splits (Kiss and Strunk 2006), and at the marks of scripts that Punkt does not know."""
+"""Sentences: as Punkt splits (Kiss and Strunk 2006), and at the marks of scripts that Punkt does not know."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from c4pipe.text.languages import two_letter_code
 from c4pipe.text.scripts.facts import Script, script_of
 
 if TYPE_CHECKING:
-    import punkt  # where it is used: who only reads a corpus does not need the package
+    import punkt  # imported when used: readers of a corpus do not need the package
 
 _MODELS = {
     "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish",
@@ -24,7 +24,7 @@ _MODELS = {
 
 
 def punkt_model(language: str) -> str:
-    """Returns the name of the language's Punkt model; `english` where a language has none."""
+    """Returns the name of the language's Punkt model; `english` for a language without a model."""
     return _MODELS.get(two_letter_code(language), "english")
 
 
@@ -81,20 +81,14 @@ class SentenceSplitter:
 
 
 _WORDS_BEFORE_BLANK = 4
-"""The mean words of letters before a blank that ends a sentence in scripts without marks; behind it is one, and no
-conjunction. Of the lengths that were tried on Thai-TUD, no other is better by more than 0.01 of F1."""
+"""In scripts without marks, a blank ends a sentence after letters of this number of mean words, and before letters of
+one word that is no conjunction. On Thai-TUD, no other number is better by more than 0.01 of F1."""
 
 _CLOSING = "\"'”’»」』〉》】〕）)\\]"
 
 
 def _merge_starts(starts: Sequence[int], lines: Sequence[str], script: Script) -> list[int]:
-    """Returns the starts of the sentences of lines, in characters of the lines joined by newlines.
-
-    Args:
-        starts: the starts that a splitter found that does not know the marks of the script.
-        lines: the lines.
-        script: the script.
-    """
+    """Adds the starts of sentences after the marks of a script, in characters of the lines joined by newlines."""
     more, line_start, pattern = set(starts), 0, _script_ends(script)
     for line in lines:
         more.update(line_start + each.end() for each in pattern.finditer(line) if each.end() < len(line))
@@ -104,7 +98,7 @@ def _merge_starts(starts: Sequence[int], lines: Sequence[str], script: Script) -
 
 @cache
 def _script_ends(script: Script) -> re.Pattern[str]:
-    """Returns what finds the ends of sentences: marks with all that closes behind them, and white space."""
+    """Returns the pattern of ends of sentences: marks with closing characters, and white space."""
     if not script.ends:  # blanks stand between sentences, clauses and names, not between words
         joined = "".join(f"(?!{word})" for word in script.conjunctions)
         before = _WORDS_BEFORE_BLANK * script.word_length
@@ -132,10 +126,9 @@ def _unsure_words(model: punkt.PunktParameters) -> frozenset[str]:
 def _punkt(model: str, as_nltk: bool) -> Any:
     """Returns the library's tokenizer with a model, and with a cache of its decisions about the words around a mark.
 
-    With `as_nltk`, it decides as NLTK 3.10 where the library decides differently: NLTK can make two sentences of
-    "Wow!!!" and five of ". . . . .", and it adds an opening quotation mark to the sentence before it. The sentences of
-    the published C4 were counted this way: with the library's own decisions, 3 of 449 published pages would have fewer
-    than three sentences.
+    With `as_nltk`, it decides as NLTK 3.10, which can make two sentences of "Wow!!!" and five of ". . . . .", and adds
+    an opening quotation mark to the sentence before it. The sentences of the published C4 were counted this way: with
+    the library's own decisions, 3 of 449 published pages would have fewer than three sentences.
     """
     import punkt
 

@@ -11,7 +11,7 @@ def cut(text: str, starts: Sequence[int]) -> list[str]:
 
 
 def units_of(spans: Iterable[int], size: int) -> set[int]:
-    """Returns the indices of the units of spans of `size` units, given the index of each span's first unit."""
+    """Returns the indices of the units of spans of `size` units, given the first unit of each span."""
     return {index for span in spans for index in range(span, span + size)}
 
 
@@ -23,13 +23,12 @@ def remove_spans(
     Args:
         text: lines joined by newlines.
         starts: the start of each unit, in characters.
-        spans: index of the first unit of each span to remove; spans may overlap.
+        spans: the first unit of each span to remove; spans may overlap.
         size: units in a span.
         unit: `sentence` or `line`.
-        kept: index of the first unit of each span whose only copy is in this text: its units stay.
+        kept: the first unit of each span whose only copy is in this text: its units stay.
 
-    A line that loses sentences keeps its inner white space and is trimmed. A line that loses all sentences is removed.
-    All other lines stay as they are, also blank ones.
+    A line that loses sentences is trimmed, a line that loses all is removed; other lines, also blank ones, stay.
     """
     removed = sorted(units_of(spans, size) - units_of(kept, size))
     ends = [*starts, len(text)]
@@ -43,7 +42,7 @@ def remove_spans(
 
 
 def _without_sentences(text: str, ends: Sequence[int], removed: Set[int]) -> str:
-    """Returns the text without some of its sentences, given where each starts, and the end of the text."""
+    """Returns the text without some of its sentences, given the start of each, and the end of the text."""
     lines, start = [], 0
     for line in text.split("\n"):
         end = start + len(line)

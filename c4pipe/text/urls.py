@@ -14,14 +14,14 @@ _MAX_LABELS = 127  # of a host name: 253 characters, RFC 1035
 def has_listed_domain(normalised_url: str, domains: Mapping[str, Sequence[str]], any_case: bool) -> bool:
     """Tells whether the URL's registered domain is listed, and its subdomain, too, if the list names subdomains.
 
-    The list has registered domains (`example.co.uk`, never `co.uk`). So if an end of the host name is in the list,
-    that end is the host's registered domain, and no list of public suffixes is needed.
+    The list has registered domains (`example.co.uk`, never `co.uk`), so a listed end of a host name is its registered
+    domain, and no list of public suffixes is needed.
 
     Args:
-        normalised_url: a URL; a known scheme is already removed.
-        domains: the allowed subdomains of each domain; empty if all subdomains are allowed.
-        any_case: whether capitals of a host name count as small letters. TensorFlow Datasets does not change capitals,
-            and the list has no capitals.
+        normalised_url: a URL without a known scheme.
+        domains: the allowed subdomains of each domain; empty if all are allowed.
+        any_case: whether capitals of a host name count as small letters. In TensorFlow Datasets they do not, and the
+            list has no capitals.
     """
     host = host_of(normalised_url)
     labels = (host.lower() if any_case else host).split(".")
@@ -48,15 +48,11 @@ def host_of(url: str) -> str:
 
 _RULE = re.compile(r"^[.*!]*\w\S*", re.MULTILINE)
 _PRIVATE = "// ===BEGIN PRIVATE DOMAINS==="
-_END = None  # the key, in a node, that says that a rule ends there; no label is None
+_END = None  # the key of a node at which a rule ends; no label is None
 
 
 def suffix_rules(text: str) -> list[str]:
-    """Returns the rules of registries in a list of public suffixes, without the private domains at its end.
-
-    Args:
-        text: the list, in the form of public_suffix_list.dat.
-    """
+    """Returns the rules of registries in a list like public_suffix_list.dat, without its private domains."""
     return _RULE.findall(text.partition(_PRIVATE)[0])
 
 
@@ -75,9 +71,9 @@ class PublicSuffixes:
             node[_END] = True
 
     def registered_domain(self, host: str) -> str:
-        """Returns the public suffix of a host name with the label before it; "" where there is no such domain.
+        """Returns the public suffix of a host name with the label before it.
 
-        An IP address has none, nor has a host under an unknown top-level domain.
+        "" for an IP address, a suffix alone, or an unknown top-level domain.
         """
         labels = host.split(".")
         start = self._suffix_start(labels)
@@ -103,32 +99,20 @@ def _punycode(label: str) -> str:
     return label if label.isascii() else "xn--" + label.encode("punycode").decode("ascii")
 
 
-_OTHERS = re.compile(r"[^a-zA-Z0-9]+")  # what is between two words of a URL
+_OTHERS = re.compile(r"[^a-zA-Z0-9]+")  # between two words of a URL
 
 
 def word_form(text: str) -> str:
-    """Returns the ASCII letters and digits of a text, in lower case: the form of words in a list, and of a URL that is
-    searched for parts of words.
-    """
+    """Returns the ASCII letters and digits of a text, in lower case: the form of listed words and of searched URLs."""
     return _OTHERS.sub("", text).lower()
 
 
 def find_words(url: str, listed: Collection[str]) -> list[str]:
-    """Returns the listed words that a URL has as whole words, sorted; capitals of the URL stay capitals.
-
-    Args:
-        url: as crawled.
-        listed: words in the form of `word_form`, in a set.
-    """
+    """Returns the words of a crawled URL, in their case, that are in a set of words in `word_form`, sorted."""
     return sorted(each for each in set(_OTHERS.split(url)) if each in listed)
 
 
 def find_subword(url: str, listed: Iterable[str]) -> str | None:
-    """Returns the first listed text that is in the letters and digits of a URL, also across words; None without one.
-
-    Args:
-        url: as crawled.
-        listed: texts in the form of `word_form`.
-    """
+    """Returns the first listed text, in `word_form`, inside the letters and digits of a crawled URL, or None."""
     searched = word_form(url)
     return next((each for each in listed if each in searched), None)

@@ -11,10 +11,9 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
-from importlib import import_module
 from importlib.util import find_spec
 from operator import attrgetter
-from typing import Any, cast
+from typing import cast
 
 from c4pipe.errors import UsageError
 
@@ -142,9 +141,22 @@ def _khmer(_: str) -> _FindTokens:
     return tokens
 
 
-def _import_function(module: str, name: str, **options: Any) -> Callable[[str], _FindTokens]:
-    """Returns the maker of a tokenizer that is a function of a library, with options."""
-    return lambda _: partial(getattr(import_module(module), name), **options)
+def _thai(_: str) -> _FindTokens:
+    from pythainlp.tokenize import word_tokenize
+
+    return partial(word_tokenize, keep_whitespace=False, engine="newmm-safe")
+
+
+def _lao(_: str) -> _FindTokens:
+    from laonlp.tokenize import word_tokenize
+
+    return cast(_FindTokens, word_tokenize)
+
+
+def _burmese(_: str) -> _FindTokens:
+    import pyidaungsu
+
+    return partial(pyidaungsu.tokenize, form="word")
 
 
 def _by_marks(script: str) -> _FindTokens:
@@ -164,11 +176,11 @@ _MAKE: Mapping[str, Callable[[str], _FindTokens]] = {
     "spacy en": _english,
     "spacy ja": _japanese,
     "spacy zh": _chinese,
-    "pythainlp": _import_function("pythainlp.tokenize", "word_tokenize", keep_whitespace=False, engine="newmm-safe"),
+    "pythainlp": _thai,
     "kiwipiepy": _korean,
     "khmernltk": _khmer,
-    "laonlp": _import_function("laonlp.tokenize", "word_tokenize"),
-    "pyidaungsu": _import_function("pyidaungsu", "tokenize", form="word"),
+    "laonlp": _lao,
+    "pyidaungsu": _burmese,
     "indic": _by_marks,
     "urdu": _by_marks,
 }

@@ -13,7 +13,7 @@ Sources:
 - Languages: those of langdetect, CLD3 and lid.176 for which CLDR 48 (`likelySubtags`) gives the script.
 - Characters of a word: Universal Dependencies 2.16, Chinese-GSD (1.61), Japanese-GSD (1.69), Thai-PUD and Thai-TUD
   (4.13). Lao, Khmer and Burmese have no treebank with words of this kind: they have Thai's number.
-- Conjunctions: the most frequent ones, and relative pronouns, behind a blank in Thai-TUD's training part.
+- Conjunctions: the most frequent ones, and relative pronouns, after a blank in Thai-TUD's training part.
 """
 
 import re
@@ -58,7 +58,7 @@ class Script:
 
     @cached_property
     def line_ends(self) -> tuple[str, ...]:
-        """Returns what a line of sentences may end in. If no mark ends a sentence, this is any letter."""
+        """The possible ends of a line of sentences: any letter if no mark ends a sentence."""
         if not self.ends:
             return tuple(filter(re.compile(f"[{self.letters}]").match, map(chr, range(0xE00, 0xF00))))
         return (*self.ends, *self.quotation_ends)
@@ -100,10 +100,9 @@ SCRIPTS: Mapping[str, Script] = {
 
 
 def script_of(language: str) -> Script | None:
-    """Returns the script of a language; None if it has no row in the table.
+    """Returns the script of a language such as `zh-cn`, `cmn_Hani` or `ja-Latn`, or None without a row in the table.
 
-    Args:
-        language: a code such as `zh-cn`, `cmn_Hani` or `ja-Latn`. A script in the code counts more than the language.
+    A script in the code counts more than the language.
     """
     script = language.replace("_", "-").partition("-")[2].title()
     if len(script) == 4:
@@ -112,7 +111,7 @@ def script_of(language: str) -> Script | None:
 
 
 def scripts_of(languages: Iterable[str]) -> tuple[str, ...]:
-    """Returns the codes of the scripts of some languages, in the order of the table, without those that have no row."""
+    """Returns the codes of the scripts of some languages that have rows in the table, in its order."""
     found = {script.code for script in map(script_of, languages) if script}
     return tuple(code for code in SCRIPTS if code in found)
 

@@ -15,15 +15,13 @@ def _unspaced(codes: Sequence[str]) -> list[Script]:
 
 @cache
 def letter_scripts(codes: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], float], ...]:
-    """Returns, for those of some scripts that have no blanks between words, what finds their letters, and the letters
-    of a word.
-    """
+    """Returns, for each script without blanks between words, a pattern of its letters and the letters of a word."""
     scripts = _unspaced(codes)
     return tuple((re.compile(f"[{script.letters}]"), script.word_length) for script in scripts)
 
 
 def note_on_words(codes: tuple[str, ...]) -> str:
-    """Returns a sentence on how the words of those of some scripts are counted that have no blanks; "" for none."""
+    """Returns a sentence on how words in scripts without blanks are counted; "" without such scripts."""
     scripts = _unspaced(codes)
     lengths = ", ".join(f"{script.word_length} in {script.code}" for script in scripts)
     words = "few_words counts letters where there are no blanks between words, as many for a word: "
@@ -31,14 +29,10 @@ def note_on_words(codes: tuple[str, ...]) -> str:
 
 
 def count_line_words(line: str, scripts: Sequence[tuple[re.Pattern[str], float]]) -> float:
-    """Returns the number of words of a line: that of a line without letters of some scripts, by white space.
+    """Returns the number of words of a line, by white space if it has no letters of the scripts (`letter_scripts`).
 
-    With such letters, their number is divided by the mean length of a word, and the other words are runs of letters and
+    Else, the number of such letters is divided by the mean length of a word, and other words are runs of letters and
     digits: punctuation is no word.
-
-    Args:
-        line: the line.
-        scripts: what `letter_scripts` returns.
     """
     number, rest = 0.0, line
     for letters, length in scripts:
@@ -51,14 +45,9 @@ def letter_words(text: str, codes: tuple[str, ...], ngram: int) -> str:
     """Returns a text that has blanks between words in scripts without them, for n-grams of words.
 
     Such a word is a row of letters, and the next word begins one letter later, so that no dictionary is needed and an
-    insertion changes no word far from it (as bigrams of Chinese in Apache Lucene, CJKBigramFilter). An n-gram of them
-    has as many letters as this number of words has on average. A text without letters of these scripts is returned as
-    it is; in others, one blank stands between two words.
-
-    Args:
-        text: the text.
-        codes: the scripts.
-        ngram: the words of an n-gram.
+    insertion changes no word far from it (as bigrams of Chinese in Apache Lucene, CJKBigramFilter). An n-gram of
+    `ngram` words has as many letters as mean words. A text without such letters is returned unchanged; in others, one
+    blank stands between two words.
     """
     letters, runs, lengths = _runs(codes)
     if not lengths or not letters.search(text):
@@ -84,8 +73,8 @@ def readable_words(text: str, codes: tuple[str, ...]) -> str:
 
 @cache
 def _runs(codes: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], list[float]]:
-    """Returns, for those of some scripts without blanks, what finds a letter of any, what finds the runs of letters of
-    each as a group, and the letters of a word of each.
+    """Returns, for scripts without blanks: a pattern of all letters, a pattern with a group of runs for each script,
+    and the letters of a word of each.
     """
     scripts = _unspaced(codes)
     letters = re.compile(f"[{''.join(each.letters for each in scripts) or ' '}]")
