@@ -230,7 +230,7 @@ def _damage(plan: CleanPlan, inputs: InputOpener, file: InputFile) -> tuple[Stor
 
 def _ends(inputs: InputOpener, path: str, size: int) -> str:
     try:
-        return digest_ends(partial(inputs.read_range, path), size)
+        return digest_ends(partial(inputs.read, path), size)
     except OSError as error:
         raise C4pipeError(f"{path} can't be compared with its work file: {error}") from error
 
