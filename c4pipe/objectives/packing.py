@@ -1,11 +1,9 @@
-"""Examples to batches: shuffles them in a buffer, packs several into a row, and stacks rows, with a state.
+"""Examples of any origin to batches: a buffer shuffles them, bins hold several, and a bin becomes a row of a batch.
 
-It knows nothing of text: examples of any origin can be given, with features of the same names.
-
-A bin becomes a row of the arrays. An example goes into the open bin where it leaves the least room (best fit). The
-number of open bins is limited: where none has room, the fullest one is closed. The limit grows slowly: otherwise, short
-examples would wait in 64 bins, and the first batches would have only examples of long documents, which fill a row. The
-bins depend on the order of the examples only, and not on how the examples are divided among calls.
+An example goes into the open bin where it leaves the least room (best fit). The number of open bins is limited: if no
+bin has room, the fullest one is closed. The limit grows slowly: otherwise, short examples would wait in 64 bins, and the
+first batches would have only examples of long documents, which fill a row. The bins depend only on the order of the
+examples, and not on the calls by which they come.
 """
 
 import base64
@@ -39,20 +37,20 @@ Batch = dict[str, npt.NDArray[np.int32]]
 
 
 class ExampleTokens(dict[str, TokenIds]):
-    """The features of one example by name, each of shape [tokens]. It is not changed after it was made."""
+    """The features of one example by name, each of shape [tokens]. It never changes."""
 
     @cached_property
     def stored(self) -> dict[str, str]:
-        """The features as text: the letter of the smallest type that holds all numbers, and these in Base64.
+        """The features as text: the letter of the smallest type for all numbers, and the numbers in Base64.
 
         The letter is `B`, `H` or `i`, as in Python's `struct`: 8 and 16 bits without a sign, and 32 bits;
-        little-endian. An example stays the same while it waits, so it is only encoded for the first state.
+        little-endian.
         """
         return {name: _encoded(values) for name, values in self.items()}
 
 
 def examples_of(features: Features) -> list[ExampleTokens]:
-    """Returns the examples, each with its own arrays: a view would keep all examples of a call in memory."""
+    """Returns the examples, each with its own arrays: views would keep all examples of a call in memory."""
     names = list(features)
     return [
         ExampleTokens(zip(names, (row.copy() for row in rows), strict=True))
@@ -68,8 +66,7 @@ def examples_to_json(examples: Iterable[ExampleTokens]) -> list[dict[str, str]]:
 def examples_from_json(values: Sequence[Any], lengths: Mapping[str, int]) -> list[ExampleTokens]:
     """Returns examples, given their JSON values.
 
-    Raises UsageError for other values, and if all together have more tokens of a feature than `lengths` says; it has
-    the features that decide.
+    Raises UsageError for other values, and if all together have more tokens of a feature than `lengths` says.
     """
     try:
         items = check_of(list[dict[str, Any]])(values, "it")
@@ -88,12 +85,12 @@ def examples_from_json(values: Sequence[Any], lengths: Mapping[str, int]) -> lis
 
 
 def load_examples(owner: Any, values: Sequence[Any]) -> list[ExampleTokens]:
-    """Returns examples that wait for an object with `lengths`, given their JSON values. Raises UsageError."""
+    """Returns examples for an object with `lengths`, given their JSON values. Raises UsageError."""
     return [example for each in values for example in examples_from_json([each], owner.lengths)]
 
 
 def load_bins(owner: Any, values: Sequence[Any]) -> list[Bin]:
-    """Returns bins of an object with `lengths`, given their JSON values. Raises UsageError."""
+    """Returns bins for an object with `lengths`, given their JSON values. Raises UsageError."""
     return [examples_from_json(bin, owner.lengths) for bin in values]
 
 
@@ -115,17 +112,12 @@ def _decoded(text: str) -> TokenIds:
 
 
 class Packer(Stateful):
-    """Puts examples into bins.
-
-    Attributes:
-        bins: the open bins.
-        lengths: the number of tokens of each feature that a bin has room for.
-    """
+    """Puts examples into bins. `lengths` is the number of tokens of each feature that a bin has room for."""
 
     _fields = (Field("bins", "bins", load=load_bins, dump=bins_to_json), Field("closed", "_closed"))
 
     def __init__(self, lengths: Mapping[str, int], open_bins: int = OPEN_BINS) -> None:
-        """Starts with empty bins, given `lengths` and the number of bins that are open at the same time."""
+        """Starts with empty bins, given the largest number of open bins."""
         self.lengths = dict(lengths)
         self._room = np.array(list(lengths.values()), np.int64)
         self._weights = self._room.prod() // self._room  # the tokens of a feature count by their share of a bin
@@ -134,10 +126,7 @@ class Packer(Stateful):
         self._free = np.repeat(self._room[:, None], open_bins, axis=1)  # of shape [features, bins]
 
     def add(self, examples: Iterable[ExampleTokens]) -> list[Bin]:
-        """Adds examples, and returns the bins that are now complete. A bin keeps the order of its examples.
-
-        Raises UsageError for an example that is longer than a bin.
-        """
+        """Adds examples, and returns the bins that are now complete. Raises UsageError for too long an example."""
         closed: list[Bin] = []
         for example in examples:
             need = np.array([len(example[name]) for name in self.lengths])
@@ -191,7 +180,7 @@ def batch_of(bins: Sequence[Bin], lengths: Mapping[str, int], size: int) -> Batc
 
     Args:
         bins: at least one bin, at most `size` bins.
-        lengths: the length of each feature. Other features of the examples have the length of the first of these.
+        lengths: the length of each feature. Other features of the examples have the length of the first feature.
         size: the number of rows of the arrays.
 
     Returns:
@@ -232,10 +221,6 @@ class Assembler(Stateful):
 
     A buffer holds a number of examples. When a new example comes, a random example leaves and is packed. After the last
     example, the examples in the buffer leave in random order. Each example is in one batch.
-
-    Attributes:
-        ended: whether all examples were added.
-        lengths: the number of tokens of each feature of a row.
     """
 
     _fields = (
@@ -253,7 +238,7 @@ class Assembler(Stateful):
             lengths: the number of tokens of each feature of a row.
             size: the number of rows of a batch.
             shuffle: the number of examples that the buffer holds; 0 keeps their order.
-            rng: random numbers of this stream of examples.
+            rng: random numbers; the stream has the number of this process, and the number of processes.
 
         Raises UsageError for a size below 1 or a buffer below 0.
         """
@@ -274,37 +259,35 @@ class Assembler(Stateful):
         return self.ended or len(self._ready) >= self._size
 
     def add(self, examples: Features) -> None:
-        """Adds examples. Raises UsageError for one that is longer than a row."""
-        self._ready += self._packer.add(self._shuffled(examples_of(examples)))
+        """Adds examples. Raises UsageError for an example that is longer than a row."""
+        self._ready += self._packer.add(self._shuffle_in(examples_of(examples)))
 
     def end(self) -> None:
         """Packs the examples in the buffer, because no more examples come."""
-        self._ready += self._packer.add(self._leave(len(self._buffer))) + self._packer.flush()
+        self._ready += self._packer.add(map(self._pop, self._draw(len(self._buffer)))) + self._packer.flush()
         self.ended = True
 
     def take(self) -> Batch | None:
-        """Returns the next batch, as `packing.batch_of` does; None if no example is left."""
+        """Returns the next batch, as `batch_of`; None if no example is left."""
         if not self._ready:
             return None
         bins, self._ready = self._ready[: self._size], self._ready[self._size :]
         return batch_of(bins, self.lengths, self._size)
 
-    def _shuffled(self, examples: Sequence[ExampleTokens]) -> list[ExampleTokens]:
-        """Puts examples into the buffer, and returns those that leave it."""
+    def _shuffle_in(self, examples: Sequence[ExampleTokens]) -> list[ExampleTokens]:
+        """Puts examples into the buffer, and returns the examples that leave it."""
         leave: list[ExampleTokens] = []
-        draws = max(0, len(self._buffer) + len(examples) - self._shuffle)
-        slots = iter(self._rng.numbered(self._draws, draws, _SLOT).tolist())
+        numbers = iter(self._draw(max(0, len(self._buffer) + len(examples) - self._shuffle)))
         for example in examples:
             self._buffer.append(example)
             while len(self._buffer) > self._shuffle:
-                leave.append(self._pop(next(slots)))
-        self._draws += draws
+                leave.append(self._pop(next(numbers)))
         return leave
 
-    def _leave(self, count: int) -> list[ExampleTokens]:
-        slots = self._rng.numbered(self._draws, count, _SLOT).tolist()
+    def _draw(self, count: int) -> list[int]:
+        numbers: list[int] = self._rng.numbered(self._draws, count, _SLOT).tolist()
         self._draws += count
-        return [self._pop(slot) for slot in slots]
+        return numbers
 
     def _pop(self, number: int) -> ExampleTokens:
         """Removes the example that a random number of 64 bits chooses; the last example takes its place."""
@@ -319,22 +302,13 @@ class Assembler(Stateful):
             raise UsageError(f"the state has a complete row without an example: {UNCHANGED}")
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues with a share of the examples that wait in the states of any number of assemblers.
-
-        Args:
-            states: the states, in the order of the processes. The stream of the random numbers says which process of
-                how many this one is; together they have each example once.
-        """
+        """Continues with this process's share of the waiting examples, given the states of all earlier processes."""
         _, index, count = self._rng.stream
         before = [Assembler(self.lengths, self._size, self._shuffle, self._rng) for _ in states]
         for each, state in zip(before, states, strict=True):
             each.restore(state)
-        waiting = [example for each in before for bin in each._bins() for example in bin]
+        bins = [bin for each in before for bin in (each._buffer, *each._packer.bins, *each._ready)]
         self._packer = Packer(self.lengths)
-        self._buffer = waiting[index::count]
+        self._buffer = list(itertools.chain(*bins))[index::count]
         self._draws = max(each._draws for each in before)  # so no random number comes twice
         self._ready, self.ended = [], False
-
-    def _bins(self) -> list[Bin]:
-        """Returns all waiting examples, in lists."""
-        return [self._buffer, *self._packer.bins, *self._ready]

@@ -1,10 +1,10 @@
 """Mixtures of examples, as the T5 paper mixes its tasks (Raffel et al. 2020, sections 3.5.2 and 3.7).
 
-Objectives on documents and supervised tasks are mixed example by example, before they are shuffled and packed. So the
-rates are rates of examples; the number of pieces of a document does not matter.
+Examples of documents and of supervised tasks are mixed one by one, before they are shuffled and packed. So the rates are
+rates of examples; the number of pieces of a document does not matter.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 from pathlib import Path
@@ -24,6 +24,7 @@ from c4pipe.objectives.tasks import Preprocessor
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read.mixture import Mixture
 from c4pipe.read.order import Order
+from c4pipe.read.source import find
 from c4pipe.read.state import Field, Stateful, StatefulList, checked, largest
 
 if TYPE_CHECKING:
@@ -59,14 +60,14 @@ class Unsupervised:
 
 @dataclass(frozen=True)
 class Supervised:
-    """A part of a mixture: inputs and targets that are given, or raw records with a preprocessor.
+    """A part of a mixture: files of inputs and targets, or of raw records with a preprocessor.
 
     Attributes:
         name: its name in the mixture.
         paths: its files, as for `open_files`.
         preprocess: makes examples of a record, as for `TaskReader`.
-        examples: the number of examples that it counts for; None for the number of its records, as in seqio for a task
-            that is not cached.
+        examples: the number of examples that it counts for; None for the number of its records, as in seqio without a
+            cache.
         limit: K, as for `Unsupervised`.
     """
 
@@ -81,7 +82,7 @@ MixturePart = Unsupervised | Supervised
 
 
 def seed_of(seed: int, *key: int) -> int:
-    """Returns the seed of a part or of a process, from 0 to 2^64 - 1: each has other orders and masks."""
+    """Returns the seed of a part, from 0 to 2^64 - 1, so that each part has other orders and masks."""
     return int(np.random.SeedSequence(seed, spawn_key=key).generate_state(1, np.uint64)[0])
 
 
@@ -90,13 +91,7 @@ def _deal_examples(values: Sequence[list[ExampleTokens]], share: slice) -> list[
 
 
 class PartExamples(Stateful):
-    """The examples of a part, one by one, without an end.
-
-    Attributes:
-        name: the name of the part.
-        examples: the number of examples that were returned.
-        lengths: the largest number of tokens of each feature.
-    """
+    """The examples of a part, one by one, without an end."""
 
     _fields = (
         Field("examples", "examples"),
@@ -105,53 +100,31 @@ class PartExamples(Stateful):
     )
 
     def __init__(self, part: MixturePart, tokenizer: Tokenizer, lengths: Mapping[str, int], order: Order) -> None:
-        """Starts at the first example.
+        """Starts at the first example; `order` is the order of epoch 0, with a seed.
 
-        Args:
-            part: the part.
-            tokenizer: the vocabulary.
-            lengths: the largest number of tokens of each feature.
-            order: the order of epoch 0, with a seed.
-
-        Raises UsageError if the part and the lengths do not fit or there is nothing to read; C4pipeError if a
-        corpus can't be read.
+        Raises UsageError if the part and the lengths do not fit or the part is empty; C4pipeError if a corpus can't be
+        read.
         """
         self.name, self.examples = part.name, 0
         self._identity, self._place = {"name": part.name}, order.place
-        self._part, self._order, self._seed, self.lengths = part, order, order.seed or 0, lengths
+        self._part, self.lengths = part, lengths
         self._reader: TaskReader | Mixture
         self._source: TaskExamples | TextExamples
         if isinstance(part, Supervised):
-            self._source = self._supervised(part, tokenizer, lengths)
+            files = open_files(part.paths)
+            self._rows = sum(files.rows)
+            self._reader = TaskReader(files, order, part.preprocess, endless=True)
+            self._source = TaskExamples(self._reader, tokenizer, lengths)
         else:
-            self._source = self._unsupervised(part, tokenizer, lengths)
+            _check_lengths(part, lengths)
+            documents = find(part.path, part.split)
+            self._rows = sum(documents.rows)
+            self._reader = Mixture([documents], order)
+            self._source = TextExamples(self._reader, tokenizer, part.objective, order.seed or 0, part.merge)
         self._ahead: list[ExampleTokens] = []  # read, and not returned, the next one last
 
-    def _supervised(self, part: Supervised, tokenizer: Tokenizer, lengths: Mapping[str, int]) -> TaskExamples:
-        source = open_files(part.paths)
-        self._rows = sum(source.rows)
-        self._reader = reader = TaskReader(source, self._order, part.preprocess, endless=True)
-        return TaskExamples(reader, tokenizer, lengths)
-
-    def _unsupervised(self, part: Unsupervised, tokenizer: Tokenizer, lengths: Mapping[str, int]) -> TextExamples:
-        own = part.objective.lengths
-        if set(own) != set(lengths) or any(own[name] > lengths[name] for name in own):
-            raise UsageError(
-                f"the objective of {part.name} has {dict(own)} tokens, and the mixture {dict(lengths)}: "
-                "give an objective with the same features and no longer ones"
-            )
-        index, count = self._order.shard_index, self._order.num_shards
-        self._rows = len(read.documents(part.path, part.split))
-        self._reader = documents = read.mix(
-            [part.path], part.split, seed=self._seed, shard_index=index, num_shards=count
-        )
-        return TextExamples(documents, tokenizer, part.objective, self._seed, part.merge)
-
     def size(self, limit: float | None) -> float:
-        """Returns the number of examples that the part counts for, given the limit of the mixture.
-
-        Raises UsageError for an impossible size or limit.
-        """
+        """Returns the number of examples that the part counts for. Raises UsageError for an impossible number."""
         size = self._rows if self._part.examples is None else self._part.examples
         limit = limit if self._part.limit is None else self._part.limit
         if not size > 0 or not (limit is None or limit >= 1):
@@ -162,7 +135,7 @@ class PartExamples(Stateful):
 
     @property
     def kind(self) -> list[Any]:
-        """The identity of its examples, as JSON values; a state of the files is compared, too."""
+        """The identity of its examples, as JSON values, without that of the files."""
         return [type(self._part).__name__, self._source.identity]
 
     @property
@@ -180,11 +153,20 @@ class PartExamples(Stateful):
         return self._ahead.pop()
 
 
-class ExampleMixture(Stateful):
+def _check_lengths(part: Unsupervised, lengths: Mapping[str, int]) -> None:
+    own = part.objective.lengths
+    if set(own) != set(lengths) or any(own[name] > lengths[name] for name in own):
+        raise UsageError(
+            f"the objective of {part.name} has {dict(own)} tokens, and the mixture {dict(lengths)}: "
+            "give an objective with the same features and no longer ones"
+        )
+
+
+class ExampleMixture(Stateful, Iterator[Features]):
     """An endless iterator over examples of several parts, some at a time: a source for `ExampleBatches`.
 
-    The part of an example depends only on the seed, the process and the step. A part that comes to its end starts again
-    in the order of its next epoch, so the rates stay the same, however long the training is.
+    The part of an example depends only on the seed, the process and the step. A part that ends starts again in the order
+    of its next epoch, so the rates stay the same, however long the training is.
 
     Attributes:
         rates: the rate of each part by its name: the share of the examples that come from it. The sum is 1.
@@ -217,9 +199,9 @@ class ExampleMixture(Stateful):
             seed: the seed of the draws, the orders and the objectives.
             limit: K, the largest number of examples that a part counts for, unless the part has its own; None for none.
             temperature: T, from 1 (the rate of a part is its share of the examples) to `math.inf` (equal rates).
-            shard_index: the number of this process among those that train, from 0.
-            num_shards: the number of processes. Each reads its own documents and records of each part; a part with
-                fewer than processes is read as a whole by each of them, in different orders.
+            shard_index: the number of this process, from 0.
+            num_shards: the number of processes. Each process reads its own documents and records of each part; a part
+                with fewer documents or records is read as a whole by each process, in different orders.
 
         Raises UsageError for impossible arguments or files, C4pipeError if a corpus can't be read.
         """
@@ -252,7 +234,7 @@ class ExampleMixture(Stateful):
     def counts(self) -> dict[str, dict[str, int]]:
         """The counts of each part, by its name.
 
-        `examples` that were drawn, and the `epoch` of what is read next, from 0; of supervised parts also `records`
+        `examples` that were drawn, and the `epoch` of the next example, from 0; of supervised parts also `records`
         that were read, `empty_records` that gave no example, `trimmed_inputs` and `trimmed_targets` that were too long.
         Up to 32 examples are read ahead.
         """
@@ -260,9 +242,6 @@ class ExampleMixture(Stateful):
 
     def __repr__(self) -> str:
         return short_repr(self, *(f"{rate:.1%} {name}" for name, rate in self.rates.items()), f"step {self.step:,}")
-
-    def __iter__(self) -> "ExampleMixture":
-        return self
 
     def __next__(self) -> Features:
         """Returns the next examples. Raises C4pipeError if a part can't be read."""

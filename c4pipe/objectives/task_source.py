@@ -1,7 +1,7 @@
-"""Given inputs and targets: records of files to examples of text, in the order of an epoch, with a state.
+"""Files of supervised tasks: records become examples of text, in the order of an epoch, with a state.
 
-The input is files with the columns `inputs` and `targets`, or files of raw records with a preprocessor. The examples
-come in an order that depends on a seed and the epoch, and are divided among processes, as `read.documents` does it.
+A file has the columns `inputs` and `targets`, or raw records for a preprocessor. The order of the examples depends on a
+seed and the epoch, and processes divide them, as with `read.documents`.
 """
 
 import codecs
@@ -19,7 +19,7 @@ from c4pipe.corpus.formats.shard_format import open_binary
 from c4pipe.corpus.reader import SHARD_ERRORS
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.parquet_footer import check_columns
-from c4pipe.io.streams import EndsDigest, InputPath, input_path
+from c4pipe.io.streams import InputPath, digest_ends, input_path
 from c4pipe.io.text import check_text, lines_in, open_content, parse_row
 from c4pipe.io.words import error_reason, short_repr
 from c4pipe.objectives.rows import Features, TokenRows, framed
@@ -35,7 +35,7 @@ FEATURES = ("inputs", "targets")
 
 _PAIRS = 32  # examples that are tokenized together; no example depends on it
 _MARK_ROWS = 1000  # lines between two positions that are remembered
-_END_BYTES = 1 << 19  # the bytes that EndsDigest takes of each end
+_READ_BYTES = 1 << 19
 
 _FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".tsv": "tsv"}
 
@@ -45,12 +45,12 @@ class RecordFile:
     """A file of records.
 
     Attributes:
-        file: where it is.
+        file: its path or URL.
         format: `parquet`, `json` or `tsv`.
         rows: the number of its records.
-        digest: the SHA-256 of its bytes in hex; for Parquet, the SHA-256 of its two ends (the footer is at the end).
+        digest: the SHA-256 of its content in hex; for Parquet, of its first and last 512 KiB.
         names: the columns of TSV, which its first line names.
-        marks: the positions of the records 0, 1000, 2000, ... in a file of lines, after decompression.
+        marks: the positions in bytes of the records 0, 1000, 2000, ... in a file of lines, after decompression.
     """
 
     file: InputPath
@@ -63,11 +63,7 @@ class RecordFile:
 
 @dataclass(frozen=True)
 class RecordSource(Source):
-    """Files of records, for the readers of `c4pipe.read`.
-
-    Attributes:
-        files: the files; there are no shards of a corpus.
-    """
+    """Files of records, for the readers of `c4pipe.read`: a source without shards."""
 
     files: tuple[RecordFile, ...] = ()
 
@@ -77,7 +73,7 @@ class RecordSource(Source):
         return [file.rows for file in self.files]
 
     def read(self, file: int, first: int, end: int, verify: bool) -> Any:
-        """Yields records of a file, as `read_records` does. Without a manifest, they can't be verified."""
+        """Works as `read_task_records`. Without a manifest, records can't be verified."""
         return read_task_records(self.files[file], first, end)
 
 
@@ -99,10 +95,7 @@ def open_files(paths: str | Path | Sequence[str | Path]) -> RecordSource:
 
 
 def record_file(path: str | Path) -> RecordFile:
-    """Returns a file of records, given its path or URL. A file of lines is read once, to count them.
-
-    Raises UsageError for a name without one of the endings, or a file that can't be read.
-    """
+    """Returns a file of records. Raises UsageError for another ending, or if the file can't be read."""
     file = input_path(path)
     name = file.name.removesuffix(".gz").removesuffix(".zst")
     kind = next((kind for ending, kind in _FORMATS.items() if name.endswith(ending)), None)
@@ -117,14 +110,13 @@ def record_file(path: str | Path) -> RecordFile:
 
 
 def read_task_records(source: RecordFile, first: int, end: int) -> Generator[TaskRecord, None, None]:
-    """Yields the records of a file from row `first` up to row `end`, which is not yielded.
+    """Yields the records of a file from row `first` up to row `end` (excluded).
 
     Raises C4pipeError if the file is damaged, or has fewer records than when it was opened.
     """
-    read = _parquet_records if source.format == "parquet" else _line_records
     count = 0
     try:
-        with contextlib.closing(read(source, first)) as records:
+        with contextlib.closing(_read_records(source, first)) as records:
             for count, record in enumerate(islice(records, end - first), 1):  # noqa: B007
                 yield record
     except SHARD_ERRORS as error:
@@ -136,34 +128,30 @@ def read_task_records(source: RecordFile, first: int, end: int) -> Generator[Tas
 
 
 def _of_parquet(file: InputPath) -> RecordFile:
-    digest = EndsDigest()
     with contextlib.closing(open_binary(file)) as stream:
-        digest.update(stream.read(_END_BYTES))
-        size = stream.seek(0, 2)
-        stream.seek(max(size - _END_BYTES, min(size, _END_BYTES)))
-        digest.update(stream.read())
+
+        def read(first: int, size: int) -> bytes:
+            stream.seek(first)
+            return stream.read(size)
+
+        digest = digest_ends(read, stream.seek(0, 2))
     with parquet_file(file) as opened:
         check_columns(opened.schema_arrow, opened.schema_arrow.names)
-        return RecordFile(file, "parquet", opened.metadata.num_rows, digest.hexdigest())
-
-
-def _parquet_records(source: RecordFile, first: int) -> Generator[TaskRecord, None, None]:
-    with parquet_file(source.file) as opened:
-        yield from parquet_rows(opened, first)
+        return RecordFile(file, "parquet", opened.metadata.num_rows, digest)
 
 
 @contextlib.contextmanager
-def _lines(file: InputPath, first: int = 0) -> Iterator[BinaryIO]:
+def _open_lines(file: InputPath, first: int = 0) -> Iterator[BinaryIO]:
     """Opens a file of lines at a position, after decompression."""
     with contextlib.closing(open_binary(file)) as raw:
         if not file.name.endswith((".gz", ".zst")):
             if not first:
-                check_text(raw.read(_END_BYTES))
+                check_text(raw.read(_READ_BYTES))
             raw.seek(first)
             yield raw
             return
         content = open_content(raw, file.name)
-        while first and (skipped := content.read(min(first, _END_BYTES))):
+        while first and (skipped := content.read(min(first, _READ_BYTES))):
             first -= len(skipped)
         yield content
 
@@ -172,11 +160,11 @@ def _of_lines(file: InputPath, kind: str) -> RecordFile:
     digest, rows, position = hashlib.sha256(), 0, 0
     names: tuple[str, ...] = ()
     marks: list[int] = []
-    with _lines(file) as lines:
+    with _open_lines(file) as lines:
         for line in lines_in(lines):
             digest.update(line)
             if kind == "tsv" and not position:
-                names = _names(line, file)
+                names = _read_header(line, file)
             elif not line.isspace():
                 if rows % _MARK_ROWS == 0:
                     marks.append(position)
@@ -185,50 +173,52 @@ def _of_lines(file: InputPath, kind: str) -> RecordFile:
     return RecordFile(file, kind, rows, digest.hexdigest(), names, tuple(marks))
 
 
-def _names(line: bytes, file: InputPath) -> tuple[str, ...]:
+def _read_header(line: bytes, file: InputPath) -> tuple[str, ...]:
     names = tuple(line.decode("utf-8-sig").rstrip("\r\n").split("\t"))
     if len(set(names)) < len(names) or not all(names):
         raise UsageError(f"{file} has the columns {', '.join(map(repr, names))}: its first line needs a name for each")
     return names
 
 
-def _line_records(source: RecordFile, first: int) -> Generator[TaskRecord, None, None]:
+def _read_records(source: RecordFile, first: int) -> Generator[TaskRecord, None, None]:
+    if source.format == "parquet":
+        with parquet_file(source.file) as opened:
+            yield from parquet_rows(opened, first)
+        return
     mark, left = divmod(first, _MARK_ROWS)
-    with _lines(source.file, source.marks[mark] if mark < len(source.marks) else 0) as lines:
+    with _open_lines(source.file, source.marks[mark] if mark < len(source.marks) else 0) as lines:
         for line in islice((line for line in lines_in(lines) if not line.isspace()), left, None):
-            yield _of_json(line) if source.format == "json" else _of_tsv(line, source.names)
+            yield _parse_line(line, source)
 
 
-def _of_json(line: bytes) -> TaskRecord:
-    values = parse_row(line.removeprefix(codecs.BOM_UTF8))
-    if values is None:
-        raise ValueError("it is no JSON object")
-    return values
-
-
-def _of_tsv(line: bytes, names: Sequence[str]) -> TaskRecord:
-    values = line.decode().rstrip("\r\n").split("\t")
+def _parse_line(line: bytes, source: RecordFile) -> TaskRecord:
+    if source.format == "json":
+        row = parse_row(line.removeprefix(codecs.BOM_UTF8))
+        if row is None:
+            raise ValueError("it is no JSON object")
+        return row
+    values, names = line.decode().rstrip("\r\n").split("\t"), source.names
     if len(values) != len(names):
         raise ValueError(f"it has {len(values)} columns, and the first line {len(names)}")
     return dict(zip(names, values, strict=True))
 
 
 def given(record: TaskRecord) -> list[TextPair]:
-    """Returns the inputs and targets that a record has. Raises UsageError if it has none."""
-    return [{name: text_field(record, name, "given inputs and targets") for name in ("inputs", "targets")}]
+    """Returns the fields `inputs` and `targets` of a record. Raises UsageError if one is missing."""
+    return [{name: text_field(record, name, "given inputs and targets") for name in FEATURES}]
 
 
 def _load_pairs(_: Any, records: Sequence[TaskRecord]) -> list[TextPair]:
     return [pair for record in records for pair in given(record)]
 
 
-class TaskReader(Stateful):
+class TaskReader(Stateful, Iterator[TextPair]):
     """An iterator over the examples of records that one process reads, as dicts with `inputs` and `targets`.
 
     Attributes:
-        order: the choice and the order of the records.
+        order: the process, and the order of its records.
         records: the number of records that were read so far.
-        empty: the number of these that gave no example, such as records of WSC with a wrong noun.
+        empty: the number of records without an example so far, such as records of WSC with a wrong noun.
     """
 
     _fields = (
@@ -244,7 +234,7 @@ class TaskReader(Stateful):
         """Starts at the first record; no file is opened yet.
 
         Args:
-            source: what `open_files` returns.
+            source: the files, as `open_files` returns them.
             order: a seed (None for the order of the files), the epoch, the process and the number of processes.
             preprocess: makes examples of a record, such as `tasks.cola`; without it, the records have `inputs` and
                 `targets`.
@@ -257,7 +247,7 @@ class TaskReader(Stateful):
         self._place = order.place
         self._identity = {
             "files": source.digest,
-            "preprocess": _name(preprocess),
+            "preprocess": _name_function(preprocess),
             "endless": endless,
             **asdict(order),
         }
@@ -267,17 +257,14 @@ class TaskReader(Stateful):
     def __repr__(self) -> str:
         return short_repr(self, self._reader.source, self._identity["preprocess"], f"{self.records:,} records read")
 
-    def __iter__(self) -> "TaskReader":
-        return self
-
     def __next__(self) -> TextPair:
         """Returns the next example. Raises C4pipeError if a file can't be read; a later call tries again.
 
-        Raises UsageError for a record that is none of the task, or if no record of an epoch gives an example.
+        Raises UsageError for a record of another task, or if no record of an epoch gives an example.
         """
         empty = 0
         while not self._left:
-            self._left = self._examples()
+            self._left = self._read_record()
             empty += not self._left
             if isinstance(self._reader, Endless) and empty > self._rows:
                 raise UsageError(
@@ -286,7 +273,7 @@ class TaskReader(Stateful):
                 )
         return self._left.pop(0)
 
-    def _examples(self) -> list[TextPair]:
+    def _read_record(self) -> list[TextPair]:
         """Returns the examples of the next record. Raises StopIteration after the last one."""
         record = cast(TaskRecord, next(self._reader))
         try:
@@ -305,10 +292,10 @@ class TaskReader(Stateful):
         return self._reader.epoch if isinstance(self._reader, Endless) else self.order.epoch
 
 
-def _name(function: Any) -> str:
-    """Returns what a function is called, with the arguments of a `functools.partial`."""
+def _name_function(function: Any) -> str:
+    """Returns the name of a function, with the arguments of a `functools.partial`."""
     if isinstance(function, partial):
-        return f"{_name(function.func)}{function.args}{sorted(function.keywords.items())}"
+        return f"{_name_function(function.func)}{function.args}{sorted(function.keywords.items())}"
     if isinstance(function, Classification):
         return function.name
     return str(getattr(function, "__qualname__", type(function).__qualname__))
@@ -322,7 +309,7 @@ def _sum_counts(values: Sequence[dict[str, int]], share: slice) -> dict[str, int
     return {name: sum(counts[name] for counts in values[share]) for name in FEATURES}
 
 
-class TaskExamples(Stateful):
+class TaskExamples(Stateful, Iterator[Features]):
     """An iterator over examples of a task, some at a time: a source for `ExampleBatches`.
 
     Inputs and targets end with an end of sequence. Longer inputs and targets lose their last tokens, and still end with
@@ -330,8 +317,8 @@ class TaskExamples(Stateful):
 
     Attributes:
         stream: the epoch, the process and the number of processes of the reader.
-        identity: what another iterator needs to have the same examples, as JSON values.
-        trimmed: the number of examples so far whose `inputs` or `targets` were too long.
+        identity: JSON values; iterators with the same identity make examples in the same way.
+        trimmed: the number of examples so far whose `inputs`, or whose `targets`, were too long.
     """
 
     _fields = (Field("task", "_reader"), Field("trimmed", "trimmed", _sum_counts, _load_counts, dict))
@@ -357,34 +344,27 @@ class TaskExamples(Stateful):
 
     @property
     def counts(self) -> dict[str, int]:
-        """The numbers of records that were read, of records without an example, and of trimmed examples."""
+        """The numbers of records, of records without an example, and of trimmed inputs and targets."""
         trimmed = {f"trimmed_{name}": count for name, count in self.trimmed.items()}
         return {"records": self._reader.records, "empty_records": self._reader.empty, **trimmed}
 
     def __repr__(self) -> str:
         return short_repr(self, self._reader)
 
-    def __iter__(self) -> "TaskExamples":
-        return self
-
     def __next__(self) -> Features:
-        """Returns the next examples, at least one. Raises C4pipeError if records can't be read or are others."""
+        """Returns the next examples, at least one. Raises the errors of `TaskReader`."""
         pairs: list[TextPair] = []
         try:
             pairs.extend(islice(self._reader, _PAIRS))
         except C4pipeError:
             if not pairs:
                 raise
-            # the examples before the damage are not lost; the next call comes to it
+            # the examples before the damage are not lost; the next call meets the damage
         if not pairs:
             raise StopIteration
-        rows = self._tokenizer.encode([pair[name] for name in FEATURES for pair in pairs])
-        half = rows.starts[len(pairs)]
-        inputs = TokenRows(rows.values[:half], rows.starts[: len(pairs) + 1])
-        targets = TokenRows(rows.values[half:], rows.starts[len(pairs) :] - half)
-        return {name: self._trimmed(name, each) for name, each in zip(FEATURES, (inputs, targets), strict=True)}
+        return {name: self._encode([pair[name] for pair in pairs], name) for name in FEATURES}
 
-    def _trimmed(self, name: str, rows: TokenRows) -> TokenRows:
-        room = self._lengths[name] - 1
+    def _encode(self, texts: list[str], name: str) -> TokenRows:
+        rows, room = self._tokenizer.encode(texts), self._lengths[name] - 1
         self.trimmed[name] += int((rows.sizes > room).sum())
         return framed(rows.keep(rows.place < room), (), [self._tokenizer.ids.eos])
