@@ -5,7 +5,6 @@ formats give the same documents, except that TFRecord has its probabilities in 3
 """
 
 import contextlib
-import hashlib
 import struct
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from c4pipe.corpus.formats.shard_format import Document, DocumentGenerator, open
 from c4pipe.corpus.formats.table import find_format
 from c4pipe.corpus.layout import ShardId
 from c4pipe.errors import C4pipeError
+from c4pipe.io.paths import sha256_of
 from c4pipe.io.streams import InputPath, WebPath
 from c4pipe.io.text import lines_in, open_content
 from c4pipe.io.words import error_reason
@@ -162,11 +162,9 @@ def check_shard(shard: Shard, verify: bool) -> None:
     if isinstance(shard.file, WebPath):
         check_size(shard, shard.file.open().size)
     if verify:
-        digest = hashlib.sha256()
         with open_binary(shard.file) as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
-        if digest.hexdigest() != shard.sha256:
+            digest = sha256_of(stream)
+        if digest != shard.sha256:
             raise C4pipeError(f"{shard.file} has another SHA-256 than the manifest says: copy it again")
 
 

@@ -5,7 +5,6 @@ neither on the time nor on how the rows are divided among the calls of `write`.
 """
 
 import contextlib
-import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA, STRINGS, ShardForm
 from c4pipe.corpus.formats.table import find_format
 from c4pipe.corpus.layout import Layout, ShardId
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.paths import StoragePath, sha256_of
 
 ROW_GROUP_BYTES = 16_000_000  # of rows that wait for a full group: a writer needs this memory
 
@@ -176,8 +175,6 @@ class ShardWriter:
 
     def _seal(self, name: str, path: Path) -> ShardFile:
         """Returns the description of a closed file."""
-        digest = hashlib.sha256()
         with path.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
-            return ShardFile(name, self._rows, file.tell(), digest.hexdigest())
+            digest = sha256_of(file)
+            return ShardFile(name, self._rows, file.tell(), digest)

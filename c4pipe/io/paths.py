@@ -7,6 +7,7 @@ import contextlib
 import errno
 import fnmatch
 import glob
+import hashlib
 import io
 import os
 import shutil
@@ -274,6 +275,14 @@ def read_file(path: Path | UrlPath, most: int = MOST_BYTES) -> bytes:
         if os.fstat(file.fileno()).st_size <= most:
             return file.read()
     raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+
+
+def sha256_of(file: BinaryIO) -> str:
+    """Returns the SHA-256 of the rest of an open file, in hex."""
+    digest = hashlib.sha256()
+    while block := file.read(1 << 20):
+        digest.update(block)
+    return digest.hexdigest()
 
 
 def list_names(folder: StoragePath) -> set[str]:

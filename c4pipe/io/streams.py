@@ -19,7 +19,7 @@ from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.downloads import ByteStream, DownloadStream, NetworkOptions, OnWait, RangedFile
 from c4pipe.io.lock import file_lock, has_locks
 from c4pipe.io.object_store import ObjectDownload, is_store
-from c4pipe.io.paths import StoragePath, UrlPath, check_inner, open_file, read_file, storage_path
+from c4pipe.io.paths import StoragePath, UrlPath, check_inner, open_file, read_file, sha256_of, storage_path
 
 if TYPE_CHECKING:
     from c4pipe.io.http import Pool
@@ -145,12 +145,9 @@ def _is_intact(path: Path, digest: Path) -> bool:
     try:
         expected = read_file(digest).decode().partition(" ")[0]
         with open_file(path) as file:
-            sha256 = hashlib.sha256()
-            while data := file.read(_READ_SIZE):
-                sha256.update(data)
+            return sha256_of(file) == expected
     except (FileNotFoundError, UnicodeDecodeError):
         return False
-    return sha256.hexdigest() == expected
 
 
 def _file_name(part: str) -> str:

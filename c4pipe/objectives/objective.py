@@ -1,8 +1,8 @@
-"""The objectives: for each, the lengths of text and examples, and a function that makes examples of text."""
+"""The objectives: each has the lengths of text and examples, and a function that makes examples of text."""
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ParamSpec
 
@@ -24,41 +24,26 @@ SHORT = 0.1
 """The share of inputs that are shorter than the longest ones (ALBERT, section 4.1; BERT's code, `short_seq_prob`)."""
 
 DROP_TARGETS = 104 / 512
-"""The length of targets, relative to the inputs, where corrupted tokens are dropped, as in T5's `iid_15_d_d.gin`."""
+"""The length of targets, relative to the inputs, of `drop_corrupted`, as in T5's `iid_15_d_d.gin`."""
 
 _SHORTEST = 2  # tokens of a short piece, as in BERT's code
 _AT_ONCE = 256  # lengths of pieces that are drawn together
 _SHORT = 32  # purpose of random numbers
 
 
-def pieces_of(rows: TokenRows, rng: Rng, lengths: PieceLengths) -> TokenRows:
-    """Returns rows divided into consecutive pieces of these lengths; the last piece of a row can be shorter.
-
-    Args:
-        rows: text.
-        rng: random numbers; its `first` is the number of the first piece.
-        lengths: the numbers of tokens.
-    """
-    each = _one_by_one(rng, lengths)
+def _cut_pieces(rows: TokenRows, rng: Rng, lengths: PieceLengths) -> TokenRows:
+    numbers = itertools.count(rng.first, _AT_ONCE)
+    sizes = (size for first in numbers for size in lengths(replace(rng, first=first), _AT_ONCE).tolist())
     starts: list[int] = []
     for start, end in itertools.pairwise(rows.starts.tolist()):
         while start < end:
             starts.append(start)
-            start += next(each)
+            start += next(sizes)
     return TokenRows(rows.values, np.array([*starts, len(rows.values)], np.int64))
 
 
-def _one_by_one(rng: Rng, lengths: PieceLengths) -> Iterator[int]:
-    for first in itertools.count(rng.first, _AT_ONCE):
-        yield from lengths(replace(rng, first=first), _AT_ONCE).tolist()
-
-
 def short_pieces(raw: int, share: float) -> PieceLengths | None:
-    """Returns the `piece_lengths` of an objective some of whose pieces have a random length, from 2 tokens to `raw`.
-
-    Args:
-        raw: the number of tokens of the other pieces.
-        share: the share of pieces with a random length.
+    """Returns the `piece_lengths` of an objective: a share of the pieces has from 2 tokens to `raw`, the others `raw`.
 
     Raises UsageError for an impossible share.
     """
@@ -110,10 +95,10 @@ class Objective:
 
         Args:
             rows: text; a piece has tokens of one row. The last piece of a row can be shorter.
-            rng: random numbers; its `first` is the number of the first example that is made of the pieces. A piece has
-                the same length, whatever text comes before it, if its number is the same.
+            rng: random numbers; its `first` is the number of the first piece. The length of a piece depends on its
+                number, and not on the text before it.
         """
-        return rows.cut(self.raw) if self.piece_lengths is None else pieces_of(rows, rng, self.piece_lengths)
+        return rows.cut(self.raw) if self.piece_lengths is None else _cut_pieces(rows, rng, self.piece_lengths)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         again: functools.partial[Objective] | None = self.__dict__.get("_again")
@@ -121,9 +106,9 @@ class Objective:
 
 
 def picklable(factory: Callable[_P, Objective]) -> Callable[_P, Objective]:
-    """Returns a function of a module that makes objectives, so that these can be pickled: a pickle has its arguments.
+    """Makes the objectives of a function of a module picklable, for the workers of a DataLoader.
 
-    So an objective can be sent to a worker of a DataLoader, although its function has no name in a module.
+    A pickle has the arguments of the function, because `make` has no name in a module.
     """
 
     checked = checks_arguments(factory)
@@ -411,12 +396,12 @@ def next_sentence(
 
 
 def _documents(rows: TokenRows, ids: Ids) -> tuple[TokenRows, Counts]:
-    """Returns the rows that have text, without ends of documents, and the number of the document of each."""
+    """Returns the rows with text, without ends of documents, and the number of each row's document."""
     ends = rows.values == ids.eos
     last = rows.starts[1:] - 1
     if ends.sum() > ends[last].sum():
         raise UsageError("a piece has text of several documents: make the batches of next_sentence with merge=False")
     number = np.concatenate([[0], np.cumsum(ends[last])[:-1]]).astype(np.int64)
     text = rows.keep(~ends)
-    filled = text.sizes > 0  # a piece can have nothing but the end of a document
+    filled = text.sizes > 0  # a piece can be the end of a document alone
     return TokenRows(text.values, np.append(text.starts[:-1][filled], len(text.values))), number[filled]

@@ -1,8 +1,8 @@
 """Examples of any origin to batches: a buffer shuffles them, bins hold several, and a bin becomes a row of a batch.
 
 An example goes into the open bin where it leaves the least room (best fit). The number of open bins is limited: if no
-bin has room, the fullest one is closed. The limit grows slowly: otherwise, short examples would wait in 64 bins, and the
-first batches would have only examples of long documents, which fill a row. The bins depend only on the order of the
+bin has room, the fullest one is closed. The limit grows slowly: otherwise, short examples would wait in 64 bins, and
+the first batches would have only examples of long documents, which fill a row. The bins depend only on the order of the
 examples, and not on the calls by which they come.
 """
 

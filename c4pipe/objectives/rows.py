@@ -140,8 +140,8 @@ class Rng:
             raise UsageError(f"the seed is {self.seed}: give one from 0 to 2^64 - 1")
 
     @cached_property
-    def _key(self) -> int:
-        """The seed of the stream."""
+    def key(self) -> int:
+        """The seed of the stream, from 0 to 2^64 - 1."""
         if not self.stream:
             return self.seed
         return int(np.random.SeedSequence(self.seed, spawn_key=self.stream).generate_state(1, np.uint64)[0])
@@ -149,7 +149,7 @@ class Rng:
     def numbered(self, start: int, count: int, purpose: int) -> Raw:
         """Returns 64 random bits for each number from `start` on, of shape [count]; no example matters."""
         before = start % 4  # a step of the counter has four numbers
-        key = np.array([self._key, 0], np.uint64)
+        key = np.array([self.key, 0], np.uint64)
         philox = np.random.Philox(key=key, counter=[start // 4, 0, 0, purpose])
         numbers: Raw = philox.random_raw(before + count)[before:]
         return numbers
@@ -163,7 +163,7 @@ class Rng:
 
     def raw(self, sizes: Counts, purpose: int) -> Raw:
         """Returns 64 random bits for each token, of shape [tokens], for rows of these sizes."""
-        philox = np.random.Philox(key=np.array([self._key, self.first], np.uint64), counter=[0, 0, 0, purpose])
+        philox = np.random.Philox(key=np.array([self.key, self.first], np.uint64), counter=[0, 0, 0, purpose])
         state = philox.state
         bounds = starts_of(sizes).tolist()
         numbers = np.empty(bounds[-1], np.uint64)

@@ -1,7 +1,7 @@
 """Mixtures of examples, as the T5 paper mixes its tasks (Raffel et al. 2020, sections 3.5.2 and 3.7).
 
-Examples of documents and of supervised tasks are mixed one by one, before they are shuffled and packed. So the rates are
-rates of examples; the number of pieces of a document does not matter.
+Examples of documents and of supervised tasks are mixed one by one, before they are shuffled and packed. So the rates
+are rates of examples; the number of pieces of a document does not matter.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from c4pipe import read
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.words import short_repr
 from c4pipe.objectives.batches import ExampleBatches, TextExamples
@@ -22,7 +21,7 @@ from c4pipe.objectives.rows import Features, Rng, TokenIds, TokenRows, shares_of
 from c4pipe.objectives.task_source import TaskExamples, TaskReader, given, open_files
 from c4pipe.objectives.tasks import Preprocessor
 from c4pipe.objectives.tokenizer import Tokenizer
-from c4pipe.read.mixture import Mixture
+from c4pipe.read.mixture import Mixture, rates
 from c4pipe.read.order import Order
 from c4pipe.read.source import find
 from c4pipe.read.state import Field, Stateful, StatefulList, checked, largest
@@ -81,11 +80,6 @@ class Supervised:
 MixturePart = Unsupervised | Supervised
 
 
-def seed_of(seed: int, *key: int) -> int:
-    """Returns the seed of a part, from 0 to 2^64 - 1, so that each part has other orders and masks."""
-    return int(np.random.SeedSequence(seed, spawn_key=key).generate_state(1, np.uint64)[0])
-
-
 def _deal_examples(values: Sequence[list[ExampleTokens]], share: slice) -> list[ExampleTokens]:
     return list(chain(*values))[share]
 
@@ -121,6 +115,7 @@ class PartExamples(Stateful):
             self._rows = sum(documents.rows)
             self._reader = Mixture([documents], order)
             self._source = TextExamples(self._reader, tokenizer, part.objective, order.seed or 0, part.merge)
+        self.kind = [type(part).__name__, self._source.identity]
         self._ahead: list[ExampleTokens] = []  # read, and not returned, the next one last
 
     def size(self, limit: float | None) -> float:
@@ -132,11 +127,6 @@ class PartExamples(Stateful):
                 f"{self.name} has {size} examples with limit={limit}: give more than 0, and a limit from 1"
             )
         return size if limit is None else min(size, limit)
-
-    @property
-    def kind(self) -> list[Any]:
-        """The identity of its examples, as JSON values, without that of the files."""
-        return [type(self._part).__name__, self._source.identity]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -165,8 +155,8 @@ def _check_lengths(part: Unsupervised, lengths: Mapping[str, int]) -> None:
 class ExampleMixture(Stateful, Iterator[Features]):
     """An endless iterator over examples of several parts, some at a time: a source for `ExampleBatches`.
 
-    The part of an example depends only on the seed, the process and the step. A part that ends starts again in the order
-    of its next epoch, so the rates stay the same, however long the training is.
+    The part of an example depends only on the seed, the process and the step. A part that ends starts again in the
+    order of its next epoch, so the rates stay the same, however long the training is.
 
     Attributes:
         rates: the rate of each part by its name: the share of the examples that come from it. The sum is 1.
@@ -215,11 +205,11 @@ class ExampleMixture(Stateful, Iterator[Features]):
         self._identity, self._place = {"process": [shard_index, num_shards]}, self.stream[1:]
         self._rng = Rng(seed, 0, self.stream)
         self._parts: list[PartExamples] = StatefulList(
-            PartExamples(part, tokenizer, lengths, read.Order(seed_of(seed, number), 0, shard_index, num_shards))
+            PartExamples(part, tokenizer, lengths, Order(Rng(seed, 0, (number,)).key, 0, shard_index, num_shards))
             for number, part in enumerate(parts)
         )
         sizes = [each.size(limit) for each in self._parts]
-        self.rates = dict(zip(names, read.rates(sizes, None, temperature), strict=True))
+        self.rates = dict(zip(names, rates(sizes, None, temperature), strict=True))
         self._ends = np.array(list(accumulate(self.rates.values())))
         self.identity: dict[str, Any] = {
             "mixture": [

@@ -279,8 +279,7 @@ class TaskReader(Stateful, Iterator[TextPair]):
         try:
             pairs = [pair for each in self._preprocess(record) for pair in given(each)]
         except Exception:
-            state, position = self._reader.state(), "given" if isinstance(self._reader, Endless) else "documents"
-            self._reader.restore({**state, position: state[position] - 1})  # the next call comes to the same record
+            self._reader.go_to(self._reader.position - 1)  # the next call comes to the same record
             raise
         self.records += 1
         self.empty += not pairs

@@ -2,15 +2,16 @@
 
 A preprocessor is a function or a `Classification`. A raw record comes in: a mapping with the fields of TensorFlow
 Datasets or of Hugging Face's `datasets`. A list of examples goes out: most records give one example, some give none or
-several. All raise UsageError if a field is missing or has another type. `T5_TASKS` has them with the sizes of their
-training sets.
+several. A preprocessor raises UsageError if a field is missing or has another type. `T5_TASKS` has all tasks with the
+sizes of their training sets.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,7 @@ def example(inputs: str, targets: str) -> list[TextPair]:
 
 
 def field(record: TaskRecord, name: str, task: str) -> Any:
-    """Returns a field of a record. Raises UsageError if the record has none; `task` is for that message."""
+    """Returns a field of a record. Raises UsageError, which names the task, if it is missing."""
     try:
         return record[name]
     except (KeyError, TypeError) as error:
@@ -72,7 +73,7 @@ def field(record: TaskRecord, name: str, task: str) -> Any:
 
 
 def plain(value: Any, name: str, task: str) -> str:
-    """Returns a text as str. Raises UsageError if it is none; `name` and `task` are for that message."""
+    """Returns a text as str. Raises UsageError, which names field and task, for another type."""
     if isinstance(value, bytes):
         return value.decode()
     if not isinstance(value, str):
@@ -84,12 +85,12 @@ def plain(value: Any, name: str, task: str) -> str:
 
 
 def text_field(record: TaskRecord, name: str, task: str) -> str:
-    """Returns a field that is a text. Raises UsageError if there is none."""
+    """Returns a text field as str. Raises UsageError if it is missing or has another type."""
     return plain(field(record, name, task), name, task)
 
 
 def texts(record: TaskRecord, name: str, task: str) -> list[str]:
-    """Returns a field that is a list of texts. Raises UsageError if there is none."""
+    """Returns a field with a list of texts. Raises UsageError if it is missing or has another type."""
     values = field(record, name, task)
     if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
         raise UsageError(f"the field {name!r} of a record of {task} is {values!r}: give a list of texts")
@@ -97,7 +98,7 @@ def texts(record: TaskRecord, name: str, task: str) -> list[str]:
 
 
 def whole_field(record: TaskRecord, name: str, task: str) -> int:
-    """Returns a field that is a whole number; TSV files have it as text. Raises UsageError if there is none."""
+    """Returns a field with a whole number, also as text of TSV. Raises UsageError for other values."""
     value = field(record, name, task)
     try:
         number = int(value)
@@ -109,14 +110,10 @@ def whole_field(record: TaskRecord, name: str, task: str) -> int:
 
 
 def label(record: TaskRecord, names: Sequence[str], task: str) -> str:
-    """Returns the name of the label of a record.
+    """Returns the name of the label of a record. Raises UsageError for another label.
 
-    Args:
-        record: its `label` is the index of a name, -1 for none, or a name itself, as in the files of GLUE.
-        names: the names of the labels, in the order of TensorFlow Datasets and Hugging Face.
-        task: for messages.
-
-    Raises UsageError for another label.
+    `label` is the index of a name, -1 for no label, or a name itself, as in the files of GLUE. `names` are in the order
+    of TensorFlow Datasets and Hugging Face.
     """
     value = field(record, "label", task)
     if isinstance(value, bytes):
@@ -138,13 +135,13 @@ def label(record: TaskRecord, names: Sequence[str], task: str) -> str:
 class Classification:
     """A task whose inputs are fields of a record, each after its name, and whose targets are the name of its `label`.
 
-    This is the format of T5's paper (Raffel et al. 2020, section 2.4 and appendix D). It is called with a raw record.
+    This is the format of T5's paper (Raffel et al. 2020, section 2.4 and appendix D).
 
     Attributes:
         name: how the inputs begin.
         fields: the names of the fields of the inputs, in their order.
         labels: the names of the labels, by their numbers.
-        optional: fields that come first where the record has them.
+        optional: fields that come first if the record has them.
     """
 
     name: str
@@ -252,8 +249,8 @@ super_glue_rte = Classification("rte", ("hypothesis", "premise"), ENTAILMENT)
 wic = Classification("wic", ("sentence1", "sentence2", "word"), _BOOLEAN, ("pos",))
 """WiC, whether a word means the same in two sentences.
 
-The part of speech, `pos`, comes first where the record has it: in appendix D of the paper, but neither in T5's
-later code nor in TensorFlow Datasets.
+The part of speech, `pos`, comes first if the record has it: as in appendix D of the paper, but neither in T5's later
+code nor in TensorFlow Datasets.
 """
 
 # Pronouns: the inputs are a text whose pronoun is between asterisks, the targets are the noun that it stands for
@@ -304,14 +301,6 @@ def dpr(record: TaskRecord) -> list[TextPair]:
     return example(f"wsc: {highlighted}", noun) if places else []
 
 
-class _Match(NamedTuple):
-    """A pronoun of a premise, and the words of the hypothesis in its place."""
-
-    words_around: int
-    place: int
-    candidate: str
-
-
 def wnli_as_wsc(record: TaskRecord) -> list[TextPair]:
     """WNLI in the form of WSC, for evaluation: the noun that the second sentence has in the place of a pronoun.
 
@@ -327,17 +316,17 @@ def wnli_as_wsc(record: TaskRecord) -> list[TextPair]:
     premise, hypothesis = text_field(record, "sentence1", "wnli"), text_field(record, "sentence2", "wnli")
     raw, words = premise.split(" "), _bare(premise)
     shown = [number for number, word in enumerate(raw) if _bare(word)]  # the number in `raw` of each bare word
-    matches = [_match(words, place, _bare(hypothesis)) for place, word in enumerate(words) if word in _PRONOUNS]
-    best = max(matches, key=lambda match: match.words_around, default=None)
-    if best is None or not best.candidate:
+    places = [place for place, word in enumerate(words) if word in _PRONOUNS]
+    matches = [(*_find_noun(words, place, _bare(hypothesis)), shown[place]) for place in places]
+    _, noun, place = max(matches, key=itemgetter(0), default=(0, "", 0))
+    if not noun:
         raise UsageError(
             f"no pronoun of {premise!r} is replaced by a noun in {hypothesis!r}: give the records of glue/wnli"
         )
-    place = shown[best.place]
     stop = raw[place][-1] if raw[place][-1] in ".,?!" else ""
     pronoun = raw[place].removesuffix(stop)
     raw[place] = f"*{pronoun}* {stop}" if stop else f"*{pronoun}*"
-    return example(f"wsc: {' '.join(raw)}", _as_written(best.candidate, hypothesis))
+    return example(f"wsc: {' '.join(raw)}", _as_written(noun, hypothesis))
 
 
 def _bare(sentence: str) -> list[str]:
@@ -354,19 +343,20 @@ def _shared(words: Sequence[str], other: Sequence[str]) -> int:
     return count
 
 
-def _match(premise: Sequence[str], place: int, hypothesis: Sequence[str]) -> _Match:
+def _find_noun(premise: Sequence[str], place: int, hypothesis: Sequence[str]) -> tuple[int, str]:
+    """Returns the number of shared words around a pronoun, and the words of the hypothesis in its place."""
     before, after = premise[:place], premise[place + 1 :]
     left, right = _shared(before[::-1], hypothesis[::-1]), _shared(after, hypothesis)
     if not left + right:
-        return _Match(0, place, "")
+        return 0, ""
     searched = " ".join(hypothesis)
     first = [re.escape(word) for word in before[len(before) - left :]]
     last = [re.escape(word) for word in after[:right]]
     # the noun is between the neighbours, or else at the start or the end of the hypothesis
     for pattern in ([*first, "(.+)", *last], ["^(.+)", *last], [*first, "(.+)$"]):
         if found := re.search(" ".join(pattern), searched):
-            return _Match(left + right, place, found[1])
-    return _Match(left + right, place, "")
+            return left + right, found[1]
+    return left + right, ""
 
 
 def _as_written(candidate: str, hypothesis: str) -> str:
@@ -436,10 +426,10 @@ class Task:
 
     Attributes:
         name: its name.
-        group: the tasks that count as one where one is left out (section 3.5.4): `glue`, `super_glue`, or its own name.
+        group: the tasks that are left out together (section 3.5.4): `glue`, `super_glue`, or its own name.
         preprocess: makes examples of a raw record.
-        examples: the number of examples of its training set, after `preprocess`: those of T5's code
-            (t5/data/glue_utils.py), and of TensorFlow Datasets for the last five.
+        examples: the number of examples of its training set, after `preprocess`, from T5's code
+            (t5/data/glue_utils.py), and from TensorFlow Datasets for the last five tasks.
     """
 
     name: str
@@ -474,5 +464,5 @@ T5_TASKS = (
 )
 """All supervised tasks of T5. WNLI is not among them: T5 does not train on it (appendix B).
 
-RTE is in both benchmarks. Where both are mixed, T5's code counts each for half of its examples.
+RTE is in both benchmarks. If both are mixed, T5's code counts each for half of its examples.
 """

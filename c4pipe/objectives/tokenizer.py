@@ -27,7 +27,7 @@ class Tokenizer:
     """A SentencePiece model with T5's sentinels, which are in the model's file or after its pieces.
 
     Attributes:
-        ids: the ids with a meaning of their own.
+        ids: the special ids.
         sha256: the SHA-256 of the model's file in hex.
     """
 
@@ -37,11 +37,11 @@ class Tokenizer:
 
         Args:
             model: the folder of a vocabulary, or the model's file, such as `spm.model` in it, or that of T5 or mT5.
-            sentinels: the number of sentinels after the pieces of a file that has none; None for the number in the
+            sentinels: the number of sentinels after the pieces of a file without sentinels; None for the number in the
                 `vocab.json` beside the file (`c4pipe vocab --sentinels`), or T5's 100. A file that ends with sentinels
                 has its own number.
 
-        Raises UsageError if it is no SentencePiece model, has no piece for the end of a sequence, or has another
+        Raises UsageError if the file is no SentencePiece model, has no piece for the end of a sequence, or has another
         number of sentinels.
         """
         model = storage_path(model) if isinstance(model, str) else model
@@ -73,9 +73,7 @@ class Tokenizer:
 
     @cached_property
     def sentence_ends(self) -> TokenMask:
-        """Whether each id ends with a mark that ends a sentence in some script, of shape [ids]; the Greek `;` does not
-        count.
-        """
+        """Whether each id ends with a mark that ends a sentence in some script, but the Greek `;`, of shape [ids]."""
         return np.array([piece.rstrip(_CLOSING).endswith(_SENTENCE_ENDS) for piece in self._pieces])
 
     @property

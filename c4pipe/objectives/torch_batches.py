@@ -12,7 +12,6 @@ import torch
 from torch.utils.data import get_worker_info
 
 from c4pipe.errors import UsageError
-from c4pipe.io.words import short_repr
 from c4pipe.objectives.batches import Batches
 from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import SHUFFLE
@@ -40,7 +39,7 @@ class PackedBatches(EpochDataset):
         merge: bool = False,
         shuffle: int = SHUFFLE,
     ) -> None:
-        """Takes documents at their start, and arguments of `Batches`.
+        """Takes documents at their start, and the arguments of `Batches`.
 
         Args:
             documents: what `read.documents` or `read.mix` returns, with the `shard_index` and `num_shards` of this
@@ -55,7 +54,7 @@ class PackedBatches(EpochDataset):
 
         Raises UsageError for documents of which some were returned, and for the sizes that `Batches` refuses.
         """
-        documents.split(0, 1)  # raises UsageError where documents were read
+        documents.split(0, 1)  # raises UsageError if documents were read
         super().__init__(documents)
         self._tokenizer, self._objective = tokenizer, objective
         self._arguments: dict[str, Any] = {
@@ -67,15 +66,12 @@ class PackedBatches(EpochDataset):
         self._rows = size is None
         self._states: list[dict[str, Any]] = []  # states of the earlier processes, for the next iterator
         self._running: Batches | None = None  # the batches of the last iterator in this process
-        self._in_workers = torch.zeros(()).share_memory_()  # becomes 1 where a worker iterates
+        self._in_workers = torch.zeros(()).share_memory_()  # becomes 1 when a worker iterates
         self._make(0, 1, int(self._epochs[0]))
 
     def _make(self, index: int, count: int, epoch: int) -> Batches:
         documents = self._documents.at_epoch(epoch).split(index, count)
         return Batches(documents, self._tokenizer, self._objective, **self._arguments)
-
-    def __repr__(self) -> str:
-        return short_repr(self, self._objective, self._documents)
 
     def __iter__(self) -> Iterator[dict[str, torch.Tensor]]:
         batches = self._make(*self._begin())
@@ -95,12 +91,12 @@ class PackedBatches(EpochDataset):
             yield {name: torch.from_numpy(array.astype(np.int64)) for name, array in arrays.items()}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_running": None}  # a worker has batches of its own
+        return {**self.__dict__, "_running": None}  # a worker has its own batches
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the state of the last iterator in this process, or of the start where there was none.
+        """Returns the state of the last iterator in this process, or of the start before any iterator, as JSON values.
 
-        It has JSON values. A StatefulDataLoader asks each worker for its state.
+        A StatefulDataLoader asks each worker for its state.
 
         Raises UsageError in the main process if the workers of another DataLoader have the iterators.
         """
@@ -117,7 +113,7 @@ class PackedBatches(EpochDataset):
         """The next iterator continues where the iterators of this state were.
 
         Args:
-            state: what `state_dict` returned, or `merged`, where there were more or fewer hosts or workers.
+            state: a state of `state_dict`, or of `merged` if there were more or fewer hosts or workers.
 
         Raises UsageError if it is another kind of state.
         """
@@ -151,7 +147,7 @@ def merged(states: Sequence[Any]) -> dict[str, Any]:
 
 
 def _batch_states(value: Any) -> Iterator[dict[str, Any]]:
-    """Yields the states of batches that are anywhere in a state of a loader."""
+    """Yields the states of batches at any place of a state of a loader."""
     if isinstance(value, Mapping):
         if value.get("_steps_since_snapshot"):
             raise UsageError(

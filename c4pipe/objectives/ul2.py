@@ -25,7 +25,7 @@ class Denoiser:
     Attributes:
         mode: R, S or X, which decides the prefix of the inputs.
         rate: the share of tokens that are corrupted. For S the mean share: the number of tokens of the end is random,
-            from 1 to twice as many, all equally likely.
+            from 1 to twice the mean, all equally likely.
         mean_span: the mean number of tokens of a corrupted span; None for S, which corrupts the end of the text.
         weight: how often it is drawn, in relation to the other denoisers.
 

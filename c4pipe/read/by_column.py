@@ -27,6 +27,8 @@ from c4pipe.read.order import Order, Span, random_numbers
 from c4pipe.read.source import Source
 from c4pipe.wet.columns import COPIES_COLUMN
 
+_access = lru_cache(maxsize=8)(RandomAccess)
+
 Weights = tuple[tuple[int, float], ...]
 """By size, from the smallest on: documents of at least that many copies are read that many times."""
 
@@ -142,11 +144,6 @@ def best_first(source: Source, column: str) -> BestFirst:
     check_column(column, source.path, source.columns)
     RandomAccess(source)  # raises UsageError for a corpus without Parquet
     return source.as_kind(BestFirst, column=column)
-
-
-@lru_cache(maxsize=8)
-def _access(source: Source) -> RandomAccess:
-    return RandomAccess(source)
 
 
 @lru_cache(maxsize=16)

@@ -67,11 +67,11 @@ class Endless(PartReader):
 
     def skip(self, count: int) -> None:
         """Skips the next `count` documents."""
-        self._go_to(self.position + count)
+        self.go_to(self.position + count)
 
     def _continue(self, values: Mapping[str, Any]) -> None:
         self._left, self._first_epoch = parts_from(values["left"], self._total), values["first_epoch"]
-        self._go_to(values["given"])
+        self.go_to(values["given"])
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
         before = []
@@ -85,7 +85,7 @@ class Endless(PartReader):
         epochs = groupby(sorted(parts, key=_EPOCH), key=_EPOCH)
         self._left = [part for _, each in epochs for part in divided(list(each), index, count)]
         self._first_epoch = before[0]._first_epoch + begun * (1 if before[0]._shared else len(before))
-        self._go_to(0)
+        self.go_to(0)
 
     @property
     def _begun(self) -> int:
@@ -189,7 +189,7 @@ class Mixture(Stateful, Iterator[Document]):
         return short_repr(self, *(f"{rate:.1%} {source.path}" for source, rate in sources), f"step {self.step:,}")
 
     def __next__(self) -> Document:
-        document = next(self._readers[self._source_of(self.step)])
+        document = next(self._readers[self._turns_of(self.step // _STEPS)[self.step % _STEPS]])
         self.step += 1
         return document
 
@@ -207,10 +207,6 @@ class Mixture(Stateful, Iterator[Document]):
     def epochs(self) -> list[int]:
         """The epoch of the next document of each source, from 0."""
         return [reader.epoch for reader in self._readers]
-
-    def _source_of(self, step: int) -> int:
-        """Returns the number of the source of the document of a step."""
-        return int(self._turns_of(step // _STEPS)[step % _STEPS])
 
     def _turns_of(self, block: int) -> npt.NDArray[np.int64]:
         """Returns the numbers of the sources of a block of steps."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from c4pipe.corpus.formats.shard_format import Document, DocumentGenerator
-from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.errors import UsageError
 from c4pipe.io.json_files import check_of
 from c4pipe.io.options import Option, shared_fields, takes_options
 from c4pipe.io.words import short_repr
@@ -116,24 +116,22 @@ class PartReader(Stateful, Iterator[Document]):
 
     def __next__(self) -> Document:
         """Returns the next document. Raises C4pipeError if its file can't be read; a later call tries again."""
-        while True:
-            if self._stream is None:
-                part = self._at(self.position)
-                if part is None:
-                    raise StopIteration
-                self._stream = self._documents(part)
-            try:
-                document = next(self._stream)
-            except StopIteration:
-                self._stream = None  # the next part begins
-                continue
-            except C4pipeError:
-                self._stream = None  # the generator has ended: the next call must read again, and not stop
-                raise
-            self.position += 1
-            return document
+        if self._stream is None:
+            self._stream = self._read_parts()
+        try:
+            document = next(self._stream)
+        except BaseException:
+            self._stream = None  # the generator has ended: the next call must read again, and not stop
+            raise
+        self.position += 1
+        return document
 
-    def _go_to(self, position: int) -> None:
+    def _read_parts(self) -> DocumentGenerator:
+        while part := self._at(self.position):
+            yield from self._documents(part)
+
+    def go_to(self, position: int) -> None:
+        """Continues at a position."""
         self.position = position
         self._stream = None
 
@@ -196,7 +194,7 @@ class Reader(PartReader):
     def _read(self, parts: list[EpochPart]) -> None:
         self._parts = parts
         self._size = sum(part.size for part in parts)
-        self._go_to(0)
+        self.go_to(0)
 
     def _at(self, position: int) -> EpochPart | None:
         return next(iter(cut_parts(self._parts, position)), None)
@@ -212,7 +210,7 @@ class Reader(PartReader):
         """
         if not 0 <= count <= self._size - self.position:
             raise UsageError(f"{count:,} documents can't be skipped: {self._size - self.position:,} are left")
-        self._go_to(self.position + count)
+        self.go_to(self.position + count)
 
     def copy(self) -> "Reader":
         """Returns another reader at the same position."""

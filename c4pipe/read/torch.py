@@ -69,7 +69,7 @@ class Documents(EpochDataset):
         self._equal_steps = equal_steps
         self._given = [documents.position]  # the number of documents of each part that were returned
         self._turn = 0  # the part that the next batch is from
-        self._begun = documents.state()["epoch"]  # the epoch in which they were
+        self._begun = documents.state()["epoch"]  # the epoch of these documents
         if equal_steps:
             self._part(self._documents, 0, 1)
 

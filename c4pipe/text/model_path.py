@@ -1,6 +1,5 @@
 """The file of the user's fastText model: identified by its SHA-256, read by each worker that needs it."""
 
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from c4pipe.errors import UsageError
-from c4pipe.io.paths import open_file, storage_path
+from c4pipe.io.paths import open_file, sha256_of, storage_path
 from c4pipe.io.words import error_reason
 
 CHANGED = "its content was changed"
@@ -106,8 +105,5 @@ def once_a_file(read: Callable[[Path], Loaded]) -> Callable[[Path], Loaded]:
 
 @once_a_file
 def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
     with open_file(path) as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return sha256_of(file)

@@ -24,7 +24,7 @@ from c4pipe.errors import C4pipeError, DamagedFileError
 from c4pipe.io.atomic import AtomicFile, name_os_errors
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_intact_json
 from c4pipe.io.parquet_footer import open_parquet, parquet_writer, sign_footer
-from c4pipe.io.paths import StoragePath, open_file, read_file
+from c4pipe.io.paths import StoragePath, open_file, read_file, sha256_of
 from c4pipe.io.words import error_reason
 from c4pipe.read.by_column import Weights, times_read
 from c4pipe.runners.scan import ScanStep
@@ -377,11 +377,8 @@ def _write_documents(path: Path, parts: Sequence[TokenPart]) -> str:
         for group in _groups(_documents(parts)):
             writer.write_table(group, row_group_size=group.num_rows)
     sign_footer(path)
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return sha256_of(file)
 
 
 def _documents(parts: Sequence[TokenPart]) -> Iterator[pa.Table]:

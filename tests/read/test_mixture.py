@@ -79,7 +79,7 @@ def test_turns_come_at_their_rates(paths: list[Path], limit: int | None, tempera
     mixture = read.mix(paths, seed=11, limit=limit, temperature=temperature)
     lengths = [len(read.documents(path)) for path in paths]
     assert mixture.rates == rates(lengths, limit, temperature)
-    turns = Counter(mixture._source_of(step) for step in range(40_000))
+    turns = Counter(mixture._turns_of(step // 4096)[step % 4096] for step in range(40_000))
     for source, rate in enumerate(mixture.rates):
         assert abs(turns[source] - 40_000 * rate) < 4 * math.sqrt(40_000 * rate * (1 - rate))
 
