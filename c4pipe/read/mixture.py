@@ -189,7 +189,7 @@ class Mixture(Stateful, Iterator[Document]):
         return short_repr(self, *(f"{rate:.1%} {source.path}" for source, rate in sources), f"step {self.step:,}")
 
     def __next__(self) -> Document:
-        document = next(self._readers[self._turns_of(self.step // _STEPS)[self.step % _STEPS]])
+        document = next(self._readers[int(self._turns_of(self.step // _STEPS)[self.step % _STEPS])])
         self.step += 1
         return document
 
