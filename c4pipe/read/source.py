@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar
+from typing import Any, BinaryIO, TypedDict, TypeVar, cast
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from c4pipe.corpus.opened import open_corpus, open_language
 from c4pipe.corpus.reader import TEXT_FORMAT, Shard, read_shard
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import Versioned, check_sum, from_json, parse_json, shown, unchanged
-from c4pipe.io.paths import read_file, sha256_of
+from c4pipe.io.paths import read_file
 from c4pipe.io.streams import InputPath, input_path
 from c4pipe.io.text import lines_in, open_content
 from c4pipe.io.words import error_reason, format_count, format_languages, short_repr
@@ -192,11 +192,27 @@ def _text(file: InputPath, verify: bool) -> Source:
     """Returns the documents of a file of text, which are its lines without blank ones."""
     try:
         with open_binary(file) as stored:
-            digest, size = sha256_of(stored), stored.tell()
-            stored.seek(0)
-            with open_content(stored, file.name) as content:
+            digested = _DigestedFile(stored)
+            with open_content(cast(BinaryIO, digested), file.name) as content:
                 rows = sum(bool(line.strip()) for line in lines_in(content))
     except (OSError, ValueError) as error:
         raise UsageError(f"{file} can't be read: {error_reason(error, of=file)}") from error
-    shard = Shard(file, TEXT_FORMAT, ShardId("", "train", 0, 1), rows, size, digest)
+    digest = digested.sha256.hexdigest()
+    shard = Shard(file, TEXT_FORMAT, ShardId("", "train", 0, 1), rows, digested.size, digest)
     return Source(str(file), "train", (), digest, (shard,), verify)
+
+
+class _DigestedFile:
+    """An open file, with the SHA-256 and the number of the bytes read: a text from a server is downloaded once."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.sha256, self.size = file, hashlib.sha256(), 0
+
+    def read(self, size: int) -> bytes:
+        data = self._file.read(size)
+        self.sha256.update(data)
+        self.size += len(data)
+        return data
+
+    def close(self) -> None:  # the caller closes the file
+        pass
