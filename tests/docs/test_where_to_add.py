@@ -48,13 +48,13 @@ STEP = '''
 
 from collections.abc import Iterator
 
-from c4pipe.dedup.step import DedupStep, Made, Received
+from c4pipe.dedup.step import DedupStep, Received, StepItem
 
 
 class CountGroups(DedupStep):
     """The files of a group -> a report."""
 
-    def run(self, received: Received) -> Iterator[Made]:
+    def run(self, received: Received) -> Iterator[StepItem]:
         """Counts the group and its files."""
         yield {"groups.read": 1, "groups.files": len(received.files)}
 '''

@@ -172,7 +172,7 @@ def test_damage_on_the_hub(hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixtu
             "accept them at https://huggingface.co/datasets/org/name, and log in with `hf auth",
         ),
         ("wrong token", "/data/*.parquet", "401 Unauthorized' for url"),
-        ("", "@none/data/*.parquet", "the repository has no such revision: check the name behind the @"),
+        ("", "@none/data/*.parquet", "the repository has no such revision: check the name after the @"),
         ("", "/none/*.parquet", "there is no such object or folder"),
         ("", "/data/none.parquet", "there is no such file: check the path"),
         ("429", "/data/*.parquet", "429"),
