@@ -31,7 +31,7 @@ from c4pipe.text.word_tokenizers import check_tokenizer
 from c4pipe.wet.page import Page
 from tests.helpers.language_pages import language_pages, made_sentences
 
-SENTENCES = ROOT / "tests" / "filters" / "words_of_languages.json"
+SENTENCES = ROOT / "tests" / "text" / "words_of_languages.json"
 DECISIONS = ROOT / "tests" / "recipes" / "fineweb_2_decisions.json"
 RECORDED = 12  # pages of each language
 FEWEST = 12  # languages that must be compared
