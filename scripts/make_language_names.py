@@ -12,7 +12,7 @@ from pathlib import Path
 from babel import Locale
 from babel.core import get_global
 
-FILTERS = Path(__file__).resolve().parents[1] / "c4pipe" / "filters"
+PACKAGE = Path(__file__).resolve().parents[1] / "c4pipe"
 CHINESE = {"zh-cn": "zh_Hans", "zh-tw": "zh_Hant"}  # as langdetect calls them
 
 
@@ -23,7 +23,7 @@ def main() -> int:
         return 2
     names = registry_names(Path(sys.argv[1]).read_text(encoding="utf-8"))
     of_cldr = Locale("en").languages
-    labels = (FILTERS / "fineweb_2.tsv").read_text(encoding="utf-8").splitlines()
+    labels = (PACKAGE / "filters" / "fineweb_2.tsv").read_text(encoding="utf-8").splitlines()
     wanted = {label.partition("_")[0] for label in labels}
     two_letters = get_global("language_aliases")  # registry and CLDR have the code of ISO 639-1 where there is one
     names |= of_cldr
@@ -31,7 +31,7 @@ def main() -> int:
     found |= {code: name for code, name in of_cldr.items() if code.isalpha()}
     found |= {code: of_cldr[other] for code, other in CHINESE.items()}
     lines = (f"{code}\t{name}\n" for code, name in sorted(found.items()))
-    (FILTERS / "language_names.tsv").write_text("".join(lines), encoding="utf-8")
+    (PACKAGE / "text" / "language_names.tsv").write_text("".join(lines), encoding="utf-8")
     return 0
 
 
