@@ -131,7 +131,7 @@ def write_file(path: Path, captures: Iterable[tuple[Page, str]]) -> Path:
 def untied(given: Inputs, folder: Path) -> Inputs:
     """Returns the inputs with one capture for each URL and timestamp, among the pages that are not too long.
 
-    It is the one that c4pipe takes for the newest: that with the smallest hash (`filters.hashes.capture_hash`).
+    It is the one that c4pipe takes for the newest: that with the smallest hash (`text.hashes.capture_hash`).
     """
     smallest = {place: min(hashes) for place, hashes in captures(given).items()}
     files, taken = [], set[tuple[str, str]]()
