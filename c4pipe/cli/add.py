@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass
 
-from c4pipe.cli.options import TerminalOptions, start_workers
+from c4pipe.cli.options import TerminalOptions, refuse_job_file, start_workers
 from c4pipe.cli.outcome import corpus_status, print_funnel
 from c4pipe.cli.parser import Command
 from c4pipe.io.words import format_count
@@ -17,6 +17,7 @@ class AddCommandOptions(TerminalOptions, AddOptions):
 
 def run(options: AddCommandOptions) -> int:
     """Adds the pages, prints the funnel of the new part, and returns the exit status."""
+    refuse_job_file(options.beam, "add has two")
     start_workers(options.workers, options.runner)
     from c4pipe.cli.progress import make_progress
     from c4pipe.jobs.add import add

@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass
 
-from c4pipe.cli.options import TerminalOptions, start_workers
+from c4pipe.cli.options import TerminalOptions, refuse_job_file, start_workers
 from c4pipe.cli.outcome import corpus_status, print_corpus
 from c4pipe.cli.parser import Command
 from c4pipe.jobs.options import DedupOptions
@@ -16,6 +16,8 @@ class DedupCommandOptions(TerminalOptions, DedupOptions):
 
 def run(options: DedupCommandOptions) -> int:
     """Runs job 2, prints the funnel, and returns the exit status."""
+    if options.index:
+        refuse_job_file(options.beam, "dedup --index has two")
     start_workers(options.workers, options.runner)
     from c4pipe.cli.progress import make_progress
     from c4pipe.jobs.dedup import dedup

@@ -91,7 +91,9 @@ def counts_table(diff: "Diff") -> "Table":
         if label:
             style = "" if label.startswith(" ") else "bold"
             numbers = ("-" if number is None else f"{number:,}" for number in (first, second))
-            table.add_row(styled(label, style), *numbers, _show_change((second or 0) - (first or 0)))
+            change = (second or 0) - (first or 0)
+            shown = styled(f"{change:+,}", "green" if change > 0 else "red") if change else styled("0", "dim")
+            table.add_row(styled(label, style), *numbers, shown)
     return table
 
 
@@ -134,10 +136,6 @@ def example_lines(diff: "Diff", width: int = _WIDTH) -> Iterator["Text"]:
                 line = styled(text, style)
                 line.truncate(width, overflow="ellipsis")
                 yield line
-
-
-def _show_change(change: int) -> "Text":
-    return styled(f"{change:+,}", "green" if change > 0 else "red") if change else styled("0", "dim")
 
 
 COMMAND = Command(DiffOptions, run, examples=("c4pipe diff corpus corpus-of-my-recipe",))

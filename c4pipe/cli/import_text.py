@@ -24,18 +24,15 @@ def run(options: ImportCommandOptions) -> int:
     return corpus_status(options, manifest, options.max_missing)
 
 
-_SHOWN = 3
-
-
 def note_damage(options: ImportCommandOptions, manifest: Mapping[str, Any]) -> None:
-    """Prints the first damaged places, each with its file and row, and the number of places of each kind."""
+    """Prints the first three damaged places, each with its file and row, and the number of places of each kind."""
     from c4pipe.clean.quarantine import read_quarantine
     from c4pipe.wet.damage import DAMAGE
 
     counts = {kind: number for kind in DAMAGE if (number := manifest["counts"].get(f"damage.{kind}", 0))}
     if not counts:
         return
-    for each in read_quarantine(options.work_folder, _SHOWN):
+    for each in read_quarantine(options.work_folder, 3):
         row = f", row {each['row']:,}" if each.get("row") else ""
         damage = DAMAGE.get(each["kind"], each["kind"])
         note(f"damaged: {short(each['file'], 200)}{row}: {damage}", options.json_progress)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol
 
+from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
 from c4pipe.runners.machine_limits import allowed_workers
 
@@ -84,3 +85,9 @@ def start_workers(workers: int | None, runner: str | None, inputs: Sequence[str]
         from c4pipe.runners.worker_pool import start_server
 
         start_server("c4pipe.jobs.worker_imports")
+
+
+def refuse_job_file(beam: Sequence[str], why: str) -> None:
+    """Raises UsageError if a command of several jobs is to be written to one file, given the options for Beam."""
+    if any(option.startswith("--output_executable_path") for option in beam):
+        raise UsageError(f"--output_executable_path writes one job to a file, and {why}")

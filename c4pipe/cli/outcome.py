@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from c4pipe.cli.console import MISSING, NOTHING_KEPT, new_table, note, printer, say
-from c4pipe.cli.options import TerminalOptions, start_workers
+from c4pipe.cli.options import TerminalOptions, refuse_job_file, start_workers
 from c4pipe.io.words import format_count
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 def make_corpus(options: "BuildOptions | ImportOptions", terminal: TerminalOptions) -> "Manifest":
     """Runs both jobs, prints the funnel, and returns the manifest of the corpus."""
+    refuse_job_file(options.beam, "build and import have two: leave it out, or use clean, then dedup")
     start_workers(options.workers, options.runner, options.input_names)
     from c4pipe.cli.progress import make_progress
     from c4pipe.jobs.build import build

@@ -36,7 +36,6 @@ def run(options: OverlapCommandOptions) -> None:
             console.print(line)
 
 
-_TOP = 10  # pages
 _WIDTH = 80
 
 
@@ -69,7 +68,7 @@ def _files_table(overlap: "Overlap") -> "Table":
 def _pages_table(overlap: "Overlap") -> "Table":
     table = new_table(numbers=("examples",), padding=(0, 2, 0, 0))
     table.add_column("page")
-    for url, examples in overlap.top_pages(_TOP):
+    for url, examples in overlap.top_pages(10):
         shown = styled(url, no_wrap=True)
         shown.truncate(_WIDTH - 12, overflow="ellipsis")
         table.add_row(f"{examples:,}", shown)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from c4pipe.cli.console import new_table, printer, say, styled
-from c4pipe.cli.options import TerminalOptions
+from c4pipe.cli.options import TerminalOptions, refuse_job_file
 from c4pipe.cli.parser import Command
 from c4pipe.errors import UsageError
 from c4pipe.io.options import shared_fields
@@ -85,6 +85,7 @@ def _count(options: TokensOptions, vocabulary: str) -> None:
 
 def _write_files(options: TokensOptions, file_options: TokenFileOptions) -> None:
     """Writes the token files of a corpus, and prints their totals."""
+    refuse_job_file(options.beam, "tokens --format has two")
     from c4pipe.cli.progress import make_progress
     from c4pipe.tokens import files
 

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 
 from c4pipe.cli.console import printer, say
-from c4pipe.cli.options import TerminalOptions
+from c4pipe.cli.options import TerminalOptions, refuse_job_file
 from c4pipe.cli.parser import Command
 from c4pipe.io.words import format_count
 from c4pipe.vocab.request import VocabOptions
@@ -18,6 +18,7 @@ class VocabCommandOptions(TerminalOptions, VocabOptions):
 
 def run(options: VocabCommandOptions) -> None:
     """Trains a vocabulary, measures it, and prints both."""
+    refuse_job_file(options.beam, "vocab has two")
     from c4pipe.cli.progress import make_progress
     from c4pipe.cli.vocab_report import measure
     from c4pipe.vocab import job

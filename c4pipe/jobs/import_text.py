@@ -15,7 +15,7 @@ from typing import Any, TypedDict
 
 import pyarrow as pa
 
-from c4pipe.clean.work_folder import lines_file, work_path
+from c4pipe.clean.work_folder import CORPUS_MANIFEST, lines_file, work_path
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.file_kinds import GZIP, START, ZSTANDARD, no_document
@@ -50,7 +50,6 @@ _OTHER_ENDINGS = {
     r"\.(html?|xml|pdf|docx?)": "write its text into a file that ends in .txt or .jsonl",
 }
 """Advice for a file of another format, by the end of its name."""
-_CORPUS_MANIFEST = "manifest.json"
 _AT_ONCE = 16  # requests, or parts whose lines are counted
 _FIRST_LINES = 20  # of a file: one row in them must have the column of the text
 
@@ -152,7 +151,7 @@ def _refuse_corpora(inputs: Sequence[str]) -> None:
     for name in inputs:
         with contextlib.suppress(OSError):
             names = () if is_url(name) else list_names(Path(name))
-            if _CORPUS_MANIFEST in names:
+            if CORPUS_MANIFEST in names:
                 languages = sorted(each for each in names if "." not in each and each[0] != "_")
                 raise UsageError(
                     f"input {name!r} is a corpus: give the folder of one of its languages, such as "

@@ -62,6 +62,7 @@ MISTAKES = [
     ("languages of no recipe's", ["build", CRAWL, "--languages", "iw", *OUTPUT], 2, ["--languages iw", "langdetect"]),
     ("a recipe file with a typo", ["recipes", "{tmp}/typo.toml"], 2, ["typo.toml", "'of'", "off"]),
     ("unknown recipe to show", ["recipes", "c5"], 2, ["c5", "c4"]),
+    ("a job file of two", ["build", CRAWL, *OUTPUT, FLINK, "--", "--output_executable_path=x"], 2, ["clean, then"]),
     ("Beam's option for this machine", ["build", CRAWL, *OUTPUT, "--", "--region=x"], 2, ["--region=x", "--runner"]),
     ("Beam's option without a value", ["build", CRAWL, *OUTPUT, FLINK, "--", "--project"], 2, ["expected one"]),
     ("a typo after --", ["build", CRAWL, *OUTPUT, FLINK, "--", "--regio=x"], 2, ["--regio", "--region"]),

@@ -308,6 +308,7 @@ def test_the_number_of_sentinels_is_a_choice(sources: tuple[str, str], tmp_path:
         (["one.jsonl", "--coverage", "1.5"], "--coverage 1.5: give a share"),
         (["one.jsonl", "--sentinels", "-1"], "--sentinels -1: give 0 to 100,000; T5 has 100"),
         (["one.jsonl", "--sample-bytes", "3"], "--sample-bytes 3: give at least"),
+        (["one.jsonl", "--runner=FlinkRunner", "--", "--output_executable_path=x"], "writes one job to a file"),
         (["one.jsonl", "--output", "corpus"], "--output corpus is a corpus: give another folder, such as corpus-vocab"),
         (["bad.jsonl"], r"bad.jsonl, line 2: 'no' is no JSON object with a \"text\""),
     ],
@@ -326,8 +327,9 @@ def test_every_mistake_is_one_sentence(
     (tmp_path / "bad.jsonl").write_text('{"text": "so"}\nno\n')
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "manifest.json").touch()
+    workers = [] if "--runner=FlinkRunner" in arguments else ["--workers", 1]  # which would be another mistake there
     output = [] if "--output" in arguments else ["--output", "v"]
-    assert run("vocab", "--quiet", *output, "--workers", 1, *arguments) == 2
+    assert run("vocab", "--quiet", *output, *workers, *arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert re.search(says, line)
     assert not (tmp_path / "v" / model.VOCAB_FILE).exists()
