@@ -5,10 +5,12 @@ formats give the same documents, except that TFRecord has its probabilities in 3
 """
 
 import contextlib
+import re
 import struct
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
@@ -18,8 +20,9 @@ from c4pipe.corpus.formats.parquet import TABLE_ROWS
 from c4pipe.corpus.formats.shard_format import Document, DocumentGenerator, open_binary, shard_schema
 from c4pipe.corpus.formats.table import find_format
 from c4pipe.corpus.layout import ShardId
+from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.errors import C4pipeError
-from c4pipe.io.paths import sha256_of
+from c4pipe.io.paths import file_size, once_a_file, read_file, sha256_of
 from c4pipe.io.streams import InputPath, WebPath
 from c4pipe.io.text import lines_in, open_content
 from c4pipe.io.words import error_reason
@@ -88,7 +91,7 @@ def read_shard(shard: Shard, first: int, end: int, verify: bool = False) -> Docu
     try:
         check_shard(shard, verify)
         with contextlib.closing(_read_documents(shard.file, shard.format, first, shard.columns)) as rows:
-            count = yield from _count_documents(islice(rows, end - first))
+            count = yield from _count_documents(shard, rows, end - first)
             more = end == shard.rows and next(rows, None) is not None  # this also reaches a checksum at the end
     except SHARD_ERRORS as error:
         raise unreadable(shard, error) from error
@@ -96,10 +99,14 @@ def read_shard(shard: Shard, first: int, end: int, verify: bool = False) -> Docu
         raise other_rows(shard, f"more than {shard.rows:,}" if more else f"{first + count:,}")
 
 
-def _count_documents(documents: Iterable[Document]) -> Generator[Document, None, int]:
+def _count_documents(shard: Shard, rows: Iterable[Document], most: int) -> Generator[Document, None, int]:
+    """Yields the first rows, at most `most`. Compares the shard when it is open, and before the last row."""
     count = 0
-    for count, document in enumerate(documents, 1):  # noqa: B007
+    for count, document in enumerate(islice(rows, most), 1):
+        if count in (1, most):
+            check_current(shard)
         yield document
+    check_current(shard)
     return count
 
 
@@ -116,8 +123,11 @@ def read_tables(shard: Shard, columns: Sequence[str]) -> Iterator[pa.Table]:
     try:
         check_shard(shard, verify=False)
         for table in tables_of(shard.file, shard.format, columns, shard.columns):
+            if not rows:
+                check_current(shard)
             rows += len(table)
             yield table
+        check_current(shard)
     except SHARD_ERRORS as error:
         raise unreadable(shard, error) from error
     if rows != shard.rows:
@@ -155,17 +165,43 @@ def other_rows(shard: Shard, count: str) -> C4pipeError:
 
 
 def check_shard(shard: Shard, verify: bool) -> None:
-    """Compares a file with the manifest: the size if it is at https://, and the SHA-256 if `verify` is true.
+    """Compares a file with the manifest: the size, but not in an object store, and the SHA-256 if `verify` is true.
 
     Raises C4pipeError if they differ.
     """
-    if isinstance(shard.file, WebPath):
-        check_size(shard, shard.file.open().size)
+    check_current(shard)
+    if isinstance(shard.file, Path | WebPath):
+        check_size(shard, file_size(shard.file))
     if verify:
         with open_binary(shard.file) as stream:
             digest = sha256_of(stream)
         if digest != shard.sha256:
             raise C4pipeError(f"{shard.file} has another SHA-256 than the manifest says: copy it again")
+
+
+def check_current(shard: Shard) -> None:
+    """Raises C4pipeError if a file of this machine was replaced since it was found, such as by a takedown in place.
+
+    A takedown deletes the manifest before it moves shards: a shard that is listed when it is open is the right one.
+    """
+    if not isinstance(shard.file, Path):
+        return
+    try:
+        if shard.format == TEXT_FORMAT:
+            changed, is_current = shard.file, file_size(shard.file) == shard.bytes
+        else:
+            changed = shard.file.parent.parent
+            is_current = shard.sha256.encode() in _listed_digests(changed / MANIFEST)
+    except OSError:
+        is_current = False
+    if not is_current:
+        raise C4pipeError(f"{changed} was changed while it was read, such as by a takedown: start again")
+
+
+@once_a_file
+def _listed_digests(manifest: Path) -> bytes:
+    """Returns the digests of the shards in a manifest: 64 bytes each."""
+    return b"".join(re.findall(rb'"sha256":\s*"([0-9a-f]{64})"', read_file(manifest)))
 
 
 def check_rows(shard: Shard) -> None:

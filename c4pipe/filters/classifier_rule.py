@@ -125,10 +125,13 @@ def _end_characters(text: bytes) -> tuple[str, str]:
 def parse_score(text: str) -> ClassifierScore:
     """Returns the rule that `NAME=MODEL` or `NAME=MODEL:LABEL` means: it drops nothing and makes the column NAME.
 
+    The label is behind `.bin:` or `.ftz:`, or else behind the last colon.
+
     Raises UsageError for another form, and for a name that no rule can have.
     """
     name, _, rest = text.partition("=")
-    model, _, label = rest.rpartition(":")
+    usual = re.fullmatch(r"(.+?\.(?:bin|ftz))(?::(.*))?", rest)
+    model, label = usual.groups("") if usual else rest.rpartition(":")[::2]
     if not model or label.startswith("//"):  # of a URL
         model, label = rest, ""
     if not name or not model:

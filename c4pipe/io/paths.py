@@ -377,3 +377,18 @@ def remove_tree(folder: StoragePath) -> None:
         folder.unlink()
     elif folder.exists():
         shutil.rmtree(folder)
+
+
+def once_a_file(read: Callable[[Path], _T]) -> Callable[[Path], _T]:
+    """Makes `read` keep its result for each file of this machine until the file is changed."""
+    kept: dict[Path, tuple[tuple[int, ...], _T]] = {}
+
+    def read_once(path: Path) -> _T:
+        status = path.stat()
+        state = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        found = kept.get(path)
+        if found is None or found[0] != state:
+            found = kept[path] = state, read(path)
+        return found[1]
+
+    return read_once

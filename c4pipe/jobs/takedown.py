@@ -15,7 +15,7 @@ from c4pipe.corpus.formats.shard_format import open_binary, shard_schema
 from c4pipe.corpus.formats.table import find_format
 from c4pipe.corpus.manifest import GROWN, MANIFEST, REPLACEMENTS, TAKEDOWN, Manifest, part_folder, read_manifest
 from c4pipe.corpus.opened import Corpus, open_corpus
-from c4pipe.corpus.reader import Shard, read_tables
+from c4pipe.corpus.reader import Shard, check_current, read_tables
 from c4pipe.corpus.writer import ShardFile, ShardWriter
 from c4pipe.dedup import publish
 from c4pipe.dedup.publishers import publisher
@@ -233,6 +233,7 @@ class _WriteShard(ScanStep[tuple[Shard, ...], dict[str, Any]]):
             files = [ShardFile(each.path, each.rows, each.bytes, each.sha256) for each in item]
             for each in item:
                 _link(each.file, self.folder / each.path)
+                check_current(each)
         found = {
             "shards": [file.to_json() for file in files],
             "shard": (shard.language, shard.id.split),

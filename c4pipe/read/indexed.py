@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from c4pipe.corpus.formats.parquet import parquet_file
 from c4pipe.corpus.formats.shard_format import Document, shard_schema
-from c4pipe.corpus.reader import SHARD_ERRORS, check_shard, other_rows, unreadable
+from c4pipe.corpus.reader import SHARD_ERRORS, check_current, check_shard, other_rows, unreadable
 from c4pipe.errors import UsageError
 from c4pipe.io.arguments import checks_arguments
 from c4pipe.read.source import Source, find
@@ -71,7 +71,9 @@ class RandomAccess:
         if key not in self._groups:
             with parquet_file(self._source.shards[shard].file, footer) as file:
                 names = shard_schema(self._source.shards[shard].columns).names
-                self._groups[key] = file.read_row_group(number, names, use_threads=False)
+                group = file.read_row_group(number, names, use_threads=False)
+            check_current(self._source.shards[shard])
+            self._groups[key] = group
             if len(self._groups) > _MOST_GROUPS:
                 self._groups.popitem(last=False)
         self._groups.move_to_end(key)

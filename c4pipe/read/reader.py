@@ -139,6 +139,7 @@ class PartReader(Stateful, Iterator[Document]):
         order = replace(self.order, epoch=part.epoch, shard_index=part.shard_index, num_shards=part.num_shards)
         with closing(self._ordered(order, part.first)) as documents:
             yield from islice(documents, part.size)
+        self.source.check_current(order.spans(self.source.rows))
 
     def _ordered(self, order: Order, position: int) -> DocumentGenerator:
         """Yields the documents of an order from a position on."""

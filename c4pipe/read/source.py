@@ -14,7 +14,7 @@ from c4pipe.corpus.formats.shard_format import DocumentGenerator, open_binary
 from c4pipe.corpus.layout import SPLITS, ShardId
 from c4pipe.corpus.manifest import LanguageCode
 from c4pipe.corpus.opened import open_corpus, open_language
-from c4pipe.corpus.reader import TEXT_FORMAT, Shard, read_shard
+from c4pipe.corpus.reader import TEXT_FORMAT, Shard, check_current, read_shard
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import Versioned, check_sum, from_json, parse_json, shown, unchanged
 from c4pipe.io.paths import read_file
@@ -121,6 +121,11 @@ class Source:
                 for row in rows:
                     verified.add(file)
                     yield row
+
+    def check_current(self, spans: Sequence[Span]) -> None:
+        """Raises C4pipeError if a file with one of these spans was replaced since it was found."""
+        for file in {span.file for span in spans} if self.shards else ():
+            check_current(self.shards[file])
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -21,10 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.io.json_files import parse_json
-from c4pipe.io.paths import open_file
+from c4pipe.io.paths import once_a_file, open_file
 from c4pipe.text.fasttext import feature_sums, in_units, sigmoids, softmax
 from c4pipe.text.fasttext_file import HIERARCHICAL_SOFTMAX, LABEL, SOFTMAX, ModelFile, read_model
-from c4pipe.text.model_path import CHANGED, ModelPath, once_a_file
+from c4pipe.text.model_path import CHANGED, ModelPath
 
 _ROWS = 4096  # that are multiplied together
 
@@ -170,5 +170,6 @@ def _products(model: ModelFile) -> tuple[npt.NDArray[np.int32], float]:
             total = np.zeros(last - first)
             for column, factor in zip(columns, label, strict=True):
                 total += column * factor
-            products[first:last, number] = total
+            with np.errstate(over="ignore"):  # `in_units` refuses what is not finite
+                products[first:last, number] = total
     return in_units(products)

@@ -17,6 +17,7 @@ from c4pipe.text.fasttext_file import LABEL
 
 _ROWS = 4096  # that are rounded together
 _BITS = 30  # of a number
+_MOST = 1 << 15  # from here on, rounding to units moves probabilities by more than 0.00001
 _ADDED = 1e-5  # fastText adds it to each probability before it takes the logarithm
 _DIGITS = 9  # more than fastText has
 _SIGMOID_STEPS, _SIGMOID_LIMIT = 512, 8  # of fastText's table
@@ -26,9 +27,18 @@ _END_OF_LINE = b"</s>"
 _OF_64, _OF_32 = (1 << 64) - 1, (1 << 32) - 1
 
 
-def in_units(numbers: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int32], float]:
-    """Returns numbers as multiples of a unit, in the same memory, and the unit."""
+def in_units(numbers: npt.NDArray[np.float32], factor: float = 1.0) -> tuple[npt.NDArray[np.int32], float]:
+    """Returns numbers as multiples of a unit, in the same memory, and the unit. They are multiplied later by up to
+    `factor`.
+
+    Raises ValueError if a number is not finite, or so large that the unit would change the probabilities of all texts.
+    """
     most = float(max(numbers.max(initial=0.0), -numbers.min(initial=0.0)))
+    if not most * factor < _MOST:  # also if it is no number
+        raise ValueError(
+            f"the product of two of its vectors can be {most * factor:.2g}, and {_MOST:,} is too much: "
+            "train it with a lower learning rate (-lr)"
+        )
     unit = 2.0 ** (frexp(most)[1] - _BITS)
     for first in range(0, len(numbers), _ROWS):
         rows = numbers[first : first + _ROWS]

@@ -41,7 +41,7 @@ class FastTextDetector:
         vectors = np.empty((len(model.inputs.values), len(self._outputs)), dtype=np.float32)
         for first in range(0, len(vectors), _ROWS):
             vectors[first : first + _ROWS] = model.inputs.chunk(first, first + _ROWS)
-        table, self._unit = in_units(vectors)
+        table, self._unit = in_units(vectors, float(np.linalg.norm(outputs, axis=1).max()))
         columns = len(self._outputs)
         parts = (model.dictionary, model.words, table, columns, model.ngrams, model.bucket_rows)
         self._sums = feature_sums(*parts).sums

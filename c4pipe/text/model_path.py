@@ -5,12 +5,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import TypeVar, cast
 
 from c4pipe.errors import UsageError
-from c4pipe.io.paths import open_file, sha256_of, storage_path
+from c4pipe.io.paths import once_a_file, open_file, sha256_of, storage_path
 from c4pipe.io.words import error_reason
 
 CHANGED = "its content was changed"
@@ -76,7 +76,7 @@ class ModelPath:
             return replace(model, digest=model.digest_of(file)), found
 
 
-@lru_cache(maxsize=8)
+@cache  # each page needs all classifiers of its recipe, however many
 def _load(model: ModelPath, what: str, load: Callable[[Path], Loaded]) -> Loaded:
     try:
         with model.local() as file:
@@ -87,20 +87,6 @@ def _load(model: ModelPath, what: str, load: Callable[[Path], Loaded]) -> Loaded
             f"the {what} {model.path} can't be used: {error_reason(error)}; "
             "each worker needs the file that the job began with"
         ) from error
-
-
-def once_a_file(read: Callable[[Path], Loaded]) -> Callable[[Path], Loaded]:
-    """Makes `read` keep its result for a file of this machine until the file is changed."""
-
-    @lru_cache(maxsize=8)
-    def kept(path: Path, _: tuple[int, ...]) -> Loaded:
-        return read(path)
-
-    def read_once(path: Path) -> Loaded:
-        state = path.stat()
-        return kept(path, (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
-
-    return read_once
 
 
 @once_a_file

@@ -245,8 +245,11 @@ def test_damage_is_named(copied: Path, file_format: str) -> None:
 
 
 def test_a_column_that_a_file_lacks(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"url": ["a"]}), tmp_path / "a.parquet")
-    shard = Shard(tmp_path / "a.parquet", "parquet", ShardId("en", "train", 0, 1), 1, 0, "")
+    (tmp_path / "manifest.json").touch()
+    (tmp_path / "en").mkdir()
+    file = tmp_path / "en" / "a.parquet"
+    pq.write_table(pa.table({"url": ["a"]}), file)
+    shard = Shard(file, "parquet", ShardId("en", "train", 0, 1), 1, file.stat().st_size, "")
     with pytest.raises(C4pipeError, match=r"a\.parquet can't be read: it has no column text, but url"):
         list(read_tables(shard, ["text"]))
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ import pytest
 
 import c4pipe
 from c4pipe.cli import main
-from c4pipe.corpus.reader import read_shard
-from c4pipe.errors import UsageError
-from c4pipe.read import documents
+from c4pipe.corpus.formats.table import FORMAT_NAMES
+from c4pipe.corpus.reader import read_shard, read_tables
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.read import documents, random_access
 from c4pipe.report.data import read_report_data
-from tests.helpers.corpora import contents
+from tests.helpers.corpora import contents, edit_manifest
 from tests.helpers.s3 import store_of
 
 CRAWL = Path(__file__).resolve().parents[2] / "samples" / "crawl"
@@ -335,3 +337,48 @@ def test_in_place_needs_this_machine_and_one_of_two_options(
     assert "none has no manifest.json" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
     assert contents(own) == before
+
+
+READERS: dict[str, Callable[[Path], list[Iterator[Any]]]] = {
+    "in order": lambda corpus: [documents(corpus, num_shards=8, shard_index=n) for n in range(8)],
+    "in windows": lambda corpus: [documents(corpus, num_shards=8, shard_index=n, seed=1) for n in range(8)],
+    "in tables": lambda corpus: [read_tables(each, ["url"]) for each in c4pipe.open_corpus(corpus).shards("train")],
+    "best first": lambda corpus: [documents(corpus, best_first="score", window=9)],
+    "by index": lambda corpus: [iter(random_access(corpus))],  # type: ignore[call-overload]
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [(name, how) for name in FORMAT_NAMES for how in READERS if name == "parquet" or how.startswith("in ")],
+)
+def test_each_reader_stops_while_shards_are_exchanged(tmp_path: Path, name: str, how: str) -> None:
+    """Half of the readers have begun. Each shard loses a page, so all rows behind it move up."""
+    rows = [{"text": f"Document {n}.", "url": f"u:{n}", "score": n} for n in range(800)]
+    (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    corpus = tmp_path / "corpus"
+    c4pipe.import_text(tmp_path / "d.jsonl", output=corpus, shards=4, columns="score:int", format=name, workers=1)
+    gone = [next(read_shard(each, 20, 21))["url"] for each in c4pipe.open_corpus(corpus).shards("train")]
+    assert len(gone) == 4
+    (tmp_path / "list.txt").write_text("\n".join(gone))
+    readers = READERS[how](corpus)
+    for reader in readers[::2]:
+        next(reader)
+    edit_manifest(corpus, lambda manifest: manifest["counts"].update({"pages.other": 1}))  # as `add`: shards stay
+    if len(readers) > 1:
+        list(READERS[how](corpus)[0])
+    assert main.main(in_place(corpus, tmp_path / "list.txt")) == 0
+    for reader in readers:
+        with pytest.raises(C4pipeError, match=f"{corpus} was changed while it was read, such as by a takedown: start"):
+            list(reader)
+
+
+def test_a_reader_of_text_stops_if_the_file_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "t.txt"
+    path.write_text("One.\nTwo.\nThree.\nFour.\n")
+    readers = [documents(path, num_shards=2, shard_index=n) for n in range(2)]
+    next(readers[0])
+    path.write_text("Three.\nFour.\n")
+    for reader in readers:
+        with pytest.raises(C4pipeError, match=f"{path} was changed while it was read"):
+            list(reader)

@@ -302,10 +302,14 @@ def test_a_mistake_in_the_option_is_one_sentence(
     assert not Path("corpus").exists()
 
 
-def test_the_label_is_behind_the_last_colon() -> None:
+def test_the_label_is_behind_the_name_of_the_model() -> None:
     for text, model, label in (
         ("hq=s3://bucket/quality.bin", "s3://bucket/quality.bin", "hq"),
         ("hq=s3://bucket/quality.bin:good", "s3://bucket/quality.bin", "good"),
         ("hq=a=b.bin:__x", "a=b.bin", "__x"),
+        ("hq=m.bin:a:b", "m.bin", "a:b"),
+        ("hq=models:v1/m.ftz", "models:v1/m.ftz", "hq"),
+        ("hq=s3://bucket/m.ftz:https://x.y/z.bin", "s3://bucket/m.ftz", "https://x.y/z.bin"),
+        ("hq=model:good", "model", "good"),
     ):
         assert parse_score(text) == ClassifierScore("hq", model=model, label=label, keep="score")

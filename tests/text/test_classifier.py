@@ -13,7 +13,7 @@ from c4pipe.native import text_kernel
 from c4pipe.text import classifier
 from c4pipe.text.classifier import ClassifierModel, FastTextClassifier
 from c4pipe.text.fasttext import FeatureSums
-from tests.helpers.classifiers import random_classifier, small_classifier
+from tests.helpers.classifiers import HQ_WORDS, random_classifier, small_classifier
 from tests.helpers.crawls import sample_pages
 from tests.helpers.language_models import lid176, model_bytes
 from tests.helpers.machine import library
@@ -111,6 +111,32 @@ def test_a_text_of_which_nothing_is_known_has_no_scores(tmp_path: Path) -> None:
     assert made.scores(b"the sea\nand the sky")["hq"] > 0.9 > 0.1 > made.scores(b"click here")["hq"]
 
 
+def overflowing(weight: float) -> bytes:
+    """A model of finite weights whose products are more than 32 bits hold."""
+    data = model_bytes({"a": 0}, LABELS[:2], weight)
+    return data[:-16] + np.diag([weight, weight]).astype("<f4").tobytes()
+
+
+def huge_word(weight: float = 1e9) -> bytes:
+    """A model in which one word has a huge weight."""
+    data = model_bytes({"huge": 0, **HQ_WORDS}, LABELS[:2])
+    at = data.index(np.float32(8.0).tobytes())
+    return data[:at] + np.float32(weight).tobytes() + data[at + 4 :]
+
+
+def test_a_large_word_moves_no_score_of_texts_without_it(tmp_path: Path) -> None:
+    scores = []
+    for name, weight in (("usual", 8.0), ("large", 32_000.0)):
+        (tmp_path / name).write_bytes(huge_word(weight))
+        scores.append(FastTextClassifier(tmp_path / name).scores(b"the sea and click the sky of it"))
+    assert scores[0] == pytest.approx(scores[1], abs=1e-5)
+
+
+def test_each_classifier_of_a_recipe_stays_loaded(tmp_path: Path) -> None:
+    models = [small_classifier(tmp_path, f"{number}.bin") for number in range(20)]
+    assert [model.classifier() for model in models] == [model.classifier() for model in models]
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
@@ -119,6 +145,9 @@ def test_a_text_of_which_nothing_is_known_has_no_scores(tmp_path: Path) -> None:
         (model_bytes({"a": 0}, ("__label__hq", "__label__hq")), "it has a label twice"),
         (random_classifier(WORDS, LABELS)[:-1], "it is cut off, or its sizes are false"),
         (b"x" * 100, "it is no fastText model"),
+        (model_bytes({"a": 0}, LABELS[:2], 1e20), "the product of two of its vectors can be 1e+20, and 32,768 is too"),
+        (overflowing(1e20), "the product of two of its vectors can be inf, and 32,768 is too much: train it with a "),
+        (huge_word(), "the product of two of its vectors can be 1e+09, and 32,768 is too much"),
     ],
 )
 def test_a_file_that_is_no_classifier(tmp_path: Path, data: bytes, reason: str) -> None:

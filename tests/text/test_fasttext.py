@@ -142,6 +142,7 @@ def _changed(place: int, form: str, value: float) -> bytes:
         (model_bytes(WORDS, ("en", "de")), "its label 'en' is not __label__ and the code of a language"),
         (model_bytes(WORDS, (LABELS[0], LABELS[0])), "it has a label twice"),
         (model_bytes(WORDS, LABELS, float("nan")), "it has a number that is not finite"),
+        (model_bytes(WORDS, LABELS, 1e9), "the product of two of its vectors can be 1e+09, and 32,768 is too much"),
     ],
 )
 def test_a_file_that_is_no_model(tmp_path: Path, data: bytes, reason: str) -> None:
