@@ -344,7 +344,7 @@ READERS: dict[str, Callable[[Path], list[Iterator[Any]]]] = {
     "in windows": lambda corpus: [documents(corpus, num_shards=8, shard_index=n, seed=1) for n in range(8)],
     "in tables": lambda corpus: [read_tables(each, ["url"]) for each in c4pipe.open_corpus(corpus).shards("train")],
     "best first": lambda corpus: [documents(corpus, best_first="score", window=9)],
-    "by index": lambda corpus: [iter(random_access(corpus))],  # type: ignore[call-overload]
+    "by index": lambda corpus: [iter(random_access(corpus))],
 }
 
 

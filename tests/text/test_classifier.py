@@ -2,6 +2,7 @@
 
 import random
 import re
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -114,14 +115,13 @@ def test_a_text_of_which_nothing_is_known_has_no_scores(tmp_path: Path) -> None:
 def overflowing(weight: float) -> bytes:
     """A model of finite weights whose products are more than 32 bits hold."""
     data = model_bytes({"a": 0}, LABELS[:2], weight)
-    return data[:-16] + np.diag([weight, weight]).astype("<f4").tobytes()
+    return data[:-16] + struct.pack("<4f", weight, 0.0, 0.0, weight)
 
 
 def huge_word(weight: float = 1e9) -> bytes:
     """A model in which one word has a huge weight."""
     data = model_bytes({"huge": 0, **HQ_WORDS}, LABELS[:2])
-    at = data.index(np.float32(8.0).tobytes())
-    return data[:at] + np.float32(weight).tobytes() + data[at + 4 :]
+    return data.replace(struct.pack("<f", 8.0), struct.pack("<f", weight), 1)
 
 
 def test_a_large_word_moves_no_score_of_texts_without_it(tmp_path: Path) -> None:
