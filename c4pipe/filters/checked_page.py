@@ -86,7 +86,7 @@ class PageSettings:
     """The settings of a recipe for the values of its pages (`recipes.recipe.page_settings` makes them).
 
     Attributes:
-        scheme: how a URL's scheme is removed (see `text.hashes.normalise_url`).
+        scheme: how URLs are normalised (see `text.hashes.normalise_url`).
         any_timestamp: whether any text counts as a timestamp, or only a WARC date.
         sentence_model: which model splits sentences; "" for the model of the page's language.
         scripts: the scripts at whose marks sentences end, too.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from c4pipe.filters.rule import PAPER, TFDS_CODE, CorpusRule, Others, Positive, Scripts, Share
-from c4pipe.text.hashes import is_validation
+from c4pipe.text.hashes import WHOLE_QUERY, is_validation
 
 MOST_MINIMA = 1024
 """The most numbers in a page's signature: bands times rows of the rule on near-duplicates."""
@@ -21,6 +21,13 @@ class NormalisedUrl(CorpusRule):
     does = "compares URLs without scheme, www., tracking query and trailing slash"
     source = TFDS_CODE
     scheme: Literal["start", "anywhere"] = "start"
+    whole_query: bool = False
+    added = ("whole_query",)
+
+    @property
+    def form(self) -> str:
+        """How `hashes.normalise_url` changes a URL."""
+        return f"{self.scheme}{WHOLE_QUERY if self.whole_query else ''}"
 
     def says(self, normalised_url: str) -> str:
         return normalised_url

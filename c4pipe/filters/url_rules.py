@@ -5,7 +5,7 @@ the lists folder (see `lists.ListFolder.entries`). The rules on blocked URLs sta
 has them: a recipe file switches them on.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +17,7 @@ from c4pipe.io.paths import MOST_BYTES
 from c4pipe.io.text import read_text
 from c4pipe.io.words import error_reason, format_count
 from c4pipe.lists import pinned_lists
+from c4pipe.lists.addresses import ascii_host, checked_host, covering_entries, opt_out_entry
 from c4pipe.lists.lists import (
     BLOCKED_FOLDER,
     ListFolder,
@@ -26,7 +27,7 @@ from c4pipe.lists.lists import (
     has_key,
     sorted_keys,
 )
-from c4pipe.lists.robots import RobotsRule, covering_entries, opt_out_entry, robots_url
+from c4pipe.lists.robots import RobotsRule, robots_url
 from c4pipe.lists.robots_list import RobotsList, read_robots_list
 from c4pipe.text import urls
 from c4pipe.text.hashes import U64, url_key
@@ -113,11 +114,14 @@ class BlockedDomain(_Blocked):
     needs = ("blocked_domains", "public_suffixes")
     any_case: bool = False
 
+    def _compared(self, host: str) -> str:
+        """Returns a host as `ascii_host` has it; a host with capitals as it is, if these count."""
+        return ascii_host(host) if self.any_case or host == host.lower() else host
+
     def value(self, page: CheckedPage) -> str | None:
         """Returns the registered domain of the URL, or its whole host name, if it is blocked; else None."""
         tools = page.tools
-        host = host_of(page.page.url)
-        host = host.lower() if self.any_case else host
+        host = self._compared(host_of(page.page.url).partition("\\")[0])
         suffixes = tools.once(PublicSuffixes, lambda: PublicSuffixes(tools.lists.public_suffixes))
         domain = suffixes.registered_domain(host)
         if host == f".{domain}":  # tldextract, of datatrove, leaves out an empty subdomain
@@ -129,7 +133,8 @@ class BlockedDomain(_Blocked):
         return f"the domain of {page.page.url} is not blocked" if value is None else f"{value} is blocked"
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
-        blocked = sorted_keys(map(url_key, lists.entries(self.name, "domains")))
+        entries = lists.entries(self.name, "domains", lambda entry: self._compared(checked_host(entry)))
+        blocked = sorted_keys(map(url_key, entries))
         return {"blocked_domains": blocked, "public_suffixes": _public_suffixes(lists)}
 
 
@@ -300,18 +305,7 @@ def load_opt_outs(folder: Path, needs: str) -> U64:
 
     Raises UsageError if the list is missing or has an entry that can't be used.
     """
-
-    def keys() -> Iterator[int]:
-        for line in blocked_entries(folder, needs, OPT_OUTS):
-            try:
-                yield url_key(opt_out_entry(line))
-            except ValueError as error:
-                raise UsageError(
-                    f"the entry {line[:200]!a} of {folder / BLOCKED_FOLDER / OPT_OUTS} can't be used: {error}; "
-                    "write a host, such as example.com, or a host with a path, such as example.com/blog"
-                ) from None
-
-    return sorted_keys(keys())
+    return sorted_keys(map(url_key, blocked_entries(folder, needs, OPT_OUTS, opt_out_entry)))
 
 
 def load_robots(folder: Path, needs: str, agents: Sequence[str] = ()) -> U64:

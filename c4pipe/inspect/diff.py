@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
-from c4pipe.text.hashes import U64, normalise_url, url_key
+from c4pipe.text.hashes import U64, WHOLE_QUERY, normalise_url, url_key
 from c4pipe.wet.columns import parse_columns
 
 DIFFERENCES = ("only_first", "only_second", "other_text")
@@ -170,8 +170,9 @@ def compare(first: Corpus, second: Corpus, examples: int, pages_read: Callable[[
     if names:
         diff.pages[OTHER_COLUMNS] = 0
     shown: dict[str, list[int]] = {kind: [] for kind in diff.kinds}
-    readers = [_PageReader(corpus, pages_read, names) for corpus in diff.corpora]
-    ranges = _key_ranges(first, second)
+    form = _form_of(first, second)
+    readers = [_PageReader(corpus, form, pages_read, names) for corpus in diff.corpora]
+    ranges = _key_ranges(first, second, form)
     for number in range(1, ranges + 1):
         of_first, of_second = (reader.up_to(_first_key(number, ranges)) for reader in readers)
         differing = _compare_pages(of_first, of_second)
@@ -181,22 +182,28 @@ def compare(first: Corpus, second: Corpus, examples: int, pages_read: Callable[[
             shown[kind] += keys[: examples - len(shown[kind])].tolist()
         diff.pages["same_text"] += len(of_first) - len(differing["only_first"]) - len(differing["other_text"])
     both = {*shown["other_text"], *shown.get(OTHER_COLUMNS, ())}
-    ones = _find_pages(first, {*shown["only_first"], *both}, names)
-    others = _find_pages(second, {*shown["only_second"], *both}, names)
+    ones = _find_pages(first, form, {*shown["only_first"], *both}, names)
+    others = _find_pages(second, form, {*shown["only_second"], *both}, names)
     diff.examples = {kind: [_example(ones.get(key), others.get(key)) for key in keys] for kind, keys in shown.items()}
     return diff
 
 
-def _key_ranges(first: Corpus, second: Corpus) -> int:
+def _form_of(*corpora: Corpus) -> str:
+    """Returns the form in which URLs are compared: with the whole query, if it counts in one of the corpora."""
+    forms = (corpus.recipe.page_keys[0] for corpus in corpora)
+    return f"start{WHOLE_QUERY}" if any(form.endswith(WHOLE_QUERY) for form in forms) else "start"
+
+
+def _key_ranges(first: Corpus, second: Corpus, form: str) -> int:
     """Returns the number of ranges of keys: the number of shards of the language with the most."""
-    if not (_is_in_key_order(first) and _is_in_key_order(second)):
+    if not (_is_in_key_order(first, form) and _is_in_key_order(second, form)):
         return 1
     return max((n for corpus in (first, second) for n in corpus.manifest["train_shards"].values()), default=1)
 
 
-def _is_in_key_order(corpus: Corpus) -> bool:
-    """Tells whether the pages of each language of a corpus are in the order of their keys."""
-    return corpus.recipe.page_keys == ("start", False)
+def _is_in_key_order(corpus: Corpus, form: str) -> bool:
+    """Tells whether the pages of each language of a corpus are in the order of the keys of this form."""
+    return corpus.recipe.page_keys == (form, False)
 
 
 def _compare_pages(first: _Pages, second: _Pages) -> dict[str, U64]:
@@ -247,9 +254,9 @@ _KeyedShard = tuple[int, int, Shard]
 """The first key that a page of a shard can have, the first key that is too large, and the shard."""
 
 
-def _keyed_shards(corpus: Corpus) -> list[_KeyedShard]:
+def _keyed_shards(corpus: Corpus, form: str) -> list[_KeyedShard]:
     """Returns the shards of a corpus in one format, in the order of the first key that each can have."""
-    in_order = _is_in_key_order(corpus)
+    in_order = _is_in_key_order(corpus, form)
     keyed = []
     for shard in corpus.shards():
         index, count = (shard.id.shard_index, shard.id.num_shards) if in_order else (0, 1)
@@ -268,16 +275,16 @@ class _PageReader:
     Pages wait in memory, 24 bytes each: one shard of each language, or all pages of a corpus without this order.
     """
 
-    def __init__(self, corpus: Corpus, pages_read: Callable[[int], None], columns: Sequence[str]) -> None:
-        self._columns, self._pages_read = columns, pages_read
-        self._waiting = _keyed_shards(corpus)[::-1]
+    def __init__(self, corpus: Corpus, form: str, pages_read: Callable[[int], None], columns: Sequence[str]) -> None:
+        self._form, self._columns, self._pages_read = form, columns, pages_read
+        self._waiting = _keyed_shards(corpus, form)[::-1]
         self._rest: _Pages = np.empty(0, _PAGE)
 
     def up_to(self, end: int) -> _Pages:
         """Returns the next pages, with keys below `end`. Raises C4pipeError."""
         found = [self._rest]
         while self._waiting and self._waiting[-1][0] < end:
-            for pages in _read_pages(self._waiting.pop()[2], self._columns):
+            for pages in _read_pages(self._waiting.pop()[2], self._form, self._columns):
                 found.append(pages)
                 self._pages_read(len(pages))
         together = np.concatenate(found)
@@ -287,11 +294,11 @@ class _PageReader:
         return pages[:at]
 
 
-def _read_pages(shard: Shard, columns: Sequence[str]) -> Iterator[_Pages]:
+def _read_pages(shard: Shard, form: str, columns: Sequence[str]) -> Iterator[_Pages]:
     """Yields the pages of a shard, in its order, some at a time."""
     for table in read_tables(shard, ("text", "url", *columns)):
         pages = np.empty(len(table), _PAGE)
-        pages["key"] = np.array(list(map(_key, table["url"].to_pylist())), np.uint64)
+        pages["key"] = np.array([_key(url, form) for url in table["url"].to_pylist()], np.uint64)
         pages["text"] = _hashes(table["text"].cast(pa.binary()).to_pylist())
         pages["others"] = _hashes(map(repr, _comparable(table, columns)))
         yield pages
@@ -310,19 +317,19 @@ def _comparable(pages: pa.Table, columns: Sequence[str]) -> Iterable[tuple[Any, 
     return zip(*values, strict=True) if values else ((),) * len(pages)
 
 
-def _key(url: str) -> int:
-    return url_key(normalise_url(url))
+def _key(url: str, form: str) -> int:
+    return url_key(normalise_url(url, form))
 
 
-def _find_pages(corpus: Corpus, wanted: Collection[int], columns: Sequence[str]) -> dict[int, _Shown]:
+def _find_pages(corpus: Corpus, form: str, wanted: Collection[int], columns: Sequence[str]) -> dict[int, _Shown]:
     """Returns the pages with these keys, by key. Raises C4pipeError if a shard can't be read."""
     pages: dict[int, _Shown] = {}
-    for first, end, shard in _keyed_shards(corpus):
+    for first, end, shard in _keyed_shards(corpus, form):
         if not any(first <= key < end for key in wanted if key not in pages):
             continue
         for table in read_tables(shard, ("url", "text", *columns)):
             texts = table["url"].to_pylist(), table["text"].to_pylist()
             for url, text, values in zip(*texts, _comparable(table, columns), strict=True):
-                if (key := _key(url)) in wanted:
+                if (key := _key(url, form)) in wanted:
                     pages.setdefault(key, (url, text, tuple(zip(columns, values, strict=True))))
     return pages

@@ -11,8 +11,8 @@ from c4pipe.filters.url_rules import find_opt_out
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.text import lines_of
 from c4pipe.io.words import error_reason
+from c4pipe.lists.addresses import opt_out_entry
 from c4pipe.lists.lists import has_key, sorted_keys
-from c4pipe.lists.robots import opt_out_entry
 from c4pipe.report.data import make_dedup_data, read_dedup_data
 from c4pipe.text.hashes import U64, normalise_url, url_key
 

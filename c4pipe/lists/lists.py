@@ -10,7 +10,7 @@ import io
 import json
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -247,13 +247,15 @@ class ListFolder:
         """Returns the start of a message: the recipe and the rule that need a list."""
         return f"recipe {self.recipe} has the rule {rule}, which needs a list of yours"
 
-    def entries(self, rule: str, name: str) -> Iterator[str]:
+    def entries(self, rule: str, name: str, form: Callable[[str], str] = str) -> Iterator[str]:
         """Yields the `blocked_entries` of a list that a rule needs."""
-        return blocked_entries(self.path, self.needed_by(rule), name)
+        return blocked_entries(self.path, self.needed_by(rule), name, form)
 
 
-def blocked_entries(folder: Path, needs: str, name: str) -> Iterator[str]:
+def blocked_entries(folder: Path, needs: str, name: str, form: Callable[[str], str]) -> Iterator[str]:
     """Yields the entries of a list in the folder `blocked`: one a line, without blank lines and comments.
+
+    Each is in the form that `form` returns, which raises ValueError for an entry that can't be used.
 
     A list is one file or several: `blocked/domains`, or `blocked/adult/domains` and `blocked/gambling/domains`, as in
     the blacklists of the university of Toulouse (UT1). A name can end in `.txt`, `.gz` or `.txt.gz`.
@@ -269,15 +271,24 @@ def blocked_entries(folder: Path, needs: str, name: str) -> Iterator[str]:
     empty = True
     for path in files:
         try:
-            for entry in entries(lines_of(path)):
-                empty = False
-                yield entry
+            for number, line in enumerate(lines_of(path), 1):
+                for entry in entries((line,)):
+                    empty = False
+                    try:
+                        yield form(entry)
+                    except ValueError as error:
+                        raise bad_entry(str(path), number, entry, error) from None
         except (OSError, ValueError) as error:
             raise UsageError(
                 f"the list {path} can't be read: {error_reason(error)}; give a text file with one entry a line"
             ) from error
     if empty:
         raise UsageError(f"{needs}: {files[0]} has no entry; one a line is expected")
+
+
+def bad_entry(path: str, number: int, entry: str, error: ValueError) -> UsageError:
+    """Returns the error for an entry of a list, in a line of this number, that can't be used."""
+    return UsageError(f"{path}, line {number:,}: the entry {short(visible(entry), 60)!r} can't be used: {error}")
 
 
 def blocked_files(folder: Path, name: str) -> list[Path]:

@@ -1,23 +1,17 @@
-"""robots.txt (RFC 9309) and opt-outs: finds the rule, or the listed entry, that decides about a URL."""
+"""robots.txt (RFC 9309): finds the rule that decides about a URL."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate
 from typing import NamedTuple
 
-from c4pipe.text.urls import host_of
+from c4pipe.lists.addresses import compared_path, escaped, split_address
 
 SIZE_CAP = 500 * 1024
 """Bytes of a robots.txt that count (RFC 9309, 2.5, asks for no fewer). A line that is cut at this size does not count.
 """
 
 _LINE_ENDS = re.compile("\r\n|\r|\n")
-_ESCAPE = re.compile("%[0-9A-Fa-f]{2}|[^!#$&'()*+,/:;=?@A-Za-z0-9._~%\\[\\]-]")
-_UNRESERVED = re.compile("[A-Za-z0-9._~-]")
-_IN_QUERY = {"%2F": "/", "%3A": ":", "%3F": "?", "%40": "@"}  # RFC 3986, 3.4: they need no escape in a query
-_PORTS = {"http": 80, "https": 443}
-_HOST_END = re.compile(r"[/?#\\]")
 
 
 class RobotsRule(NamedTuple):
@@ -47,59 +41,8 @@ def resource_url(url: str) -> str:
 
 
 def _authority(url: str) -> str:
-    scheme, _, rest = url.partition("://")
-    scheme = scheme.lower()
-    if scheme not in _PORTS:
-        return ""
-    host, port = _HOST_END.split(rest, maxsplit=1)[0].rpartition("@")[2], ""
-    if match := re.fullmatch("(.*?):([0-9]*)", host):
-        host, port = match.groups()
-    host = ascii_host(host)
-    if port and int(port[:6]) != _PORTS[scheme]:
-        host += f":{int(port[:6])}"
-    return f"{scheme}://{host}" if host else ""
-
-
-def ascii_host(host: str) -> str:
-    """Returns a host name in small letters, without a last dot, with labels of other scripts in Punycode."""
-    host = host.strip().rstrip(".").lower()
-    if host.isascii():
-        return host
-    try:
-        return host.encode("idna").decode("ascii")
-    except UnicodeError:  # no name that DNS can have
-        return host
-
-
-def compared_path(url: str) -> str:
-    """Returns the path and query of a URL in the form that is compared (RFC 9309, 2.2.2).
-
-    Escapes of letters, digits and `-._~` are decoded, other escapes have capitals, and impossible characters are
-    escaped, as are `*` and `$`, which patterns use. In a query, `/`, `:`, `?` and `@` are not escaped.
-    """
-    rest = url.partition("://")[2]
-    start = _HOST_END.search(rest)
-    path = rest[start.start() :].partition("#")[0] if start else ""
-    path = path if path.startswith("/") else f"/{path}"
-    return _escaped(path).replace("*", "%2A").replace("$", "%24")
-
-
-def _escaped(text: str) -> str:
-    path, mark, query = text.partition("?")
-    return _ESCAPE.sub(_in_path, path) + mark + _ESCAPE.sub(_in_query, query)
-
-
-def _in_path(match: re.Match[str]) -> str:
-    found = match[0]
-    if found[0] != "%" or len(found) == 1:
-        return "".join(f"%{byte:02X}" for byte in found.encode("utf-8", "surrogateescape"))
-    character = chr(int(found[1:], 16))
-    return character if _UNRESERVED.fullmatch(character) else found.upper()
-
-
-def _in_query(match: re.Match[str]) -> str:
-    escaped = _in_path(match)
-    return _IN_QUERY.get(escaped, escaped)
+    scheme, host, _ = split_address(url)
+    return f"{scheme}://{host}" if scheme in ("http", "https") and host else ""
 
 
 def parse_robots(body: bytes, agents: Sequence[str]) -> dict[str, tuple[RobotsRule, ...]]:
@@ -134,7 +77,7 @@ def _groups(text: str) -> dict[str, list[RobotsRule]]:
             has_rules = True
             if value.startswith(("/", "*")):  # no other pattern matches the start of a path
                 for token in tokens:
-                    groups[token].append(RobotsRule(field == "allow", _escaped(value)))
+                    groups[token].append(RobotsRule(field == "allow", escaped(value)))
     return groups
 
 
@@ -196,38 +139,3 @@ def decode_rules(text: str) -> dict[str, tuple[RobotsRule, ...]]:
         agents, *lines = block.split("\n")
         rules.update(dict.fromkeys(agents.split(","), tuple(RobotsRule(line[0] == "+", line[1:]) for line in lines)))
     return rules
-
-
-MOST_SEGMENTS = 16
-"""The most path segments of an entry: a URL needs so many look-ups for each label of its host."""
-
-_MOST_LABELS = 127  # of a host name: 253 characters, RFC 1035
-
-
-def opt_out_entry(text: str) -> str:
-    """Returns an entry of a list of opt-outs, such as `https://example.com/blog`, in the form of `covering_entries`.
-
-    Raises ValueError, with the reason, for an invalid entry.
-    """
-    url = text if "://" in text else f"https://{text}"
-    host = ascii_host(host_of(url))
-    if not host or any(character.isspace() for character in host):
-        raise ValueError("it has no host name")
-    path = compared_path(url).rstrip("/")
-    if "?" in path:
-        raise ValueError("it has a query; the list `urls` of the rule blocked_url takes whole URLs")
-    if path.count("/") > MOST_SEGMENTS:
-        raise ValueError(f"its path has more than {MOST_SEGMENTS} segments")
-    return host + path
-
-
-def covering_entries(url: str) -> Iterator[str]:
-    """Yields the entries that cover a URL: its host and the domains above it (the shortest first), with path starts."""
-    labels = ascii_host(host_of(url)).split(".")
-    segments = compared_path(url).partition("?")[0].rstrip("/").split("/", MOST_SEGMENTS + 1)
-    starts = list(accumulate(segments[: MOST_SEGMENTS + 1], "{}/{}".format))  # "", "/blog", "/blog/2024"
-    for first in range(len(labels) - 1, max(-1, len(labels) - _MOST_LABELS - 1), -1):
-        domain = ".".join(labels[first:])
-        if domain:
-            for start in starts:
-                yield domain + start

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from c4pipe.io.paths import check_regular
+from c4pipe.lists.addresses import compared_path
 from c4pipe.lists.lists import find_key
-from c4pipe.lists.robots import RobotsRule, compared_path, deciding_rule, decode_rules, robots_url
+from c4pipe.lists.robots import RobotsRule, deciding_rule, decode_rules, robots_url
 from c4pipe.text.hashes import U64, url_key
 
 _MAGIC = 0x6334726F626F7401  # "c4robot" and the version

@@ -118,6 +118,7 @@ AS_IS = _variant(
     read=(BodyLines(line_separators="as crawled"),),
     readable=(Incomplete(),),
     cleaned=(),
+    corpus=(NormalisedUrl(whole_query=True), StaleCapture()),
 )
 REALNEWSLIKE = _variant(
     C4.with_rule(DomainNotListed(), before="validation"),

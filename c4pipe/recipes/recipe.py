@@ -179,12 +179,12 @@ class Recipe:
 
     @property
     def page_keys(self) -> tuple[str, bool]:
-        """How a page's key is computed: how the scheme of its URL is removed, and whether the key is an MD5.
+        """How a page's key is computed: how its URL is normalised, and whether the key is an MD5.
 
         See `text.hashes.page_key`.
         """
         repeated = self.find(RepeatedSpan)
-        return self.need(NormalisedUrl).scheme, repeated is not None and repeated.keep_smallest == "url md5"
+        return self.need(NormalisedUrl).form, repeated is not None and repeated.keep_smallest == "url md5"
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -407,9 +407,9 @@ def page_settings(rules: Sequence[tuple[str, Rule]], by_language: ByLanguage = M
 
 
 _SETTINGS: Mapping[type[Rule], Mapping[str, str]] = {
-    NormalisedUrl: {"scheme": "scheme"},
+    NormalisedUrl: {"scheme": "form"},
     FewSentences: {"sentence_model": "model", "scripts": "scripts"},
     RepeatedSpan: {"unit": "unit"},
     Language: {"detector": "detector", "min_probability": "min_probability"},
 }
-"""The settings of pages that are parameters of a rule."""
+"""The settings of pages that follow from a rule: its parameters and properties."""

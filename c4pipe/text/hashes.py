@@ -16,6 +16,8 @@ _SCHEME = {
     "anywhere": re.compile(r"https?://(?:www\.)?"),
 }
 
+WHOLE_QUERY = ", whole query"
+"""The end of a form of URLs in which no query is cut."""
 
 _TRACKING_QUERY = re.compile(r"\?(?:utm_|ref|feed).*")
 
@@ -28,10 +30,11 @@ def normalise_url(url: str, scheme: str = "start") -> str:
 
     Args:
         url: a URL as crawled.
-        scheme: `start` removes the scheme at the start; `anywhere` removes each scheme, with a `www.` after it.
+        scheme: `start` removes the scheme at the start; `anywhere` removes each scheme, with a `www.` after it. With
+            WHOLE_QUERY at its end, no query is cut.
     """
-    url = _SCHEME[scheme].sub("", url)
-    return (_TRACKING_QUERY.sub("", url) if "?" in url else url).rstrip("/")
+    url = _SCHEME[scheme.removesuffix(WHOLE_QUERY)].sub("", url)
+    return (_TRACKING_QUERY.sub("", url) if "?" in url and not scheme.endswith(WHOLE_QUERY) else url).rstrip("/")
 
 
 def url_key(normalised_url: str) -> int:

@@ -66,7 +66,7 @@ class PublicSuffixes:
             node = self._root
             for label in reversed(rule.split(".")):
                 child = node.setdefault(label, {})
-                node[_punycode(label)] = child
+                node[punycode(label)] = child
                 node = child
             node[_END] = True
 
@@ -95,7 +95,8 @@ class PublicSuffixes:
         return start
 
 
-def _punycode(label: str) -> str:
+def punycode(label: str) -> str:
+    """Returns a label of a host name in ASCII: as it is, or in Punycode."""
     return label if label.isascii() else "xn--" + label.encode("punycode").decode("ascii")
 
 

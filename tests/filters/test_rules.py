@@ -53,8 +53,8 @@ from c4pipe.filters.lines import END_QUOTATION_MARKS, NoTerminalPunctuation
 from c4pipe.filters.rule import CorpusRule, LineRule, PageRule, Rule, choices, parameter_names, parameter_text
 from c4pipe.filters.rules import RULES
 from c4pipe.filters.word_rules import CountRule
+from c4pipe.lists.addresses import ascii_host, opt_out_entry
 from c4pipe.lists.lists import LIST_NAMES, Lists, sorted_keys
-from c4pipe.lists.robots import opt_out_entry
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe, page_settings
 from c4pipe.runners.graph import Graph
@@ -174,7 +174,7 @@ def run_examples(given: Setting, case: Case) -> Outcome:
 
 
 def run_url(given: Setting, case: Case) -> Outcome:
-    scheme = given.recipe.need(NormalisedUrl).scheme
+    scheme = given.recipe.need(NormalisedUrl).form
     url = normalise_url(case["url"], scheme)
     if isinstance(given.rule, NormalisedUrl):
         return Outcome(url, url != case["url"])
@@ -192,7 +192,9 @@ def lists_of(case: Case, scheme: str = "start") -> Lists:
     return Lists(
         domains=case.get("domains", {}),
         links=np.array(links, dtype=np.uint64),
-        blocked_domains=sorted_keys(map(url_key, case.get("blocked", []))),
+        blocked_domains=sorted_keys(
+            url_key(each if each.isascii() else ascii_host(each)) for each in case.get("blocked", [])
+        ),
         blocked_urls=sorted_keys(map(url_key, case.get("blocked", []))),
         public_suffixes=["com", "uk", "co.uk", "*.ck", "!www.ck", "香港", "公司.香港"],
         opt_outs=sorted_keys(url_key(opt_out_entry(each)) for each in case.get("opt_outs", [])),

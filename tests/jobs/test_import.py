@@ -205,6 +205,15 @@ def test_one_document_for_each_address(tmp_path: Path) -> None:
         assert documents(output) == kept
 
 
+def test_the_query_of_an_address_counts(tmp_path: Path) -> None:
+    urls = [
+        f"https://forum.example/view.php?{name}={n}" for name in ("refid", "feed_item", "utm_id", "id") for n in (1, 2)
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": url, "url": url}) + "\n" for url in urls))
+    assert run("import", tmp_path / "a.jsonl", "--output", tmp_path / "out", "--workers", 1, "--quiet") == 0
+    assert documents(tmp_path / "out") == {url: url for url in urls}
+
+
 def test_duplicates_go_and_blank_lines_stay(tmp_path: Path) -> None:
     copied = "The harbour was quiet. The boats came in. Nobody spoke that day."
     texts = {"1": copied, "2": f"  A title\n\n{copied}\n\n\n  Another end.\n\n", "3": "Blank.\n\n\n\n\n\nlines."}

@@ -6,17 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.lists.robots import (
+from c4pipe.lists.addresses import (
     MOST_SEGMENTS,
-    SIZE_CAP,
-    RobotsRule,
+    compared_address,
     compared_path,
     covering_entries,
+    listed_forms,
+    opt_out_entry,
+)
+from c4pipe.lists.robots import (
+    SIZE_CAP,
+    RobotsRule,
     deciding_rule,
     decode_rules,
     encode_rules,
     matches,
-    opt_out_entry,
     parse_robots,
     resource_url,
     robots_url,
@@ -111,6 +115,7 @@ def test_a_pattern_of_many_wildcards_takes_linear_time() -> None:
         ("http://user@EXAMPLE.com:80/a", "http://example.com/robots.txt"),
         ("https://example.com.:8443?a", "https://example.com:8443/robots.txt"),
         ("https://bücher.example/a", "https://xn--bcher-kva.example/robots.txt"),
+        ("https://straße.example/a", "https://xn--strae-oqa.example/robots.txt"),
         ("https://[::1]:8443/a", "https://[::1]:8443/robots.txt"),
         ("ftp://example.com/a", ""),
         ("https:///a", ""),
@@ -122,10 +127,81 @@ def test_the_robots_txt_of_a_url(url: str, expected: str) -> None:
     assert resource_url(robots_url(url)) == expected
 
 
-@pytest.mark.parametrize("entry", ["/blog", "a b.example", "example.com/a?b=c", "example.com" + "/a" * 17, "https://"])
+NO_HOSTS = [
+    "*.example.com",
+    ".example.com",
+    '"example.com"',
+    "a.com,b.com",
+    "a.com;b.com",
+    "<a.com>",
+    "a..b",
+    "a b.com",
+]
+
+
+@pytest.mark.parametrize("entry", ["/blog", "example.com/a?b=c", "example.com" + "/a" * 17, "https://", *NO_HOSTS])
 def test_an_entry_that_is_no_host_with_a_path(entry: str) -> None:
     with pytest.raises(ValueError, match="it"):
         opt_out_entry(entry)
+
+
+EQUAL = [
+    ("https://bücher.example/x", "https://xn--bcher-kva.example/x"),
+    ("https://straße.example/", "http://www.xn--strae-oqa.example"),
+    ("https://Example.COM/Page", "https://example.com/Page"),
+    ("HTTPS://example.com/b", "https://example.com/b/"),
+    ("https://example.com/café", "https://example.com/caf%c3%A9"),
+    ("https://example.com/a~b", "https://example.com/a%7Eb"),
+    ("https://example.com:443/port", "http://example.com:80/port"),
+    ("https://example.com/frag#top", "https://example.com/frag"),
+    ("https://example.com./dot", "https://example.com/dot"),
+    ("https://example.com/a/../b/./c", "https://example.com/b/c"),
+    ("https://me@example.com/", "https://example.com"),
+    ("N/A", "N/A/"),
+]
+OTHERS = [
+    ("https://straße.example/", "https://strasse.example/"),
+    ("https://example.com/p?ref=1", "https://example.com/p?ref=2"),
+    ("https://example.com/p?utm_source=a", "https://example.com/p"),
+    ("https://example.com/Page", "https://example.com/page"),
+    ("https://example.com/a%2Fb", "https://example.com/a/b"),
+    ("https://example.com:8080/", "https://example.com/"),
+    ("https://example.com/?u=a/", "https://example.com/?u=a"),
+    ("file:a.jsonl#1", "file:a.jsonl#2"),
+    ("dQw4w9.gXcQ", "dqw4w9.gxcq"),
+    ("urn:a", "urn:A"),
+    ("example.com/a", "https://example.com/a"),  # an entry of a list means both: `listed_forms`
+]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"), [*((*each, True) for each in EQUAL), *((*each, False) for each in OTHERS)]
+)
+def test_which_addresses_are_equal(one: str, other: str, equal: bool) -> None:
+    assert (compared_address(one) == compared_address(other)) is equal
+
+
+@pytest.mark.parametrize(
+    ("entry", "page", "listed"),
+    [
+        *((*each, True) for each in EQUAL),
+        *((*each, False) for each in OTHERS[:-1]),
+        ("Example.com/Page", "https://example.com/Page", True),
+        ("https://www.example.com/a/", "example.com/a", True),
+        ("<https://example.com/a>", "https://example.com/a", True),
+        ('"https://example.com/a"', "https://example.com/a", True),
+        ("<urn:uuid:1>", "<urn:uuid:1>", True),
+        ("Doc.1", "doc.1", False),
+    ],
+)
+def test_what_an_entry_means(entry: str, page: str, listed: bool) -> None:
+    assert (compared_address(page) in listed_forms(entry)) is listed
+
+
+@given(st.text())
+def test_any_text_has_one_compared_form(text: str) -> None:
+    for address in (text, f"https://{text}"):
+        assert compared_address(address) in listed_forms(address)
 
 
 @given(st.lists(st.sampled_from(["a", "b", "example"]), min_size=1, max_size=5), st.text("ab/", max_size=30))
