@@ -21,7 +21,7 @@ from c4pipe.dedup import shuffle
 from c4pipe.dedup.shuffle import SPANS, Shuffle
 from c4pipe.errors import UsageError
 from c4pipe.runners.beam_runner import BeamFlow, StepFn
-from c4pipe.runners.control_totals import REPORT, TOTALS_PREFIX, Report, add_reports, check_totals
+from c4pipe.runners.control_totals import REPORT, Report, add_reports, check_totals, is_count
 from c4pipe.runners.flow import Step
 from c4pipe.text.languages import LANGUAGES
 
@@ -133,11 +133,6 @@ def count_metrics(report: Report) -> None:
 
 def _global(value: Any) -> WindowedValue:
     return WindowedValue(value, GlobalWindow().max_timestamp(), (GlobalWindow(),))
-
-
-def is_count(name: str) -> bool:
-    """Tells counters, such as `pages.read`, from the control totals and the lists of a report."""
-    return "." in name and not name.startswith(TOTALS_PREFIX)
 
 
 def metric_name(counter: str) -> str:

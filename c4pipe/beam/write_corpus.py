@@ -12,16 +12,7 @@ import numpy as np
 from c4pipe.beam import page_schema
 from c4pipe.beam.clean_pages import choose_rules
 from c4pipe.beam.page_schema import Page
-from c4pipe.beam.stage_reports import (
-    KEPT,
-    CountingFn,
-    PageFlow,
-    PageTransform,
-    check_batch,
-    check_shuffles,
-    is_count,
-    upstream,
-)
+from c4pipe.beam.stage_reports import KEPT, CountingFn, PageFlow, PageTransform, check_batch, check_shuffles, upstream
 from c4pipe.corpus import manifest
 from c4pipe.corpus.formats.table import parse_formats
 from c4pipe.corpus.layout import Layout
@@ -40,7 +31,7 @@ from c4pipe.recipes.choose import ListedRecipe, RecipeArgument, RecipeKeywords
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
-from c4pipe.runners.control_totals import REPORT, Report, add_reports
+from c4pipe.runners.control_totals import REPORT, Report, add_reports, is_count
 from c4pipe.text.hashes import is_validation, normalise_url, page_key
 from c4pipe.text.languages import UNKNOWN
 

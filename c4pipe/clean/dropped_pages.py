@@ -5,7 +5,7 @@ They are Parquet files in a separate folder, one for each WET file and job: `<WE
 """
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -69,27 +69,29 @@ def parse_dropped_share(text: str) -> float:
     raise UsageError(f"--keep-dropped {text}: give a share of the URLs, above 0 and at most 1, or all")
 
 
-def clear(keep: KeepDropped, sources: Iterable[str], job: str) -> None:
-    """Removes the files of these WET files (their names) and this job, and unfinished files of interrupted runs."""
-    folder = storage_path(keep.folder)
-    clear_abandoned(folder)
-    for name in list_names(folder).intersection(keep.path(source, job).name for source in sources):
-        (folder / name).unlink(missing_ok=True)
+def prepare_dropped(
+    keep: KeepDropped | None, job: str, done: Sequence[str], again: Sequence[str], progress: Progress
+) -> None:
+    """Removes the files of WET files (their names) that a job reads again, and unfinished files; checks all others.
 
-
-def note_unaudited(keep: KeepDropped, sources: Sequence[str], job: str, progress: Progress) -> None:
-    """Notes how many of the finished WET files (their names) have no file of dropped pages for this job.
+    Notes how many of the done WET files have no file of dropped pages for this job.
 
     Raises UsageError if the footer of such a file can't be read.
     """
-    existing = list_names(storage_path(keep.folder))
-    paths = {source: keep.path(source, job) for source in sources}
+    if keep is None:
+        return
+    folder = storage_path(keep.folder)
+    clear_abandoned(folder)
+    existing = list_names(folder)
+    for name in existing.intersection(keep.path(source, job).name for source in again):
+        (folder / name).unlink(missing_ok=True)
+    paths = [keep.path(source, job) for source in done]
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE, thread_name_prefix="dropped") as pool:
-        for _ in pool.map(_check_footer, (path for path in paths.values() if path.name in existing)):
+        for _ in pool.map(_check_footer, (path for path in paths if path.name in existing)):
             pass
-    if lacking := sum(path.name not in existing for path in paths.values()):
+    if lacking := sum(path.name not in existing for path in paths):
         progress.note(
-            f"{job} was done before for {lacking} of {len(sources)} files, without --keep-dropped, and is not "
+            f"{job} was done before for {lacking} of {len(done)} files, without --keep-dropped, and is not "
             f"done again: the pages that it dropped from these are not in {keep.folder}"
         )
 

@@ -31,9 +31,6 @@ A_RULE = 15
 EXAMPLES_ENDING = ".examples.json"
 """The end of the name of a file of examples; the name of its WET file is before it."""
 
-PASSED = "passed."
-"""The prefix of a rule's name for examples of pages that the rule nearly dropped."""
-
 _PARALLEL_READS = 16  # requests to an object store
 _ABOVE_KEYS = 1 << 64
 _FACT_SIZE = 200  # characters

@@ -203,7 +203,7 @@ class WetFileCleaner:
         clean = (self._annotator or self._evaluator).clean
         files: list[SideFile] = []
         with (
-            self._watch.over(source.name, lambda: source.size, NoteWriter(target, source.name).slow),
+            self._watch.over(source.name, NoteWriter(target, source.name).slow),
             FileBatch() if batch is None else contextlib.nullcontext(batch) as finished,
             contextlib.ExitStack() as unfinished,
         ):

@@ -1,6 +1,6 @@
 """How far `clean` is: the written work files, the counts in their headers, and the notes of workers.
 
-A note says that a download waits for a server, or that a page or file takes long.
+A note says that a download waits for a server, or that a page takes long.
 """
 
 import contextlib
@@ -82,15 +82,14 @@ class NoteReader:
         return f", {len(self._latest)} wait: {text}" if len(self._latest) > 1 else f", waits: {text}"
 
 
-# A page or file counts as slow if it takes more than a fixed time, and more than the slowest usual speed explains: a
-# tenth of the speed of an old machine in pure Python.
+# A page counts as slow if it takes more than a fixed time, and more than the slowest usual speed explains: a tenth of
+# the speed of an old machine in pure Python.
 PAGE_SECONDS, PAGE_SPEED = 10.0, 100_000.0  # CPU seconds of any page; bytes of its text that allow one more
-FILE_SECONDS, FILE_SPEED = 300.0, 20_000.0  # seconds of any file; stored bytes that allow one more
 LOOK_SECONDS = 1.0  # between two looks
 
 
 class SlowWatch:
-    """A thread that reports once each page and file that takes long. It serves many small files.
+    """A thread that reports once each page that takes long. It serves many small files.
 
     Set `page` to a page before it is cleaned, and to None after that.
     """
@@ -102,9 +101,9 @@ class SlowWatch:
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
-    def over(self, source: str, size: Callable[[], int], tell: Callable[[str], None]) -> Iterator[None]:
-        """Watches a WET file while the `with` block cleans it. `size` returns the bytes read so far."""
-        looks = self._look_at(source, size, tell)
+    def over(self, source: str, tell: Callable[[str], None]) -> Iterator[None]:
+        """Watches the pages of a WET file while the `with` block cleans it."""
+        looks = self._look_at(source, tell)
         next(looks)
         with self._lock:
             self._looks = looks
@@ -126,12 +125,11 @@ class SlowWatch:
                     return
                 next(self._looks)
 
-    def _look_at(self, source: str, size: Callable[[], int], tell: Callable[[str], None]) -> Iterator[None]:
-        started, is_told = time.monotonic(), False
+    def _look_at(self, source: str, tell: Callable[[str], None]) -> Iterator[None]:
         seen, seen_at = self.page, 0.0
         while True:
             yield
-            seconds, cpu, page = time.monotonic() - started, time.process_time(), self.page
+            cpu, page = time.process_time(), self.page
             if page is not seen:
                 seen, seen_at = page, cpu
             elif page is not None and cpu - seen_at > PAGE_SECONDS + page.size / PAGE_SPEED:
@@ -141,11 +139,6 @@ class SlowWatch:
                     f"a page of {source} takes long: {url}, {took} of CPU for {format_size(page.size)}, and it goes on"
                 )
                 seen_at = float("inf")
-            read = size()
-            if not is_told and seconds > FILE_SECONDS + read / FILE_SPEED:
-                took = format_duration(seconds)
-                tell(f"{source} takes long: {took} for its first {format_size(read)}, and it goes on")
-                is_told = True
 
 
 @contextlib.contextmanager

@@ -32,8 +32,6 @@ class DiffOptions(LogOptions):
     examples: Annotated[int, Option("number of example pages of each kind", "N")] = 3
     json: Annotated[bool, Option("print JSON instead of tables")] = False
 
-    quiet = False
-
 
 def run(options: DiffOptions) -> None:
     """Compares two corpora and prints the differences. Raises UsageError if one is not finished or can't be read."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated
 
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
@@ -13,15 +13,22 @@ if TYPE_CHECKING:
     from c4pipe.io.paths import StoragePath
 
 
+class Shown:
+    """How a command shows its progress: not at all if it is quiet, or as lines of JSON."""
+
+    quiet = False
+    json_progress = False
+
+
 @dataclass(frozen=True, kw_only=True)
-class QuietOptions:
+class QuietOptions(Shown):
     """Whether results and progress are printed."""
 
     quiet: Annotated[bool, Option("print only errors")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogOptions:
+class LogOptions(Shown):
     """The log, and progress for programs."""
 
     log: Annotated[
@@ -61,18 +68,6 @@ class CorpusArgument:
     corpus: Annotated[
         "StoragePath", Option("folder of a finished corpus", "CORPUS", positional=True, parse=path_or_url)
     ]
-
-
-class Shown(Protocol):
-    """How a command shows its progress."""
-
-    @property
-    def quiet(self) -> bool:
-        """Whether it is not shown."""
-
-    @property
-    def json_progress(self) -> bool:
-        """Whether it is shown as lines of JSON."""
 
 
 def start_workers(workers: int | None, runner: str | None, inputs: Sequence[str] = ()) -> None:

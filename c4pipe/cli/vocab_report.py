@@ -51,8 +51,6 @@ class VocabReportOptions(QuietOptions, SourceOptions):
     ] = ()
     output: Annotated["StoragePath | None", Option("folder for quality.json", "DIR", parse=path_or_url)] = None
 
-    json_progress = False
-
 
 def run(options: VocabReportOptions) -> None:
     """Measures vocabularies, and prints their figures."""

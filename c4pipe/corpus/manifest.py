@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, TypeVar, cast
 
 from c4pipe.corpus.formats.table import FORMAT_NAMES, find_format
@@ -16,7 +15,7 @@ from c4pipe.io.paths import read_file
 from c4pipe.io.versions import versions
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.stored_recipe import check_recipe
-from c4pipe.runners.control_totals import TOTALS_PREFIX, Report, add_reports
+from c4pipe.runners.control_totals import Report, add_reports, is_count
 from c4pipe.text.languages import LANGUAGE
 from c4pipe.wet.inputs import Missing
 
@@ -34,19 +33,14 @@ OTHER_NAMES = "other names"
 
 _EXTENSIONS = "|".join(re.escape(find_format(name).extension) for name in FORMAT_NAMES)
 
-_shard_path = text(
-    rf"{LANGUAGE}/c4-(?:train|validation)-(?:part[0-9]{{3}}-)?[0-9]{{5}}-of-[0-9]{{5,6}}\.(?:{_EXTENSIONS})",
-    "the path of a shard inside the corpus",
-)
-ShardPath = Annotated[str, _shard_path]
+ShardPath = Annotated[
+    str,
+    text(
+        rf"{LANGUAGE}/c4-(?:train|validation)-(?:part[0-9]{{3}}-)?[0-9]{{5}}-of-[0-9]{{5,6}}\.(?:{_EXTENSIONS})",
+        "the path of a shard that build writes",
+    ),
+]
 LanguageCode = Annotated[str, text(LANGUAGE, "the code of a language")]
-
-
-def _check_path(value: Any, place: str) -> Any:
-    try:
-        return _shard_path(value, place)
-    except ValueError:
-        raise ValueError(f"it lists {shown(value)}, which is no shard that build writes") from None
 
 
 class Input(TypedDict):
@@ -60,7 +54,7 @@ class Input(TypedDict):
 class ListedShard(TypedDict):
     """A file of a corpus (see `writer.ShardFile`)."""
 
-    path: Annotated[str, _check_path]
+    path: ShardPath
     rows: int
     bytes: int
     sha256: Digest
@@ -159,7 +153,7 @@ def parse(data: bytes, folder: "InputPath") -> Manifest:
             f"version {MANIFEST_VERSION}: another release of c4pipe wrote it; build the corpus again in a new folder"
         )
     try:
-        return unchanged(Manifest, values, _check, partial(_compare_with_report, folder))
+        return unchanged(Manifest, values, _check)
     except ValueError as error:
         raise UsageError(f"{folder / MANIFEST} can't be used: {error}; copy or build the corpus again") from None
 
@@ -182,7 +176,7 @@ def make_manifest(
 
     Raises LostDataError if the counts of pages do not add up, or shards differ from those expected.
     """
-    counts = add_reports({name: n for name, n in each.items() if _is_count(name)} for each in (clean_counts, report))
+    counts = add_reports({name: n for name, n in each.items() if is_count(name)} for each in (clean_counts, report))
     shards = sorted(report.get("shards", []), key=lambda file: file["path"])
     try:
         _check_counts(counts, shards)
@@ -226,29 +220,6 @@ def _check(manifest: Manifest) -> None:
     _check_counts(manifest["counts"], manifest["shards"])
 
 
-def _compare_with_report(folder: "InputPath", manifest: Manifest) -> None:
-    """Raises ValueError if the report beside a manifest has another number of bytes.
-
-    At the end of `add`, the report that belongs to the new manifest is still in the folder of the new part.
-    """
-    kept = manifest["counts"].get("bytes.kept", 0)
-    right = _bytes_in_report(folder)
-    if right in (None, kept):
-        return
-    if "parts" in manifest and _bytes_in_report(part_folder(folder, len(manifest["parts"])) / GROWN) == kept:
-        return
-    check_sum("bytes.kept", kept, right, "report.json")
-
-
-def _bytes_in_report(folder: "InputPath") -> int | None:
-    """Returns the bytes of text by the report of a folder; None without a report."""
-    try:
-        sizes = parse_json(read_file(folder / "report.json"))["profile"]["language_bytes"]
-        return int(sum(sizes.values()))
-    except (OSError, ValueError, LookupError, AttributeError, TypeError):
-        return None
-
-
 Folder = TypeVar("Folder", bound="InputPath")
 
 
@@ -285,11 +256,6 @@ def sum_inputs(manifest: Manifest) -> InputSums:
 def _month(name: str) -> str:
     match = _CRAWLED.match(name)
     return f"{match[1]}-{match[2]}" if match else OTHER_NAMES
-
-
-def _is_count(name: str) -> bool:
-    """Tells whether a name is a counter of pages, lines and so on; not control totals."""
-    return "." in name and not name.startswith(TOTALS_PREFIX)
 
 
 _SUMS = {

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from c4pipe.clean.dropped_pages import DroppedFile, KeepDropped
 from c4pipe.clean.evaluate import RecipeEvaluator
-from c4pipe.clean.examples import EXAMPLES_PER_FILE, PASSED, Example, SmallestKeys, make_example
+from c4pipe.clean.examples import EXAMPLES_PER_FILE, Example, SmallestKeys, make_example
 from c4pipe.clean.trace import explain_final
 from c4pipe.clean.work_file import page_columns, read_kept, read_stale
 from c4pipe.dedup import near_duplicates, write
@@ -24,7 +24,6 @@ from c4pipe.dedup.removals import JOINED, Removals, joined_copies, most_repeated
 from c4pipe.dedup.shuffle import CHANGES, KNOWN_URLS, MARKS, PAGES, REMOVED_SPANS, STALE_CAPTURES, Sent, unpack_table
 from c4pipe.dedup.step import DedupPlan, DedupStep, Received, RowStep, StepItem, rows_of
 from c4pipe.filters.corpus_rules import KNOWN_URL, NearDuplicate, RepeatedSpan, StaleCapture
-from c4pipe.filters.page_size import FewSentencesLeft
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.rows import Rows
 from c4pipe.io.words import excerpt
@@ -85,10 +84,6 @@ class PageFinisher:
         is_dropped = pages["dropped"].is_valid().to_numpy()[rows]
         self._drop(pages, rows[is_dropped], counts, dropped, shown)
         pages = pages.take(pa.array(rows[~is_dropped]))
-        least = self._recipe.find(FewSentencesLeft)
-        if shown is not None and least and least.count == "remaining sentences":
-            passed = np.flatnonzero(pages["units_left"].to_numpy() == least.min_sentences)
-            self._show(least.name, f"{PASSED}{least.name}", pages, passed, shown)
         counts["pages.kept"] += len(pages)
         for language, number in _counts(pages["language"]).items():
             counts[f"pages.kept.{language}"] += number
@@ -115,7 +110,7 @@ class PageFinisher:
             counts[f"units.dropped.{rule}"] += pc.sum(of_rule["units_left"]).as_py()
             self.count_languages(rule, of_rule["language"], counts)
             if shown is not None:
-                self._show(rule, rule, pages, rows[is_of_rule], shown)
+                self._show(rule, pages, rows[is_of_rule], shown)
         if dropped:
             dropped.add_finished(pages.take(pa.array(rows)))
 
@@ -125,20 +120,20 @@ class PageFinisher:
             for language, number in _counts(languages.fill_null(UNKNOWN)).items():
                 counts[language_counter(language, rule)] += number
 
-    def _show(self, rule: str, label: str, pages: pa.Table, rows: npt.NDArray[np.int64], shown: SmallestKeys) -> None:
-        """Adds pages that a rule of the stage `final` dropped, or only just kept, to the examples under a label."""
+    def _show(self, rule: str, pages: pa.Table, rows: npt.NDArray[np.int64], shown: SmallestKeys) -> None:
+        """Adds pages that a rule of the stage `final` dropped to the examples of the rule."""
         keys = pages["page_key"].to_numpy()[rows]
         columns = pages.select(["page_key", "url", "timestamp", "text", "units_left"])
         for each in np.argsort(keys)[:EXAMPLES_PER_FILE].tolist():
-            if int(keys[each]) >= shown.limits[label]:
+            if int(keys[each]) >= shown.limits[rule]:
                 return
             (page,) = columns.slice(rows[each], 1).to_pylist()
-            shown.add(label, page["page_key"], 0, partial(self._final_example, rule, label, page))
+            shown.add(rule, page["page_key"], 0, partial(self._final_example, rule, page))
 
-    def _final_example(self, rule: str, label: str, page: Mapping[str, Any]) -> Example:
+    def _final_example(self, rule: str, page: Mapping[str, Any]) -> Example:
         final = explain_final(self._evaluator, page["url"], page["text"], page["units_left"], to_the_end=False)
         fact = next(each.fact for each in final.rules if each.rule == rule)
-        return make_example(label, page["page_key"], page["url"], page["timestamp"], fact, excerpt(page["text"]))
+        return make_example(rule, page["page_key"], page["url"], page["timestamp"], fact, excerpt(page["text"]))
 
     def _edited(
         self,

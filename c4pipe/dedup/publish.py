@@ -23,7 +23,14 @@ from c4pipe.io.versions import versions
 from c4pipe.io.words import format_count, short
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report import html_page
-from c4pipe.report.data import DEDUP_DATA, REPORT_DATA, make_dedup_data, make_report_data, read_report_data
+from c4pipe.report.data import (
+    DEDUP_DATA,
+    REPORT_DATA,
+    make_dedup_data,
+    make_report_data,
+    read_dedup_data,
+    read_report_data,
+)
 from c4pipe.report.descriptions import write_descriptions
 from c4pipe.report.rendering import compile_templates
 from c4pipe.runners.control_totals import Report, check_totals
@@ -132,6 +139,7 @@ def _check_files(output: StoragePath, manifest: Manifest) -> None:
     if "sha256" not in manifest:  # of an earlier version, which wrote fewer files
         return
     read_report_data(output, manifest["counts"])
+    read_dedup_data(output)
     span = Recipe.from_json(manifest["recipe"]).find(RepeatedSpan)
     if span and span.moves_survivors:
         removals.read_moved(output, np.empty(0, np.uint64))

@@ -70,100 +70,85 @@ class RepeatedLineText(AtMost):
         return _of_text(words.lines.repeated_characters, words)
 
 
-class _TopGram(AtMost):
-    """Drops a page if its most frequent n-gram of words takes a large share of the text.
+class _NGramText(AtMost):
+    """Drops a page if n-grams of words take a large share of the text: the most frequent one, or repeated ones.
 
-    Of equally frequent n-grams the first counts. Each overlapping occurrence counts, so the share can be above 1.
+    Of equally frequent n-grams the first counts, with its spaces. Each overlapping occurrence counts, so the share can
+    be above 1. Repeated n-grams are compared without spaces; those that occurred before do not overlap.
     """
 
     source = _SOURCE
     size: ClassVar[int]
 
-    def __init_subclass__(cls, size: int) -> None:
-        cls.size, cls.name = size, f"top_{size}_gram"
-        cls.does = f"drops a page of which the most frequent {size} words in a row are more than {{at_most}} of the "
-        cls.does += "characters"
-        cls.figure = f"{{}} of the characters are the top {size}-gram"
+    def __init_subclass__(cls, size: int, top: bool = False) -> None:
+        what = f"the most frequent {size} words in a row" if top else f"repeats of {size} words in a row"
+        cls.size, cls.name = size, f"top_{size}_gram" if top else f"repeated_{size}_grams"
+        cls.does = f"drops a page of which {what} are more than {{at_most}} of the characters"
+        cls.figure = f"{{}} of the characters are {f'the top {size}-gram' if top else f'in repeated {size}-grams'}"
 
     def count(self, words: PageText) -> float:
-        """Returns the share of characters of the most frequent n-gram, with its spaces."""
-        return _of_text(words.ngrams[self.size], words)
-
-
-class _RepeatedGrams(AtMost):
-    """Drops a page if repeated n-grams of words take a large share of the text. N-grams are compared without spaces."""
-
-    source = _SOURCE
-    size: ClassVar[int]
-
-    def __init_subclass__(cls, size: int) -> None:
-        cls.size, cls.name = size, f"repeated_{size}_grams"
-        cls.does = f"drops a page of which repeats of {size} words in a row are more than {{at_most}} of the characters"
-        cls.figure = f"{{}} of the characters are in repeated {size}-grams"
-
-    def count(self, words: PageText) -> float:
-        """Returns the share of characters in n-grams that occurred before; they do not overlap."""
+        """Returns the share of the characters in such n-grams."""
         return _of_text(words.ngrams[self.size], words)
 
 
 @dataclass(frozen=True)
-class Top2Gram(_TopGram, size=2):
+class Top2Gram(_NGramText, size=2, top=True):
     """The most frequent 2 words in a row."""
 
     at_most: Number = 0.2
 
 
 @dataclass(frozen=True)
-class Top3Gram(_TopGram, size=3):
+class Top3Gram(_NGramText, size=3, top=True):
     """The most frequent 3 words in a row."""
 
     at_most: Number = 0.18
 
 
 @dataclass(frozen=True)
-class Top4Gram(_TopGram, size=4):
+class Top4Gram(_NGramText, size=4, top=True):
     """The most frequent 4 words in a row."""
 
     at_most: Number = 0.16
 
 
 @dataclass(frozen=True)
-class Repeated5Grams(_RepeatedGrams, size=5):
+class Repeated5Grams(_NGramText, size=5):
     """Repeats of 5 words in a row."""
 
     at_most: Number = 0.15
 
 
 @dataclass(frozen=True)
-class Repeated6Grams(_RepeatedGrams, size=6):
+class Repeated6Grams(_NGramText, size=6):
     """Repeats of 6 words in a row."""
 
     at_most: Number = 0.14
 
 
 @dataclass(frozen=True)
-class Repeated7Grams(_RepeatedGrams, size=7):
+class Repeated7Grams(_NGramText, size=7):
     """Repeats of 7 words in a row."""
 
     at_most: Number = 0.13
 
 
 @dataclass(frozen=True)
-class Repeated8Grams(_RepeatedGrams, size=8):
+class Repeated8Grams(_NGramText, size=8):
     """Repeats of 8 words in a row."""
 
     at_most: Number = 0.12
 
 
 @dataclass(frozen=True)
-class Repeated9Grams(_RepeatedGrams, size=9):
+class Repeated9Grams(_NGramText, size=9):
     """Repeats of 9 words in a row."""
 
     at_most: Number = 0.11
 
 
 @dataclass(frozen=True)
-class Repeated10Grams(_RepeatedGrams, size=10):
+class Repeated10Grams(_NGramText, size=10):
     """Repeats of 10 words in a row."""
 
     at_most: Number = 0.1

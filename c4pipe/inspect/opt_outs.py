@@ -65,7 +65,6 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
             _CountOptOuts(found.opt_outs, str(lists.absolute()) if has_robots else ""),
             Path(parts),
             {f"{number:06}.json": shard for number, shard in enumerate(shards)},
-            lambda written, total: "the runner ended without counting the pages of the corpus",
         )
         status = Status(0.0, f"reading {len(shards):,} shards, {corpus.pages:,} pages")
         with progress.show("opt-outs", folder, lambda: status):

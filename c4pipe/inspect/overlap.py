@@ -218,7 +218,6 @@ def _find_hits(
             FindSharedNgrams(str(file), options.ngrams, options.max_pages, scripts),
             folder,
             {f"{number:06}.arrow": shard for number, shard in enumerate(corpus.shards())},
-            lambda written, total: f"only {written} of {total} shards were searched: run the command again",
         )
         scan.run(RunnerOptions(workers=options.workers), progress, "overlap")
         return pa.concat_tables(

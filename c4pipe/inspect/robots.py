@@ -91,7 +91,6 @@ def _read(
         ReadRobots(agents, NetworkOptions()),
         folder,
         {f"{_name_part(file, agents)}.npz": file.path for file in files},
-        lambda written, total: f"the runner ended after {written} of {total} files",
     )
     scan.run(runner, progress, "robots")
     return list(scan.parts())

@@ -48,16 +48,7 @@ def serve(options: TuneOptions) -> None:
         from c4pipe.inspect import tune_page as tune_page
     except ModuleNotFoundError as error:
         raise UsageError(f"tune needs the package {error.name}: run pip install 'c4pipe[tune]'") from None
-    server = [
-        "--headless",
-        "--host",
-        _HOST,
-        "--port",
-        str(_find_port(options.port)),
-        "--token",
-        "--token-password-file",
-        "-",
-    ]
+    server = f"--headless --host {_HOST} --port {_find_port(options.port)} --token --token-password-file -".split()
     app = [str(Path(__file__).with_name("tune_app.py")), "--", "--annotated", folder, "--output", output]
     sys.argv = ["marimo", "--yes", "run", *server, *app]
     sys.stdin = io.StringIO(secrets.token_urlsafe())  # marimo's own secret is a hash of the app

@@ -200,12 +200,7 @@ def read_json(path: StoragePath, kind: type[_Record]) -> _Record | None:
 _DIGEST = "sha256"  # the member that has the digest of all others
 
 
-def unchanged(
-    kind: type[_Record],
-    values: Any,
-    check: Callable[[_Record], None] | None = None,
-    compare: Callable[[_Record], None] | None = None,
-) -> _Record:
+def unchanged(kind: type[_Record], values: Any, check: Callable[[_Record], None] | None = None) -> _Record:
     """Returns the record that `write_json` wrote, given the values of its file.
 
     A file without a digest is accepted: an earlier version wrote it, or a person deleted the digest.
@@ -214,7 +209,6 @@ def unchanged(
         kind: the class of the record.
         values: the values of the file.
         check: raises ValueError if numbers of the record contradict each other (see `check_sum`).
-        compare: is called if the digest is wrong; raises ValueError if another file shows the change.
 
     Raises ValueError for another record, or if the file was changed after it was written.
     """
@@ -222,14 +216,8 @@ def unchanged(
     if check:
         check(record)
     if _DIGEST in values and values[_DIGEST] != _compute_digest(values):
-        difference = ""
-        try:
-            if compare:
-                compare(record)
-        except ValueError as error:
-            difference = f"{error}; "
         raise ValueError(
-            f"{difference}it was changed after c4pipe wrote it, as its {_DIGEST} shows "
+            f"it was changed after c4pipe wrote it, as its {_DIGEST} shows "
             f'(delete the line "{_DIGEST}" there to accept the change)'
         )
     return record

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from c4pipe.clean import dropped_pages, examples, work_folder
 from c4pipe.clean.annotated_folder import check_annotated, check_annotated_file
-from c4pipe.clean.dropped_pages import KeepDropped, note_unaudited
+from c4pipe.clean.dropped_pages import KeepDropped, prepare_dropped
 from c4pipe.clean.work_file import check_pages
 from c4pipe.clean.work_folder import check_done, check_ends, read_named_header, set_aside, work_path
 from c4pipe.errors import C4pipeError, DamagedFileError, UsageError
@@ -257,13 +257,6 @@ def prepare_work(plan: CleanPlan, progress: Progress) -> WorkState:
         write_checked_json(plan.work / work_folder.PLANNED, {"files": [file.work_name for file in plan.files]})
     for file in state.missing:
         work_folder.missing_note(plan.target(file)).unlink(missing_ok=True)
-    _note_dropped(plan, state, progress)
+    again = [file.work_name for file in (*state.missing, *state.open)]
+    prepare_dropped(plan.dropped, "clean", [file.work_name for file in state.done], again, progress)
     return state
-
-
-def _note_dropped(plan: CleanPlan, state: WorkState, progress: Progress) -> None:
-    """Deletes dropped-page files of inputs that are cleaned again. Warns about finished inputs that have none."""
-    keep = plan.dropped
-    if keep:
-        dropped_pages.clear(keep, (file.work_name for file in (*state.missing, *state.open)), "clean")
-        note_unaudited(keep, [file.work_name for file in state.done], "clean", progress)

@@ -4,8 +4,7 @@ from collections import Counter
 from contextlib import nullcontext
 from dataclasses import replace
 
-from c4pipe.clean import dropped_pages
-from c4pipe.clean.dropped_pages import note_unaudited
+from c4pipe.clean.dropped_pages import prepare_dropped
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.funnel import empty_warning
 from c4pipe.corpus.manifest import Manifest
@@ -48,7 +47,8 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None, 
         note_files(plan.options, progress)
     with only_run(plan.options.folder):
         manifest = publish.find_complete(plan.options.folder, plan.identity, plan.missing)
-        _note_dropped(plan, manifest is not None, progress)
+        done, again = ([], plan.sources) if manifest is None else (plan.sources, [])
+        prepare_dropped(plan.dropped, "dedup", done, again, progress)
         if manifest is None:
             _note_crawls(plan, progress)
             if plan.known and plan.recipe.find(NearDuplicate):
@@ -85,15 +85,6 @@ def write_corpus(
         files = f"{cleaned.file_count} {cleaned.recipe.input_format} files"
         raise LostDataError(f"{len(lost)} of {files} are not in the corpus: {lost[0]}, ...")
     return manifest
-
-
-def _note_dropped(plan: CorpusPlan, done: bool, progress: Progress) -> None:
-    """Removes dropped pages of an earlier run; if the corpus is done, notes its inputs without any."""
-    keep = plan.dropped
-    if keep and done:
-        note_unaudited(keep, plan.sources, "dedup", progress)
-    elif keep:
-        dropped_pages.clear(keep, plan.sources, "dedup")
 
 
 def _note_crawls(plan: CorpusPlan, progress: Progress) -> None:

@@ -164,7 +164,6 @@ def _write(
             step,
             Path(folder),
             {f"{number:06}.json": formats for number, formats in enumerate(shards)},
-            lambda written, total: f"the runner ended after {written:,} of {total:,} shards",
         )
         scan.run(runner, progress, "takedown")
         parts = list(scan.parts())

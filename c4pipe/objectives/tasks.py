@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -49,8 +48,6 @@ _STEPS = np.float32(5)  # steps of 0.2 in a point of similarity; T5 rounds in 32
 _SIMILAR = 5.0  # the largest similarity
 _BOOLEAN = ("False", "True")
 _SUMMARY_AFTER_STOP = re.compile(r"([.?!\"'])\n@highlight\n")  # ReCoRD: a passage ends with the points of its summary
-_PRONOUNS = frozenset({"he", "she", "they", "it", "her", "his", "their", "them", "him"})
-_ARTICLES = ("a", "an", "the")
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")  # that of ASCII, as [[:punct:]] of RE2
 _SPACES = re.compile(r"[\t\n\f\r ]+")  # \s of RE2
 
@@ -202,8 +199,7 @@ rte = Classification("rte", ("sentence1", "sentence2"), ENTAILMENT)
 wnli = Classification("wnli", ("sentence1", "sentence2"), ENTAILMENT[::-1])
 """WNLI, whether a sentence implies another that names what its pronoun means.
 
-T5 does not train on WNLI; it is evaluated in the form of WSC, which `wnli_as_wsc` makes (Raffel et al. 2020, appendix
-B).
+T5 does not train on WNLI, and evaluates it in the form of WSC (Raffel et al. 2020, appendix B).
 """
 
 # SuperGLUE (Wang et al. 2019)
@@ -299,75 +295,6 @@ def dpr(record: TaskRecord) -> list[TextPair]:
     highlighted, places = re.subn(f" ({re.escape(pronoun)})([ .,])", r" *\1*\2", sentence, count=1)
     noun = label(record, texts(record, "candidates", "dpr"), "dpr")
     return example(f"wsc: {highlighted}", noun) if places else []
-
-
-def wnli_as_wsc(record: TaskRecord) -> list[TextPair]:
-    """WNLI in the form of WSC, for evaluation: the noun that the second sentence has in the place of a pronoun.
-
-    The pronoun is the one whose neighbours the second sentence has, too; of several, the one with the most words. The
-    targets are the words between these neighbours, from the last article on. This is the rule of T5's code, whose
-    authors checked it by hand for the validation and test sets of WNLI.
-
-    Args:
-        record: the fields `sentence1` and `sentence2` of `glue/wnli`.
-
-    Raises UsageError if no pronoun has neighbours in the second sentence.
-    """
-    premise, hypothesis = text_field(record, "sentence1", "wnli"), text_field(record, "sentence2", "wnli")
-    raw, words = premise.split(" "), _bare(premise)
-    shown = [number for number, word in enumerate(raw) if _bare(word)]  # the number in `raw` of each bare word
-    places = [place for place, word in enumerate(words) if word in _PRONOUNS]
-    matches = [(*_find_noun(words, place, _bare(hypothesis)), shown[place]) for place in places]
-    _, noun, place = max(matches, key=itemgetter(0), default=(0, "", 0))
-    if not noun:
-        raise UsageError(
-            f"no pronoun of {premise!r} is replaced by a noun in {hypothesis!r}: give the records of glue/wnli"
-        )
-    stop = raw[place][-1] if raw[place][-1] in ".,?!" else ""
-    pronoun = raw[place].removesuffix(stop)
-    raw[place] = f"*{pronoun}* {stop}" if stop else f"*{pronoun}*"
-    return example(f"wsc: {' '.join(raw)}", _as_written(noun, hypothesis))
-
-
-def _bare(sentence: str) -> list[str]:
-    """Returns the words of a sentence in small letters, each without one stop at its end."""
-    words = (re.sub(r"[.,?!]$", "", word) for word in sentence.strip().lower().split(" "))
-    return [word for word in words if word]
-
-
-def _shared(words: Sequence[str], other: Sequence[str]) -> int:
-    """Returns how many of the first words, in a row, are anywhere in the other text; the last can be a beginning."""
-    searched, count = " ".join(other), 0
-    while count < len(words) and " ".join(words[: count + 1]) in searched:
-        count += 1
-    return count
-
-
-def _find_noun(premise: Sequence[str], place: int, hypothesis: Sequence[str]) -> tuple[int, str]:
-    """Returns the number of shared words around a pronoun, and the words of the hypothesis in its place."""
-    before, after = premise[:place], premise[place + 1 :]
-    left, right = _shared(before[::-1], hypothesis[::-1]), _shared(after, hypothesis)
-    if not left + right:
-        return 0, ""
-    searched = " ".join(hypothesis)
-    first = [re.escape(word) for word in before[len(before) - left :]]
-    last = [re.escape(word) for word in after[:right]]
-    # the noun is between the neighbours, or else at the start or the end of the hypothesis
-    for pattern in ([*first, "(.+)", *last], ["^(.+)", *last], [*first, "(.+)$"]):
-        if found := re.search(" ".join(pattern), searched):
-            return left + right, found[1]
-    return left + right, ""
-
-
-def _as_written(candidate: str, hypothesis: str) -> str:
-    """Returns a noun in small letters as the hypothesis writes it, from its last article on and without an 's."""
-    words = candidate.split(" ")
-    words = words[max(words.index(article) if article in words else 0 for article in _ARTICLES) :]
-    written = re.search(" ".join(rf"{re.escape(word)}[.,?!]?" for word in words), hypothesis, re.IGNORECASE)
-    if not written:
-        raise UsageError(f"{candidate!r} is not in {hypothesis!r}: give the records of glue/wnli")
-    noun = re.sub(r"[.,?!]$", "", written[0])
-    return noun[:-1] if noun.endswith("'") else noun.removesuffix("'s")
 
 
 # Summaries, answers and translations

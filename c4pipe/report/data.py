@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypedDict, cast
 from c4pipe.clean import examples
 from c4pipe.errors import UsageError
 from c4pipe.filters.language import Language
-from c4pipe.io.json_files import Digest, check_equal, choice, read_json, unchanged, whole
+from c4pipe.io.json_files import Digest, choice, read_json, unchanged, whole
 from c4pipe.io.paths import StoragePath
 from c4pipe.report.profile import Profile, add_profiles, check_profile, largest_domains
 from c4pipe.runners.control_totals import Report
@@ -220,7 +220,7 @@ def add_report_data(reports: Sequence[ReportData], found: DedupData) -> ReportDa
 def read_report_data(folder: StoragePath, counts: Mapping[str, int] = MappingProxyType({})) -> ReportData | None:
     """Returns the `report.json` of a corpus; None if it is missing. Its sums are compared with the manifest's counters.
 
-    Raises UsageError if it can't be used, or has other sums than the manifest or other findings than `dedup.json`.
+    Raises UsageError if it can't be used, or has other sums than the manifest.
     """
     values = read_json(folder / REPORT_DATA, dict)
     if values is None:
@@ -229,35 +229,18 @@ def read_report_data(folder: StoragePath, counts: Mapping[str, int] = MappingPro
         raise UsageError(
             f"{folder / REPORT_DATA} is not of version {REPORT_VERSION}: delete it, and run `c4pipe report`"
         )
-    found = read_dedup_data(folder, values)
-
-    def check(data: ReportData) -> None:
-        check_profile(data["profile"], counts)
-        if found:
-            _compare(data, found, DEDUP_DATA)
-
     try:
-        return unchanged(ReportData, values, check)
+        return unchanged(ReportData, values, lambda data: check_profile(data["profile"], counts))
     except ValueError as error:
         raise UsageError(f"{folder / REPORT_DATA} can't be used: {error}; delete it, and run `c4pipe report`") from None
 
 
-def read_dedup_data(folder: StoragePath, report: Mapping[str, Any] = MappingProxyType({})) -> DedupData | None:
-    """Returns the `dedup.json` of a corpus; None if it is missing. Raises UsageError if it can't be used, with the
-    member that differs from the values of `report.json`.
-    """
+def read_dedup_data(folder: StoragePath) -> DedupData | None:
+    """Returns the `dedup.json` of a corpus; None if it is missing. Raises UsageError if it can't be used."""
     values = read_json(folder / DEDUP_DATA, dict)
-    if values is None:
-        return None
     try:
-        return unchanged(DedupData, values, compare=lambda found: _compare(found, report, REPORT_DATA))
+        return None if values is None else unchanged(DedupData, values)
     except ValueError as error:
         raise UsageError(
             f"{folder / DEDUP_DATA} can't be used: {error}; delete it to make a report without what dedup found"
         ) from None
-
-
-def _compare(first: Mapping[str, Any], second: Mapping[str, Any], source: str) -> None:
-    """Raises ValueError if the findings of two files differ, and `second` of the file `source` is not empty."""
-    for name in _OF_BOTH if second else ():
-        check_equal(first.get(name, []), second.get(name, []), source, name)

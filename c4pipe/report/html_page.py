@@ -22,7 +22,7 @@ from c4pipe.corpus.funnel import (
     percent,
     unit_name,
 )
-from c4pipe.corpus.manifest import Input, Manifest, sum_inputs
+from c4pipe.corpus.manifest import Manifest, sum_inputs
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, StaleCapture
 from c4pipe.filters.rule import CorpusRule
 from c4pipe.io.words import URL_SIZE, format_size, short, visible
@@ -34,7 +34,6 @@ from c4pipe.report.rendering import (
     LanguageCells,
     LanguageRow,
     LanguageTable,
-    Lines,
     Paragraph,
     ReportBlock,
     ReportSection,
@@ -53,7 +52,7 @@ from c4pipe.wet.warc import SKIPPED
 REPORT_PAGE = "report.html"
 
 # Web pages decide how long these lists are. With these limits of rows, a report stays below 2 MB.
-_DOMAINS, _MISSING, _LANGUAGES, _PAGES, _INPUTS_SIZE = 30, 20, 110, 30, 300_000
+_DOMAINS, _MISSING, _LANGUAGES, _PAGES = 30, 20, 110, 30
 _WORDING_SIZE = 600  # characters of a recipe's description, and of a rule's
 _NAME_SIZE = 40  # characters of a language's code
 _LANGUAGE_ROWS = 2000
@@ -386,7 +385,7 @@ def _duplicates(report: _Report) -> Iterator[Table]:
 def _inputs(report: _Report) -> Iterator[ReportBlock]:
     missing = report.manifest["missing"]
     kind, sums = report.recipe.input_format, sum_inputs(report.manifest)
-    yield Paragraph(f"{sums.files:,} {kind} files of {sums.bytes:,} bytes in total.")
+    yield Paragraph(f"{sums.files:,} {kind} files of {sums.bytes:,} bytes in total. manifest.json lists them.")
     rows = [
         _count_row(str(number), part["inputs"], part["input_bytes"], part["pages"])
         for number, part in enumerate(report.manifest.get("parts", ()), 1)
@@ -395,7 +394,6 @@ def _inputs(report: _Report) -> Iterator[ReportBlock]:
     yield Table(caption, ("part", f"{kind} files", "bytes of these files", "pages of the part"), rows)
     if report.recipe.extraction:
         yield Paragraph(f"The text of a page is {describe_extraction(report.recipe.extraction)}.")
-    yield from _input_list(report.manifest["inputs"], kind)
     damage = {damage: report.count(f"damage.{damage}") for damage in DAMAGE}
     rows = [_count_row(name, count, note=DAMAGE[name]) for name, count in damage.items() if count]
     yield Table("Damage in these files", ("damage", "times"), rows)
@@ -405,22 +403,6 @@ def _inputs(report: _Report) -> Iterator[ReportBlock]:
     caption = f"{len(missing):,} more {kind} files could not be fetched, or have no record{first}"
     rows = [TableRow(short(file["name"], 200), (short(file["error"], 300),)) for file in missing[:_MISSING]]
     yield Table(caption, ("file", "error"), rows, numbers=False)
-
-
-def _input_list(inputs: Sequence[Input], kind: str) -> Iterator[Lines]:
-    """Yields the names of the inputs with their bytes: all inputs, unless there are too many for the page."""
-    lines, size = [], 0
-    for file in inputs:
-        lines.append(f"{file['bytes']:>14,}  {file['name']}")
-        size += len(lines[-1])
-        if size > _INPUTS_SIZE:
-            break
-    title = f"All {kind} files"
-    if left := len(inputs) - len(lines):
-        title = f"The first {len(lines):,} {kind} files"
-        lines.append(f"and {left:,} more, which manifest.json lists")
-    if lines:
-        yield Lines(title, "bytes, name", lines)
 
 
 def _rules(report: _Report) -> Iterator[Table]:

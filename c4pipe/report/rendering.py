@@ -92,16 +92,6 @@ class LanguageTable:
 
 
 @dataclass(frozen=True)
-class Lines:
-    """Lines of text under a heading that opens and closes; `note` is small text after the heading."""
-
-    macro: ClassVar = "lines"
-    title: str
-    note: str
-    lines: Sequence[str]
-
-
-@dataclass(frozen=True)
 class Examples:
     """Pages under a heading that opens and closes.
 
@@ -116,7 +106,7 @@ class Examples:
     pages: Sequence[Mapping[str, Any]]
 
 
-ReportBlock = Paragraph | Table | LanguageTable | Examples | Lines
+ReportBlock = Paragraph | Table | LanguageTable | Examples
 
 
 @dataclass(frozen=True)

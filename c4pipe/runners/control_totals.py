@@ -46,6 +46,11 @@ def add_reports(reports: Iterable[Mapping[str, Any]]) -> Report:
     return total
 
 
+def is_count(name: str) -> bool:
+    """Tells counters, such as `pages.read`, from the control totals and the lists of a report."""
+    return "." in name and not name.startswith(TOTALS_PREFIX)
+
+
 def check_totals(report: Mapping[str, Any], shuffles: Mapping[str, str]) -> None:
     """Checks that each shuffle delivered all rows that were sent.
 

@@ -4,7 +4,7 @@ Parts wait on disk. A command that was stopped goes on from the complete parts.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,14 +82,12 @@ class Scan(Generic[Item, Content]):
         step: makes the parts and reads them.
         folder: the folder of the parts.
         items: the files to scan, by the name of the part, in the order of the join.
-        lost: returns the error of a runner that ended too early, given the numbers of written parts and of all parts.
     """
 
     name: str
     step: ScanStep[Item, Content]
     folder: StoragePath
     items: Mapping[str, Item]
-    lost: Callable[[int, int], str]
 
     def written(self) -> int:
         """Returns how many parts are written."""
@@ -114,9 +112,11 @@ class Scan(Generic[Item, Content]):
             watched = progress.wait(job, self.folder, len(self.items), self.written) if job else nullcontext()
             with watched:
                 run_job(graph, runner, len(tasks), progress)
-        written = self.written()
-        if written < len(self.items):
-            raise LostDataError(self.lost(written, len(self.items)))
+        if (written := self.written()) < len(self.items):
+            raise LostDataError(
+                f"the runner ended with {written:,} of {len(self.items):,} parts: run the command again; all workers "
+                f"need the folder {self.folder}"
+            )
 
     def parts(self) -> Iterator[Content]:
         """Yields the content of all parts, in order. Raises DamagedFileError if a part was changed since."""

@@ -179,7 +179,6 @@ def _count(
         _CountTokens(tokenizer.copied(counts)),
         counts,
         {f"{shard.path.replace('/', '-')}.json": shard for shard in shards},
-        lambda written, total: f"the runner ended without counting {total - written} of {total} shards",
     )
     scan.run(runner, progress, "tokens")
     return {counted["path"]: counted for counted in scan.parts()}

@@ -189,16 +189,12 @@ def _run(job: _Job, progress: Progress) -> dict[TokenSet, SetFigures]:
         WriteParts(job.tokenizer.copied(job.parts), job.identity["dtype"], job.parts, job.weights),
         job.parts,
         {part.note.name: part.shard for task in job.tasks for part in task.parts},
-        lambda written, total: f"the runner ended with {written} of {total} parts: do all workers have {job.output}?",
     )
     sets = Scan(
         "Join parts",
         JoinParts(),
         job.parts,
         {task.note: task for task in job.tasks},
-        lambda written, total: (
-            f"the runner ended with {written} of {total} sets of files: do all workers have {job.output}?"
-        ),
     )
     total = len(parts.items) + len(sets.items)
     with progress.wait("tokens", job.output, total, lambda: parts.written() + sets.written()):

@@ -243,7 +243,6 @@ def _count_files(plan: VocabPlan, files: _SourceFiles, folder: StoragePath, prog
         CountText(plan.readings),
         folder,
         items,
-        lambda written, total: f"the runner ended without counting {total - written} of {total} files",
     )
     scan.run(plan.options, progress, "count")
     counts: list[BytesByBin] = [np.zeros(BINS, np.int64) for _ in files]

@@ -113,29 +113,10 @@ def set_limits(monkeypatch: pytest.MonkeyPatch, **limits: float) -> None:
         monkeypatch.setattr(f"c4pipe.clean.progress.{name}", value)
 
 
-class SlowStream:
-    """A stream that gives a few bytes at a time, with a pause before each."""
-
-    def __init__(self, data: bytes) -> None:
-        self._pieces = iter([data[start : start + 50] for start in range(0, len(data), 50)])
-
-    def read(self, size: int) -> bytes:
-        time.sleep(0.01)
-        return next(self._pieces, b"")
-
-
 def notes_of(folder: Path) -> Iterator[str]:
     reader = NoteReader(folder)
     reader.read(list_names(folder))
     yield from reader.slow
-
-
-def test_a_file_that_takes_long_is_named_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = wet_bytes([Page(f"http://example.com/{number}", TIMESTAMP, "A page.\n") for number in range(20)])
-    set_limits(monkeypatch, FILE_SECONDS=0.05, FILE_SPEED=1e9, LOOK_SECONDS=0.01)
-    WetFileCleaner(UNFILTERED, Lists()).clean(SlowStream(data), "a.wet.gz", tmp_path / "a.parquet")
-    (note,) = notes_of(tmp_path)
-    assert note.startswith("a.wet.gz takes long: less than a second for its first ")
 
 
 def test_a_page_that_takes_long_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """Progress on standard error: a bar on a terminal, lines elsewhere, JSON for programs."""
 
-import argparse
 import io
 import json
 import os
@@ -14,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from c4pipe.cli import main
+from c4pipe.cli.options import TerminalOptions
 from c4pipe.cli.progress import ProgressBar, make_progress, show_json, show_lines
 from c4pipe.corpus import manifest
 from c4pipe.jobs.clean import NOT_COMPILED
@@ -85,9 +85,8 @@ def test_what_shows_progress_by_the_options(
     monkeypatch.setattr(sys, "stderr", stderr)
     monkeypatch.setenv("TERM", "xterm")
     for quiet, as_json in ((False, False), (True, False), (False, True), (True, True)):
-        with make_progress(argparse.Namespace(quiet=quiet, json_progress=as_json)).show(
-            "clean", tmp_path, lambda: Status(1.0, "all done")
-        ):
+        progress = make_progress(TerminalOptions(quiet=quiet, json_progress=as_json))
+        with progress.show("clean", tmp_path, lambda: Status(1.0, "all done")):
             pass
         shown = stderr.getvalue()
         stderr.truncate(0)

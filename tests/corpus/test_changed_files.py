@@ -84,15 +84,14 @@ def test_each_number_that_is_changed_is_an_error(corpus: Path, name: str) -> Non
     assert total >= 5
 
 
-def test_the_error_says_what_differs_and_how_to_accept_it(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_says_how_to_accept_the_change(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, before = corpus / "manifest.json", read_manifest(corpus)
     bytes_kept = before["counts"]["bytes.kept"]
     file.write_text(file.read_text().replace(f'"bytes.kept": {bytes_kept}', f'"bytes.kept": {bytes_kept + 100_000}'))
     for command in (["report", str(corpus)], ["diff", str(corpus), str(corpus)]):
         assert main.main(command) == 2
         assert capsys.readouterr().err == (
-            f"c4pipe: {file} can't be used: bytes.kept is {bytes_kept + 100_000:,}, but by report.json it is "
-            f"{bytes_kept:,}; it was changed after c4pipe wrote it, as its sha256 shows (delete the line "
+            f"c4pipe: {file} can't be used: it was changed after c4pipe wrote it, as its sha256 shows (delete the line "
             '"sha256" there to accept the change); copy or build the corpus again\n'
         )
     edit_manifest(corpus, lambda manifest: manifest["counts"].update({"bytes.kept": bytes_kept}))
@@ -104,11 +103,6 @@ SUMS: dict[str, tuple[str, Callable[[Any], Any], str]] = {
     "language": ("manifest.json", lambda new: new["counts"].update({"pages.kept.en": 1}), "pages.kept is "),
     "rows": ("manifest.json", lambda new: new["shards"][0].update(rows=999), "but by the rows of the "),
     "bytes": ("report.json", lambda new: new["profile"]["language_bytes"].update(en=1), "profile.language_bytes is "),
-    "findings": (
-        "report.json",
-        lambda new: new["dropped_languages"].update(xx=9),
-        "xx is 9, but by dedup.json it is None",
-    ),
     "tokens": (
         "tokens.json",
         lambda new: new["totals"]["en"]["train"].update(tokens=1),

@@ -165,7 +165,7 @@ def test_a_language_that_it_lacks(small_corpus: Path) -> None:
 
 def test_a_file_that_build_does_not_write(copied: Path) -> None:
     edit_manifest(copied, lambda values: values["shards"][0].update(path="en/../../secret.parquet"))
-    with pytest.raises(UsageError, match=r"lists 'en/\.\./\.\./secret\.parquet', which is no shard that build writes"):
+    with pytest.raises(UsageError, match=r"path is 'en/\.\./\.\./secret\.parquet' instead of the path of a shard"):
         open_corpus(copied)
 
 

@@ -435,7 +435,9 @@ def test_a_mistake_is_one_sentence(
     made = json.loads((write_corpus(tmp_path / "other", {}, Layout()) / manifest.MANIFEST).read_text())
     made.update(shards=[{"path": "en/mine.parquet", "rows": 0, "bytes": 0, "sha256": ""}])
     (tmp_path / "other" / manifest.MANIFEST).write_text(json.dumps(made))
-    assert "lists 'en/mine.parquet', which is no shard that build writes" in refusal(capsys, good, tmp_path / "other")
+    assert "path is 'en/mine.parquet' instead of the path of a shard that build writes" in refusal(
+        capsys, good, tmp_path / "other"
+    )
     write_corpus(tmp_path / "incomplete", {"https://a.example": ("A.", "en")}, Layout())
     (tmp_path / "incomplete" / "en" / "c4-train-00000-of-00001.parquet").unlink()
     assert main.main(["diff", str(good), str(tmp_path / "incomplete")]) == 1

@@ -23,7 +23,6 @@ APPENDIX: list[dict[str, Any]] = json.loads((CASES / "tasks_appendix_d.json").re
 OTHERS: list[dict[str, Any]] = json.loads((CASES / "tasks_t5.json").read_text())
 PREPROCESSORS: dict[str, Preprocessor] = {task.name: task.preprocess for task in T5_TASKS} | {
     "wnli": tasks.wnli,
-    "wnli_as_wsc": tasks.wnli_as_wsc,
     "wsc_evaluation": partial(tasks.wsc, correct_referent_only=False),
     "wmt_deen": tasks.translation("de", "en"),
 }
@@ -80,7 +79,6 @@ def test_labels_can_be_names_or_text(value: Any) -> None:
         (tasks.record, {"passage": "p", "query": "q", "entities": "e", "answers": []}, "a list of texts"),
         (tasks.wsc, {**WORDS, "span2_index": 0}, "'he' not at word 0 of 'a b he c': give the records of wsc"),
         (tasks.wsc, {**WORDS, "span2_index": 9}, "'he' not at word 9"),
-        (tasks.wnli_as_wsc, {"sentence1": "Tom ran.", "sentence2": "Tom ran."}, "no pronoun of 'Tom ran.'"),
         (tasks.squad, {**QUESTION, "answers": {"text": []}}, "a record of squad has no answer"),
         (tasks.translation("en", "de"), {"en": "a", "fr": "b"}, "needs a field 'de', and this one has: en, fr"),
     ],

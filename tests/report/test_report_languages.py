@@ -219,24 +219,6 @@ def test_tokens_where_they_are_counted(corpus: Path, tmp_path: Path) -> None:
     assert "Not counted." in (folder / html_page.REPORT_PAGE).read_text()
 
 
-def test_all_inputs_are_listed(corpus: Path) -> None:
-    page = (corpus / html_page.REPORT_PAGE).read_text()
-    (listed,) = re.findall(r'<summary><h3>All WET files</h3>.*?<pre tabindex="0">(.*?)</pre>', page, re.DOTALL)
-    inputs = manifest_of(corpus)["inputs"]
-    assert [line.split() for line in listed.splitlines()] == [[f"{each['bytes']:,}", each["name"]] for each in inputs]
-
-
-def test_a_list_of_inputs_that_is_too_long_for_a_page(corpus: Path) -> None:
-    inputs = [
-        {"name": f"CC-MAIN-20190418101243-20190418122243-{n:05}.warc.wet.gz", "bytes": 10**8} for n in range(72000)
-    ]
-    page = html_page.render_report(manifest_of(corpus) | {"inputs": inputs}, data_of(corpus))
-    assert len(page) < 1_000_000
-    assert re.search(r"The first 4,\d\d\d WET files", page)
-    left = int(re.search(r"and ([\d,]+) more, which manifest\.json lists", page)[1].replace(",", ""))  # type: ignore[index]
-    assert 67_000 < left < 68_000
-
-
 def test_the_commands_explain_the_examples(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = (corpus / html_page.REPORT_PAGE).read_text()
     commands = {html.unescape(each) for each in re.findall(r"<code>(.*?)</code>", page)}

@@ -26,7 +26,7 @@ class Square(ScanStep[int, int]):
 
 def scan_of(folder: Path, numbers: int = 5) -> Scan[int, int]:
     items = {f"{number}.json": number for number in reversed(range(numbers))}
-    return Scan("Square", Square(), folder, items, lambda written, total: f"only {written} of {total} squares")
+    return Scan("Square", Square(), folder, items)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -66,7 +66,7 @@ def test_only_missing_and_damaged_parts_are_made_again(tmp_path: Path, monkeypat
 
 def test_a_runner_that_loses_parts_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan_module, "run_job", lambda *given: (tmp_path / "1.json").write_bytes(b""))
-    with pytest.raises(LostDataError, match="only 1 of 5 squares"):
+    with pytest.raises(LostDataError, match="the runner ended with 1 of 5 parts"):
         scan_of(tmp_path).run(RunnerOptions(workers=1), Progress())
 
 

@@ -328,7 +328,7 @@ def counted(folder: Path, readings: Sequence[Reading]) -> list[BytesByBin]:
     """The counts of each source, by the step."""
     files = [(source, file) for source, reading in enumerate(readings) for file in reading.files]
     items = {f"{source}-{file.name}": (source, str(file)) for source, file in files}
-    scan = Scan("Count text", CountText(readings), folder, items, lambda written, total: "lost")
+    scan = Scan("Count text", CountText(readings), folder, items)
     scan.run(RunnerOptions(workers=1), Progress())
     counts = [dense({}) for _ in readings]
     for (source, _), (each, _) in zip(items.values(), scan.parts(), strict=True):
