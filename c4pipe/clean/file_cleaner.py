@@ -1,8 +1,10 @@
 """Cleans one WET file into one work file, and counts what happens to its pages and lines."""
 
 import contextlib
+import io
+import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 
 from c4pipe.clean.annotated_folder import Annotate
@@ -18,7 +20,7 @@ from c4pipe.io.downloads import ByteStream
 from c4pipe.io.gzip_members import start_size
 from c4pipe.io.parquet_footer import UNREADABLE
 from c4pipe.io.paths import StoragePath
-from c4pipe.io.streams import EndsDigest, input_path
+from c4pipe.io.streams import EndsDigest, digest_ends, input_path
 from c4pipe.io.words import error_reason
 from c4pipe.lists.lists import Lists
 from c4pipe.recipes.recipe import Recipe
@@ -32,6 +34,11 @@ from c4pipe.wet.text_files import read_parquet_pages, read_part_pages, read_text
 from c4pipe.wet.warc import PageReader, SkippedRecord, page_reader
 
 
+def changed(file: str) -> C4pipeError:
+    """Returns the error for a file that is not the one with which its reading began."""
+    return C4pipeError(f"{file} was changed while it was read: run the command again")
+
+
 class CountedStream:
     """A stream that counts the bytes that were read from it, and keeps the first bytes and the digest of the ends."""
 
@@ -40,6 +47,8 @@ class CountedStream:
         self.size = 0
         self.first = b""
         self.ends = EndsDigest()
+        number = stream.fileno() if isinstance(stream, io.BufferedReader) else None  # of a file of this machine
+        self.read_at = None if number is None else lambda first, size: os.pread(number, size, first)
 
     def read(self, size: int) -> bytes:
         """Returns at most `size` bytes; none at the end."""
@@ -66,9 +75,15 @@ class CrawlSource(CountedStream):
         return self._read_pages(self)
 
     def cleaned(self, counts: Mapping[str, int]) -> CleanedFile:
-        """Returns the file at the end of `items`, given its counts. Raises NoRecordError if it has no record."""
+        """Returns the file at the end of `items`, given its counts.
+
+        Raises NoRecordError if it has no record, C4pipeError if it was overwritten while it was read.
+        """
         check_records(self.first, counts)
-        return CleanedFile(self.name, self.size, self.ends.hexdigest(), crawl_name(self.first), counts)
+        ends = self.ends.hexdigest()
+        if self.read_at and digest_ends(self.read_at, self.size) != ends:
+            raise changed(self.name)
+        return CleanedFile(self.name, self.size, ends, crawl_name(self.first), counts)
 
 
 class TextSource:
@@ -80,14 +95,18 @@ class TextSource:
         path: str,
         name: str,
         size: int,
-        ends: str,
+        read_ends: Callable[[], str],
         part: FileSlice | None,
     ) -> None:
-        """Takes documents with the share of the file before them; path, name, bytes, digest and part of the file."""
+        """Takes documents with the share of the file before them; path, name, bytes, digest and part of the file.
+
+        `read_ends` reads the digest of the file, at the start and at the end.
+        """
         self.name, self.work_name = name, part.work_name(name) if part else name
         self.size = 0
         self._path, self._part = path, part
-        self._items, self._bytes, self._ends = items, size, ends
+        self._items, self._bytes, self._read_ends = items, size, read_ends
+        self._ends = part.ends if part else read_ends()
 
     def items(self) -> Iterator[Page | Damage]:
         """Yields the documents in their order, and the damage.
@@ -105,7 +124,12 @@ class TextSource:
             raise C4pipeError(f"{self._path} can't be read: {error_reason(error)}") from error
 
     def cleaned(self, counts: Mapping[str, int]) -> CleanedFile:
-        """Returns the file at its end; also for a part, the size counts the whole file. Raises NoRecordError."""
+        """Returns the file at its end; also for a part, the size counts the whole file.
+
+        Raises NoRecordError; C4pipeError if the file was changed.
+        """
+        if self._read_ends() != self._ends:
+            raise changed(self._path)
         if self._part is None:  # all documents of a part may be damaged
             check_records(b"", counts)  # a file of another format has been refused
         return CleanedFile(self.name, self._bytes, self._ends, "", counts)
@@ -161,7 +185,7 @@ class WetFileCleaner:
         path: str,
         stream: ByteStream | None,
         size: int,
-        ends_sha256: str,
+        read_ends: Callable[[], str],
         target: StoragePath,
         part: FileSlice | None = None,
         batch: FileBatch | None = None,
@@ -172,11 +196,12 @@ class WetFileCleaner:
             path: the path or URL of the file.
             stream: the stream of `read_part_pages`; None for Parquet.
             size: the bytes of the file.
-            ends_sha256: the digest of its ends.
+            read_ends: returns the digest of its ends.
             target, batch: as for `clean`.
             part: None for a whole Parquet file.
 
-        Raises C4pipeError if the file is no Parquet or lacks the column of the text, and the errors of `clean`.
+        Raises C4pipeError if the file is no Parquet, lacks the column of the text or was changed, and the errors of
+        `clean`.
         """
         assert self._layout
         name, columns = part_of(target.name)[0].removesuffix(".parquet"), self._recipe.input_columns
@@ -185,7 +210,7 @@ class WetFileCleaner:
         else:
             assert part
             items = read_part_pages(stream, name, self._layout, columns, part)
-        source = TextSource(items, path, name, size, ends_sha256, part)
+        source = TextSource(items, path, name, size, read_ends, part)
         self._clean(source, target, batch)
 
     def _reader(self, name: str) -> PageReader:

@@ -8,7 +8,7 @@ from typing import Any
 from c4pipe.clean import work_folder
 from c4pipe.clean.annotated_folder import Annotate
 from c4pipe.clean.dropped_pages import KeepDropped
-from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.clean.file_cleaner import WetFileCleaner, changed
 from c4pipe.clean.progress import NoteWriter
 from c4pipe.errors import C4pipeError
 from c4pipe.io.atomic import FileBatch
@@ -72,7 +72,7 @@ class CleanWetFile(Step):
             raise C4pipeError(f"work files can't be written: {error_reason(error, with_path=True)}") from error
         return ()
 
-    def _clean(self, batch: FileBatch | None, source: str, path: str, *values: int) -> None:
+    def _clean(self, batch: FileBatch | None, source: str, path: str, *values: Any) -> None:
         target, part = storage_path(path), FileSlice(*values) if values else None
         work_name = target.name.removesuffix(".parquet")
         name = part_of(work_name)[0]
@@ -100,9 +100,9 @@ class CleanWetFile(Step):
         size = self._sources.size(source)
         if size is None:
             raise DownloadError(f"{source}: the server does not say its size")
-        if part and size != part.size:
-            raise C4pipeError(f"{source} was changed while it was read: run the command again")
-        ends = digest_ends(partial(self._sources.read, source), size)
+        read_ends = partial(digest_ends, partial(self._sources.read, source), size)
+        if part and (size, read_ends()) != (part.size, part.ends):
+            raise changed(source)
         lines = part if part and not is_parquet(name) else None
         with self._sources.open_at(source, max(0, lines.first - 1)) if lines else contextlib.nullcontext() as stream:
-            self._cleaner.clean_text(source, stream, size, ends, target, part, batch)
+            self._cleaner.clean_text(source, stream, size, read_ends, target, part, batch)

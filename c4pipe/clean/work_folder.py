@@ -163,11 +163,19 @@ def check_complete(folder: StoragePath) -> None:
 def read_headers(files: Mapping[str, StoragePath]) -> Iterator[WorkHeader]:
     """Yields the headers of the work files of one corpus, in their order.
 
-    Raises UsageError, with both names, if two work files were cleaned with different recipes or lists.
+    Raises UsageError, with both names, if two work files were cleaned with different recipes or lists, or come from
+    parts of different files.
     """
     first: tuple[StoragePath, WorkHeader] | None = None
+    before: tuple[str, int, str] | None = None
     for path, header in zip(files.values(), read_headers_of(files.values()), strict=True):
         first_path, first_header = first = first or (path, header)
+        before, earlier = (header.source, header.source_bytes, header.ends_sha256), before
+        if earlier and earlier[0] == header.source and earlier != before:
+            raise UsageError(
+                f"{path} is a part of another {header.source} than the parts before it, so that file was replaced: "
+                f"delete {_made_again(path)}"
+            )
         if header.fingerprint != first_header.fingerprint:
             first_recipe = describe_recipe(first_header.recipe, first_header.fingerprint)
             raise UsageError(
@@ -201,8 +209,13 @@ def check_done(
     if source_bytes is not None and header.source_bytes != source_bytes:
         raise UsageError(
             f"{path} was made from an input of {header.source_bytes:,} bytes, and the input with its name has "
-            f"{source_bytes:,}: give another --work folder, or delete this work file so that it is made again"
+            f"{source_bytes:,}: give another --work folder, or delete {_made_again(path)}"
         )
+
+
+def _made_again(path: StoragePath) -> str:
+    source, _, parts = part_of(path.name.removesuffix(".parquet"))
+    return f"{source}.part-* so that they are made again" if parts > 1 else "this work file so that it is made again"
 
 
 def check_ends(path: StoragePath, header: WorkHeader, digest: str) -> None:
@@ -210,5 +223,5 @@ def check_ends(path: StoragePath, header: WorkHeader, digest: str) -> None:
     if header.ends_sha256 != digest:
         raise UsageError(
             f"{path} was made from another input of the same size, {header.source_bytes:,} bytes: "
-            "give another --work folder, or delete this work file so that it is made again"
+            f"give another --work folder, or delete {_made_again(path)}"
         )

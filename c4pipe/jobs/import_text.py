@@ -314,12 +314,13 @@ def _divide_file(opener: InputOpener, layout: TextLayout, file: InputFile) -> li
         size = opener.size(file.path, with_ranges=True) if file.size is None else file.size
         if size is None or size < 2 * PART_BYTES:
             return [file]
+        ends = digest_ends(partial(opener.read, file.path), size)
         bounds = _find_row_groups(file, size) if is_parquet(file.name) else _find_offsets(opener, layout, file, size)
     except (OSError, ValueError) as error:
         raise _unreadable(file, error, kind=C4pipeError) from error
     if len(bounds) < 3:
         return [file]
-    parts = (FileSlice(number, len(bounds) - 1, *span, size) for number, span in enumerate(pairwise(bounds)))
+    parts = (FileSlice(number, len(bounds) - 1, *span, size, ends) for number, span in enumerate(pairwise(bounds)))
     return [file._replace(size=size, part=part) for part in parts]
 
 
@@ -377,17 +378,18 @@ def _number_parts(
 ) -> list[int]:
     starts = [max(0, bound - 1) for bound in _bounds(part.size, part.of)[:-1]]  # as in `read_part_pages`
     try:
-        ends = digest_ends(partial(opener.read, file.path), part.size)
         made = read_intact_json(kept, LineNumbers)
-        if made and (made["bytes"], made["ends_sha256"], len(made["lines"])) == (part.size, ends, part.of):
+        if made and (made["bytes"], made["ends_sha256"], len(made["lines"])) == (part.size, part.ends, part.of):
             return made["lines"]
         on_note(f"{file.name} ({format_size(part.size)}) is cleaned in {part.of} parts; first, its lines are counted")
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="lines") as pool:
             ended = pool.map(partial(_count_line_ends, opener, file.path), pairwise(starts))
             lines = [1, *(2 + before for before in accumulate(ended))]
+        if digest_ends(partial(opener.read, file.path), part.size) != part.ends:
+            raise OSError("it was changed while it was read")
     except OSError as error:
         raise _unreadable(file, error, "; run the command again", C4pipeError) from error
-    write_checked_json(kept, LineNumbers(bytes=part.size, ends_sha256=ends, lines=lines))
+    write_checked_json(kept, LineNumbers(bytes=part.size, ends_sha256=part.ends, lines=lines))
     return lines
 
 

@@ -63,6 +63,7 @@ class FileSlice(NamedTuple):
         first: the offset of its first byte, or the number of its first row group.
         end: the offset or number after its last.
         size: the bytes of the whole file.
+        ends: the digest of the ends of the whole file (`io.EndsDigest`) when it was divided.
         line: the number of the first line that begins in it, from 1; 0 if it is unknown.
     """
 
@@ -71,6 +72,7 @@ class FileSlice(NamedTuple):
     first: int
     end: int
     size: int
+    ends: str
     line: int = 0
 
     def work_name(self, source: str) -> str:

@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import c4pipe
+from c4pipe.clean.file_cleaner import CrawlSource
 from c4pipe.cli import main
-from c4pipe.errors import UsageError
+from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.jobs import import_text
 from c4pipe.jobs.dedup_plan import plan_dedup
 from c4pipe.jobs.options import DedupOptions
@@ -162,7 +163,7 @@ def test_every_line_is_in_one_part_for_all_bounds(ends: bytes) -> None:
             found = []
             for first, end in pairwise([*range(0, len(data), size), len(data)]):
                 line = data[: max(0, first - 1)].count(b"\n") + (2 if first else 1)
-                part = FileSlice(0, 1, first, end, len(data), line)
+                part = FileSlice(0, 1, first, end, len(data), "", line)
                 found += [item for item, _ in read_part_pages(Slow(max(0, first - 1)), name, layout, (), part)]
             assert list(map(shown, found)) == whole
 
@@ -296,3 +297,112 @@ def test_a_file_of_which_a_part_is_missing_is_missing_once(tmp_path: Path) -> No
         for each in (tmp_path / "out", tmp_path / "whole")
     ]
     assert shards[0] == shards[1]
+
+
+_REPLACED = """
+import sys, threading
+from c4pipe.jobs import import_text
+from c4pipe.cli import main
+
+size, at, path, new = sys.argv[1:5]
+import_text.PART_BYTES, left = int(size), int(at)
+
+def replace(event, values):
+    global left
+    if event == "os.rename" and str(values[1]).endswith((".lines.json", ".parquet")):
+        left -= 1
+        if left == 0:
+            with open(path, "r+b") as file, open(new, "rb") as other:
+                file.write(other.read())
+
+sys.addaudithook(replace)
+sys.exit(main.main(sys.argv[5:]))
+"""
+"""Overwrites a file by one of the same size when the numbers of its lines, or some of its parts, are written."""
+
+
+def write_plain(pages: pa.Table, path: Path) -> None:
+    """Writes Parquet whose size does not depend on the letters of its texts."""
+    pq.write_table(pages, path, 7, compression="none", use_dictionary=False, write_statistics=False)
+
+
+def other_content(path: Path) -> Path:
+    """Writes another file of the same size: each text is another one."""
+    other = path.with_name(f"other.{path.suffix}")
+    if path.suffix == ".parquet":
+        swapped = [{**row, "text": str(row["text"]).swapcase()} for row in rows()]
+        write_plain(pa.Table.from_pylist(swapped), other)
+    else:
+        other.write_bytes(path.read_bytes().replace(b"sentence", b"SENTENCE").replace(b"This", b"That"))
+    return other
+
+
+@pytest.mark.parametrize(("kind", "at"), [("jsonl", 1), ("jsonl", 3), ("txt", 2), ("parquet", 2), ("parquet", 4)])
+def test_a_file_that_is_replaced_between_two_parts(kind: str, at: int, tmp_path: Path) -> None:
+    """Also before the first part: then its lines were counted in the old file."""
+    path = write(tmp_path / "in", kind)
+    if kind == "parquet":
+        write_plain(table(), path)
+    other = other_content(path)
+    assert other.stat().st_size == path.stat().st_size
+    command = ["import", str(path), "--output", str(tmp_path / "out"), "--split", "lines", "--workers", "1", "--quiet"]
+    run = [sys.executable, "-c", _REPLACED, str(SIZE), str(at), str(path), str(other), *command]
+    first = subprocess.run(run, capture_output=True, text=True, timeout=100)
+    assert (first.returncode, first.stdout) == (1, "")
+    assert first.stderr == f"c4pipe: {path} was changed while it was read: run the command again\n"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(import_text, "PART_BYTES", SIZE)
+        if at > 1:
+            with pytest.raises(UsageError, match=rf"or delete large\.{kind}\.part-\* so that they are made again"):
+                c4pipe.import_text([path], output=tmp_path / "out", split="lines", workers=1)
+            for part in (tmp_path / "out" / "_work").glob(f"large.{kind}.part-*"):
+                part.unlink()
+    assert made(path, tmp_path / "out", SIZE) == made(path, tmp_path / "whole", 1 << 40)
+
+
+def test_parts_of_two_files_in_two_work_folders(tmp_path: Path) -> None:
+    path = write(tmp_path / "in", "jsonl")
+    made(path, tmp_path / "one", SIZE)
+    path.write_bytes(other_content(path).read_bytes())
+    made(path, tmp_path / "two", SIZE)
+    work = [tmp_path / name / "_work" for name in ("one", "two")]
+    names = work_files(tmp_path / "one")
+    assert names == work_files(tmp_path / "two")
+    for name in names[:3]:
+        (work[0] / name).unlink()
+    for name in names[3:]:
+        (work[1] / name).unlink()
+    with pytest.raises(
+        UsageError, match=f"{work[0] / names[3]} is a part of another large.jsonl than the parts before"
+    ):
+        plan_dedup(DedupOptions(work, output=tmp_path / "other"))
+
+
+def test_a_file_of_a_server_that_is_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "in", "jsonl")
+    old, new = path.read_bytes(), other_content(path).read_bytes()
+    with serve({"large.jsonl": old}) as web, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(import_text, "PART_BYTES", SIZE)
+        work = tmp_path / "out" / "_work"
+
+        def replace(*_: object) -> None:
+            if work.is_dir() and len(work_files(tmp_path / "out")) == 2:
+                web.files["large.jsonl"] = new
+
+        web.script = replace
+        command = ["import", f"{web.url}/large.jsonl", "--output", str(tmp_path / "out"), "--workers", "1", "--quiet"]
+        assert main.main(command) == 1
+    assert "/large.jsonl was changed while it was read: run the command again" in capsys.readouterr().err
+
+
+def test_a_whole_file_that_is_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "whole.jsonl"
+    path.write_bytes(b'{"text": "Old."}\n' * 100_000)
+    with path.open("rb") as file:
+        source = CrawlSource(file, path.name, lambda stream: read_text_pages(stream, path.name, TextLayout()))
+        items = source.items()
+        next(items)
+        path.write_bytes(path.read_bytes().replace(b"Old", b"New"))
+        assert {item.body for item in items if isinstance(item, Page)} == {"Old.", "New."}
+        with pytest.raises(C4pipeError, match=r"whole\.jsonl was changed while it was read: run the command again"):
+            source.cleaned({"pages.read": 100_000})
