@@ -50,7 +50,6 @@ _CRAWLS = re.compile(r"CC-MAIN-[-0-9*?\[\]!]+")  # a pattern of names
 _LISTING_CAP = 64 * 1024 * 1024  # bytes of a list of files, packed or unpacked: most lists of crawls have 10 MB
 _LONGEST = 230  # bytes of a name: file systems allow 255, and ".quarantine.jsonl" and the like are added
 
-
 _PART_NAME = re.compile(r"(\.(?:parquet|jsonl|json|txt))\.part-([0-9]{5,})-of-([0-9]{5,})(?=\.|$)")
 
 
@@ -62,8 +61,7 @@ class FileSlice(NamedTuple):
         of: how many parts the file has.
         first: the offset of its first byte, or the number of its first row group.
         end: the offset or number after its last.
-        size: the bytes of the whole file.
-        ends: the digest of the ends of the whole file (`io.EndsDigest`) when it was divided.
+        size, ends: the bytes of the whole file when it was divided, and the digest of its ends (`io.EndsDigest`).
         line: the number of the first line that begins in it, from 1; 0 if it is unknown.
     """
 

@@ -368,10 +368,9 @@ def test_parts_of_two_files_in_two_work_folders(tmp_path: Path) -> None:
     work = [tmp_path / name / "_work" for name in ("one", "two")]
     names = work_files(tmp_path / "one")
     assert names == work_files(tmp_path / "two")
-    for name in names[:3]:
-        (work[0] / name).unlink()
-    for name in names[3:]:
-        (work[1] / name).unlink()
+    for number, name in enumerate(names):
+        for file in work[number >= 3].glob(f"{name.removesuffix('.parquet')}.*"):
+            file.unlink()
     with pytest.raises(
         UsageError, match=f"{work[0] / names[3]} is a part of another large.jsonl than the parts before"
     ):
