@@ -126,3 +126,12 @@ def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
         more = ["--shards", "5", "--workers", "1", "--quiet", "--output", str(folder)]
         assert main.main(["build", str(ROOT / "samples" / "crawl"), *options, *more]) == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def sample_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample crawl as a corpus of recipe c4, in Parquet, with its work folder. Tests read it, or copy it."""
+    folder = tmp_path_factory.mktemp("sample") / "corpus"
+    given = [str(ROOT / "samples" / "crawl"), "--lists", str(ROOT / "samples" / "lists"), "--output", str(folder)]
+    assert main.main(["build", *given, "--workers", "1", "--quiet"]) == 0
+    return folder

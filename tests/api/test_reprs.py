@@ -22,8 +22,8 @@ HOSTILE = "<script>alert(1)</script> & a \x1b[31mcode, <b>bold</b>."
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> c4pipe.Corpus:
-    return c4pipe.build_corpus(CRAWL, output=tmp_path_factory.mktemp("reprs") / "corpus", lists=LISTS, workers=1)
+def corpus(sample_corpus: Path) -> c4pipe.Corpus:
+    return c4pipe.open_corpus(sample_corpus)
 
 
 def made_of(corpus: c4pipe.Corpus, folder: Path) -> Iterator[object]:

@@ -26,44 +26,11 @@ LOSES = "--direct_running_mode=multi_processing"
 WEBTEXT = ["build", CRAWL, "--lists", LISTS, "--recipe", "webtextlike"]
 
 MISTAKES = [
-    ("unknown command", ["buidl"], 2, ["buidl", "build"]),
-    ("no output", ["build", CRAWL], 2, ["--output"]),
-    ("missing input", ["build", "{tmp}/none.wet.gz", "--output", OUT], 2, ["none.wet.gz", "no such file"]),
-    ("pattern without match", ["build", "{tmp}/*.wet", "--output", OUT], 2, ["*.wet", "matches no file"]),
-    ("folder without WET files", ["build", "{tmp}", "--output", OUT], 2, ["{tmp}", ".wet.gz"]),
-    ("unknown recipe", ["build", CRAWL, "--lists", LISTS, "--recipe", "c5", "--output", OUT], 2, ["c5", "c4"]),
-    ("unknown language", ["build", CRAWL, "--lists", LISTS, "--languages", "en,xx", "--output", OUT], 2, ["'xx'"]),
-    ("language twice", ["build", CRAWL, "--lists", LISTS, "--languages", "en,en", "--output", OUT], 2, ["en,en"]),
-    ("no language", ["build", CRAWL, "--lists", LISTS, "--languages", "", "--output", OUT], 2, ["--languages"]),
-    ("no lists folder", ["build", CRAWL, "--lists", "{tmp}/no", "--output", OUT], 2, ["{tmp}/no", "--lists DIR"]),
-    ("no list in folder", ["build", CRAWL, "--lists", "{tmp}", "--output", OUT], 2, ["en.25e679f0", "lists fetch"]),
-    ("unknown format", ["build", CRAWL, "--lists", LISTS, "--format", "csv", "--output", OUT], 2, ["csv", "parquet"]),
-    ("no shards", ["build", CRAWL, "--lists", LISTS, "--shards", "0", "--output", OUT], 2, ["--shards 0"]),
-    ("shards in words", ["build", CRAWL, "--shards", "two", "--output", OUT], 2, ["two"]),
-    ("nothing to keep", ["build", CRAWL, "--keep-dropped", "0", *OUTPUT], 2, ["--keep-dropped 0", "all"]),
-    ("more than all", ["build", CRAWL, "--keep-dropped", "1.5", *OUTPUT], 2, ["--keep-dropped 1.5", "at most 1"]),
-    ("a share in words", ["build", CRAWL, "--keep-dropped", "some", *OUTPUT], 2, ["--keep-dropped some", "all"]),
-    ("a log nowhere", ["build", CRAWL, "--log", "{tmp}/no/log", *OUTPUT], 2, ["--log {tmp}/no/log", "written"]),
-    ("no workers", ["build", CRAWL, "--lists", LISTS, "--workers", "0", "--output", OUT], 2, ["--workers 0"]),
-    ("typo in an option", ["build", CRAWL, "--outptu", OUT], 2, ["--outptu", "--output"]),
-    ("typo in Beam's option", ["build", CRAWL, "--runer=Flink", "--output", OUT], 2, ["--runer", "--runner"]),
     ("Beam's option for lists", ["lists", "show", "--runner", "x"], 2, ["--runner", "lists"]),
-    ("output is a file", ["build", CRAWL, "--lists", LISTS, "--output", "{tmp}/file"], 2, ["{tmp}/file", "folder"]),
-    ("output in use", ["build", CRAWL, "--lists", LISTS, "--output", "{tmp}/full"], 2, ["mine.txt", "manifest.json"]),
-    ("no work folder", ["dedup", "{tmp}/no", "--output", OUT], 2, ["{tmp}/no", "clean"]),
-    ("no work files", ["dedup", "{tmp}/full", "--output", OUT], 2, ["{tmp}/full", "clean"]),
-    ("no work file", ["dedup", "{tmp}/parquet", "--output", OUT], 2, ["x.parquet", "work file"]),
     ("not a WET file", ["build", "{tmp}/file", "--lists", LISTS, "--output", OUT], 1, ["no page", "WET"]),
-    ("links, and no rule", ["build", CRAWL, "--lists", LISTS, "--links", "{tmp}/file", *OUTPUT], 2, ["--links", "c4"]),
-    ("no links", ["build", CRAWL, "--lists", LISTS, "--recipe", "webtextlike", *OUTPUT], 2, ["--links FILE"]),
-    ("links that are not there", [*WEBTEXT, "--links", "{tmp}/nowhere", *OUTPUT], 2, ["{tmp}/nowhere"]),
     ("links without a URL", [*WEBTEXT, "--links", "{tmp}/empty", *OUTPUT], 2, ["{tmp}/empty", "no URL"]),
     ("no domains", ["build", CRAWL, "--lists", LISTS, "--recipe", "realnewslike", *OUTPUT], 2, ["realnews/", "fetch"]),
-    ("languages of no recipe's", ["build", CRAWL, "--languages", "iw", *OUTPUT], 2, ["--languages iw", "langdetect"]),
-    ("a recipe file with a typo", ["recipes", "{tmp}/typo.toml"], 2, ["typo.toml", "'of'", "off"]),
-    ("unknown recipe to show", ["recipes", "c5"], 2, ["c5", "c4"]),
     ("a job file of two", ["build", CRAWL, *OUTPUT, FLINK, "--", "--output_executable_path=x"], 2, ["clean, then"]),
-    ("Beam's option for this machine", ["build", CRAWL, *OUTPUT, "--", "--region=x"], 2, ["--region=x", "--runner"]),
     ("Beam's option without a value", ["build", CRAWL, *OUTPUT, FLINK, "--", "--project"], 2, ["expected one"]),
     ("a typo after --", ["build", CRAWL, *OUTPUT, FLINK, "--", "--regio=x"], 2, ["--regio", "--region"]),
     ("a runner after --", ["build", CRAWL, *OUTPUT, "--", FLINK], 2, ["--runner is", "before the --"]),
@@ -71,45 +38,35 @@ MISTAKES = [
     ("a wrong value after --", ["build", CRAWL, *OUTPUT, FLINK, "--", "--job_port", "x"], 2, ["--job_port", "'x'"]),
     ("a runner for recipes", ["recipes", "--", FLINK], 2, ["recipes", FLINK]),
     ("c4pipe's option after --", ["build", CRAWL, *OUTPUT, FLINK, "--", "--format=json"], 2, ["--format", "before"]),
-    ("no such runner", ["build", CRAWL, *OUTPUT, "--runner", "sprak"], 2, ["sprak", "did you mean 'spark'"]),
     ("no runner", ["build", CRAWL, *OUTPUT, "--runner="], 2, ["--runner", "there are ", " spark, slurm, Bundle"]),
-    ("this machine as a name", ["dedup", "w", *OUTPUT, "--runner", "LocalRunner"], 2, ["leave out --runner"]),
     ("a mode before --", ["build", CRAWL, *OUTPUT, DIRECT, "--direct_running_mode=in_memory"], 2, ["after --"]),
     ("a mode of no runner", ["build", CRAWL, *OUTPUT, DIRECT, "--", "--direct_running_mode=no"], 2, ["'no'"]),
     ("a mode of this machine", ["build", CRAWL, *OUTPUT, "--direct_running_mode=in_memory"], 2, ["--runner"]),
     ("processes of Beam's", ["build", CRAWL, *OUTPUT, DIRECT, "--", LOSES], 2, [LOSES.replace("=", " "), "loses data"]),
     ("threads of Beam's", ["tokens", "c", "--vocab", "v", DIRECT, "--", "--direct_num_workers=2"], 2, ["loses data"]),
     ("an option missing", ["build", CRAWL, *OUTPUT, "--runner=dataflow"], 2, ["DataflowRunner", "option: project"]),
-    ("workers of Beam's", ["build", CRAWL, *OUTPUT, DIRECT, "--workers", "2"], 2, ["--workers 2 is only for this"]),
     ("Spark's master for Beam", ["build", CRAWL, *OUTPUT, DIRECT, "--spark-master=x"], 2, ["for --runner spark"]),
     ("Spark's master alone", ["build", CRAWL, *OUTPUT, "--spark-master", "x"], 2, ["--spark-master x", "for --runner"]),
     ("Beam's option for Spark", ["build", CRAWL, *OUTPUT, SPARK, "--", "--parallelism=2"], 2, ["--paral", "--conf"]),
     ("Beam's before the --", ["build", CRAWL, *OUTPUT, SPARK, "--parallelism=2"], 2, ["no option --parallelism"]),
     ("Spark's before the --", ["build", CRAWL, *OUTPUT, SPARK, "--conf", "a=b"], 2, ["--conf", "after --"]),
     ("Spark's for Beam", ["build", CRAWL, *OUTPUT, DIRECT, "--", "--conf", "a=b"], 2, ["Beam has no option --conf"]),
-    ("a setting of no value", ["build", CRAWL, *OUTPUT, SPARK, "--", "--conf", "spark.x"], 2, ["spark.x", "value"]),
     ("no setting", ["build", CRAWL, *OUTPUT, SPARK, "--", "--conf"], 2, ["give a name and a value"]),
-    ("Spark has workers", ["build", CRAWL, *OUTPUT, SPARK, "--workers=2"], 2, ["--workers 2 is only for this machine"]),
     ("lists from nowhere", ["lists", "fetch", "--lists", "{tmp}/l", "--source", "http://127.0.0.1:9"], 1, [":9"]),
 ]  # fmt: skip
 
 
 def marked(name: str, *case: object) -> Any:
     """Settings of Spark are read if PySpark is installed."""
-    return pytest.param(*case, id=name, marks=[pytest.mark.spark] * (name in ("a setting of no value", "no setting")))
+    return pytest.param(*case, id=name, marks=[pytest.mark.spark] * (name == "no setting"))
 
 
 @pytest.mark.parametrize(("arguments", "status", "says"), [marked(*case) for case in MISTAKES])
 def test_a_mistake_is_one_sentence(
     arguments: Sequence[str], status: int, says: Sequence[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for folder in ("full", "parquet"):
-        (tmp_path / folder).mkdir()
     (tmp_path / "file").write_text("some text\n")
     (tmp_path / "empty").write_text("\n")
-    (tmp_path / "typo.toml").write_text('base = "c4"\nof = ["policy"]\n')
-    (tmp_path / "full" / "mine.txt").write_text("mine\n")
-    (tmp_path / "parquet" / "x.parquet").write_text("no Parquet\n")
     assert main.main([each.format(tmp=tmp_path) for each in _quiet(arguments)]) == status
     captured = capsys.readouterr()
     *before, sentence = captured.err.splitlines()  # a fetch tells of its retries before it gives up
@@ -125,20 +82,6 @@ def test_a_mistake_is_one_sentence(
 
 def _quiet(arguments: Sequence[str]) -> list[str]:
     return [arguments[0], "--quiet", *arguments[1:]] if arguments[:1] in (["build"], ["dedup"]) else list(arguments)
-
-
-def test_another_corpus_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    build = ["build", CRAWL, "--lists", LISTS, "--output", str(tmp_path), "--quiet", "--workers", "1"]
-    assert main.main(build) == 0
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    for more, says in ((["--format", "json"], "formats"), (["--shards", "2"], "train_shards")):
-        assert main.main([*build, *more]) == 2
-        message = capsys.readouterr().err
-        assert "already holds another corpus" in message
-        assert says in message
-    assert main.main([*build, "--languages", "ro"]) == 2
-    assert "(recipe: " in capsys.readouterr().err
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 def test_work_of_another_recipe_or_input_is_not_mixed_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

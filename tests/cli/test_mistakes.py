@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from c4pipe.cli import main
-from tests.helpers.crawls import LISTS, ROOT, SAMPLES
+from tests.helpers.crawls import LISTS, ROOT, SAMPLES, files_of
 from tests.helpers.web import serve
 
 MISTAKES = json.loads((ROOT / "tests" / "cli" / "mistakes.json").read_text("utf-8"))
@@ -48,17 +48,14 @@ NEXT_STEP = re.compile(
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, object]]:
-    corpus = tmp_path_factory.mktemp("mistakes") / "corpus"
-    command = ["build", str(CRAWL), "--lists", str(LISTS), "--output", str(corpus), "--quiet", "--workers", "1"]
-    assert main.main(command) == 0
+def places(sample_corpus: Path) -> Iterator[dict[str, object]]:
     with serve({}) as web:
         yield {
             "crawl": CRAWL,
             "lists": LISTS,
-            "corpus": corpus,
+            "corpus": sample_corpus,
             "first": SAMPLES[0],
-            "shard": next((corpus / "en").glob("*train*.parquet")),
+            "shard": next((sample_corpus / "en").glob("*train*.parquet")),
             "web": web.url,
         }
 
@@ -70,17 +67,23 @@ def marked(case: dict[str, str]) -> Any:
 
 @pytest.mark.parametrize("case", [marked(case) for case in MISTAKES])
 def test_a_mistake_is_one_sentence(
-    case: dict[str, str], places: dict[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    case: dict[str, str],
+    places: dict[str, object],
+    sample_corpus: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     for name, data in FILES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(data)
     values = {**places, "tmp": tmp_path}
+    before = files_of(sample_corpus)
     assert main.main(shlex.split(case["command"].format(**values))) == 2
     captured = capsys.readouterr()
     assert captured.err == f"c4pipe: {case['sentence'].format(**values)}\n"
     assert captured.out == ""
     assert not (tmp_path / "out").exists(), "it is found before anything is done"
+    assert files_of(sample_corpus) == before
 
 
 @pytest.mark.parametrize("case", MISTAKES, ids=[each["mistake"] for each in MISTAKES])
@@ -93,26 +96,3 @@ def test_the_sentence_has_a_value_and_a_next_step(case: dict[str, str]) -> None:
     assert NEXT_STEP.search(sentence), "the next step"
     assert "Errno" not in sentence
     assert "Traceback" not in sentence
-
-
-def test_there_are_sixty() -> None:
-    assert len({case["command"] for case in MISTAKES}) >= 60
-
-
-@pytest.mark.parametrize("command", [["help"], ["help", "build"], ["help", "vocab-report"]])
-def test_help_is_a_command_too(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    texts = []
-    for given in (command, [*command[1:], "--help"]):
-        with pytest.raises(SystemExit) as ended:
-            main.main(given)
-        assert ended.value.code == 0
-        texts.append(capsys.readouterr().out)
-    assert texts[0] == texts[1] != ""
-
-
-def test_no_command_prints_the_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main([]) == 2
-    printed = capsys.readouterr()
-    assert printed.out.startswith("usage: c4pipe [")
-    assert "  build  " in printed.out
-    assert printed.err == "c4pipe: no COMMAND is given: name one, such as c4pipe build\n"

@@ -69,17 +69,3 @@ def test_each_benchmark_runs_in_a_clone_alone(clone: Path, script: str) -> None:
 def test_every_benchmark_is_tried() -> None:
     scripts = {path.name for path in (ROOT / "benchmarks").glob("*.py") if "__main__" in path.read_text()}
     assert scripts == {*SMALL, "html_text.py", "make_crawl.py", "measuring.py", "sentences.py"}  # which needs treebanks
-
-
-def test_texts_of_html_are_compared_and_all_readers_find_the_pages(tmp_path: Path) -> None:
-    import html_text
-
-    main = "<p>" + "The history of the town begins in the year 1240, when monks built a mill. " * 5
-    (tmp_path / "a.html").write_text(f"<html><body><nav>Menu</nav><article>{main}</article></body></html>")
-    pages = [tmp_path / "a.html"]
-    rows = [line.strip("|").split("|") for line in list(html_text.texts(pages))[2:]]
-    assert [row[0].strip() for row in rows] == ["`all`", "`main`", "`trafilatura`"]
-    assert [row[3].strip() for row in rows] == ["100.0%"] * 3
-    assert [row[4].strip() for row in rows] == ["93.3%", "100.0%", "100.0%"]
-    warc = html_text.write_pages(tmp_path / "a.warc.gz", pages, 3)
-    assert [html_text.run(task, name, warc) for task in ("hand", "reader") for name in ("none", "main")] == [3] * 4

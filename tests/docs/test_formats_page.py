@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
 
 from c4pipe.clean import work_folder
 from c4pipe.clean.annotated_folder import ANNOTATED_KEY, FILES_LIST
@@ -22,15 +21,6 @@ from tests.helpers.documents import ROOT, first_quotes, page, quoted, section, t
 PAGE = page("docs/formats.md")
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample crawl as a corpus, by recipe c4."""
-    folder = tmp_path_factory.mktemp("formats") / "corpus"
-    more = ["--lists", str(ROOT / "samples" / "lists"), "--workers", "1", "--quiet", "--output", str(folder)]
-    assert main.main(["build", str(ROOT / "samples" / "crawl"), *more]) == 0
-    return folder
-
-
 def counter_patterns() -> list[re.Pattern[str]]:
     names = first_quotes(section(PAGE, "Counters"))
     rules, kinds = "|".join(RULES), "|".join(DAMAGE)
@@ -39,16 +29,16 @@ def counter_patterns() -> list[re.Pattern[str]]:
     return [re.compile("".join(marks.get(part) or re.escape(part) for part in each)) for each in parts]
 
 
-def test_each_counter_is_described(corpus: Path) -> None:
-    counts = json.loads((corpus / manifest.MANIFEST).read_text())["counts"]
+def test_each_counter_is_described(sample_corpus: Path) -> None:
+    counts = json.loads((sample_corpus / manifest.MANIFEST).read_text())["counts"]
     patterns = counter_patterns()
     assert [name for name in counts if not any(each.fullmatch(name) for each in patterns)] == []
     names = {*counts, "pages.cleaned"}  # the last in work files only
     assert [each.pattern for each in patterns if not any(map(each.fullmatch, names))] == []
 
 
-def test_each_field_of_the_manifest_is_described(corpus: Path) -> None:
-    values = json.loads((corpus / manifest.MANIFEST).read_text())
+def test_each_field_of_the_manifest_is_described(sample_corpus: Path) -> None:
+    values = json.loads((sample_corpus / manifest.MANIFEST).read_text())
     text = section(PAGE, "manifest.json")
     assert first_quotes(text) == set(values)
     inner = {*values["shards"][0], *values["inputs"][0]}
@@ -65,8 +55,8 @@ def test_each_column_is_described() -> None:
         assert list(types) == schema.names
 
 
-def test_each_field_of_a_work_file_is_described(corpus: Path) -> None:
-    path = next((corpus / work_folder.WORK_FOLDER).glob("*.parquet"))
+def test_each_field_of_a_work_file_is_described(sample_corpus: Path) -> None:
+    path = next((sample_corpus / work_folder.WORK_FOLDER).glob("*.parquet"))
     header = json.loads(pq.read_metadata(path).metadata[b"c4pipe"])
     text = PAGE.partition("`c4pipe`, with a JSON object:")[2].partition("\n## ")[0]
     assert first_quotes(text) == set(header)
@@ -91,8 +81,8 @@ def test_each_column_and_field_of_annotated_pages_is_described(tmp_path: Path) -
     assert [name for name in names if f"`{name}`" not in text] == []
 
 
-def test_each_field_of_what_dedup_found_is_described(corpus: Path) -> None:
-    found = json.loads((corpus / "dedup.json").read_text())
+def test_each_field_of_what_dedup_found_is_described(sample_corpus: Path) -> None:
+    found = json.loads((sample_corpus / "dedup.json").read_text())
     text = section(PAGE, "dedup.json")
     assert found["repeats"]
     inner = {"near_duplicates", "copied_hosts", *found["repeats"][0]}
@@ -100,8 +90,8 @@ def test_each_field_of_what_dedup_found_is_described(corpus: Path) -> None:
     assert f"`format` (`{found['format']}`), `version` ({found['version']})" in text
 
 
-def test_each_field_of_the_report_is_described(corpus: Path) -> None:
-    report = json.loads((corpus / "report.json").read_text())
+def test_each_field_of_the_report_is_described(sample_corpus: Path) -> None:
+    report = json.loads((sample_corpus / "report.json").read_text())
     text = section(PAGE, "report.json")
     assert first_quotes(text) == set(report["profile"])
     assert [field for field in report if f"`{field}`" not in text] == []

@@ -1,4 +1,4 @@
-"""The page on installing: its table against the project and the locks, and the line for environments that only read."""
+"""The page on installing: the line for environments that only read."""
 
 import re
 import subprocess
@@ -8,13 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.test_supply_chain import EXTRAS, PROJECT, pins
-from tests.helpers.documents import ROOT, page, quoted, section, table_rows
+from tests.helpers.documents import ROOT, page, section
 
 INSTALL = page("docs/install.md")
-DEVELOPER_EXTRAS = {"all", "check", "consumers", "docs", "examples", "fuzz", "parity", "test"}
-PYTHON = "3.11"
-"""The Python of the page's table."""
 
 READ = """
 import sys
@@ -47,26 +43,6 @@ BROUGHT_BY_PYARROW = {"cloudpickle"}
 
 USED_BY_URLLIB3 = {"brotli"}
 """What urllib3 imports where it is installed."""
-
-
-def rows() -> dict[str, list[str]]:
-    """The rows of the table, by their first cell."""
-    return {cells[0]: cells[1:] for cells in table_rows(section(INSTALL, "What it weighs"))}
-
-
-def packages(name: str) -> int:
-    """The number of packages of a lock, and c4pipe."""
-    return len(pins(ROOT / "requirements" / f"{name}.txt", PYTHON)) + 1
-
-
-def test_the_table_has_each_extra_for_users() -> None:
-    shown = {extra for row in rows() for quote in quoted(row) for extra in re.findall(r"^\[(\w+)\]$", quote)}
-    assert shown == EXTRAS.keys() - DEVELOPER_EXTRAS
-
-
-def test_the_names_of_wheels_are_those_of_the_project() -> None:
-    names = re.findall(r"c4pipe-([\w.]+)-cp(\d+)-\*\.whl", INSTALL)
-    assert set(names) == {(PROJECT["project"]["version"], PYTHON.replace(".", ""))}
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,7 @@
 """What is installed: versions with hashes for every Python, the same ones everywhere, and nothing beside them."""
 
 import re
-import shutil
-import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -151,19 +148,3 @@ def test_hooks_download_nothing() -> None:
     assert len(entries) == text.count("- id: ")
     assert [entry for entry in entries if not entry.startswith((".venv/bin/", "scripts/"))] == []
     assert all((ROOT / entry).exists() for entry in entries if entry.startswith("scripts/"))
-
-
-def test_the_workflow_builds_a_complete_source_distribution(tmp_path: Path) -> None:
-    """The command is the one in the workflow; it runs in a copy of what it needs."""
-    workflow = (ROOT / ".github" / "workflows" / "wheels.yml").read_text()
-    (code,) = re.findall(r'run: python -c "(.*build_sdist.*)"', workflow)
-    for name in ("pyproject.toml", "README.md", "LICENSE", "scripts", "c4pipe"):
-        source = ROOT / name
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
-    (archive,) = (tmp_path / "dist").iterdir()
-    with tarfile.open(archive) as file:
-        names = {name.partition("/")[2] for name in file.getnames()}
-    needed = {path.relative_to(ROOT).as_posix() for path in (ROOT / "c4pipe").rglob("*.[pc]*") if path.is_file()}
-    assert {name for name in needed if not re.search(r"__pycache__|\.so$", name)} <= names
-    assert {"pyproject.toml", "LICENSE", "scripts/c4pipe-boot"} <= names

@@ -417,12 +417,6 @@ def test_a_mistake_is_one_sentence(
     corpora: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = corpora["c4"]
-    assert f"{tmp_path} has no manifest.json, which build writes last: give the folder of a finished corpus" in refusal(
-        capsys, tmp_path, good
-    )
-    assert f"{tmp_path / 'no'} has no manifest.json" in refusal(capsys, good, tmp_path / "no")
-    assert "--examples -1: give the number of pages to show" in refusal(capsys, good, good, "--examples", "-1")
-    assert "diff has no option --runner" in refusal(capsys, good, good, "--runner", "FlinkRunner")
     for values in ("[]", '{"format": "c4pipe vocabulary", "version": 3}'):
         (tmp_path / manifest.MANIFEST).write_text(values)
         assert "manifest.json is not the manifest of a corpus" in refusal(capsys, good, tmp_path)
@@ -430,8 +424,6 @@ def test_a_mistake_is_one_sentence(
     assert "manifest.json has version 2, and this c4pipe reads version 3: another release" in refusal(
         capsys, good, tmp_path
     )
-    (tmp_path / manifest.MANIFEST).write_text("{")
-    assert "manifest.json can't be read" in refusal(capsys, good, tmp_path)
     made = json.loads((write_corpus(tmp_path / "other", {}, Layout()) / manifest.MANIFEST).read_text())
     made.update(shards=[{"path": "en/mine.parquet", "rows": 0, "bytes": 0, "sha256": ""}])
     (tmp_path / "other" / manifest.MANIFEST).write_text(json.dumps(made))
