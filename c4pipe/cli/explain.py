@@ -87,9 +87,9 @@ def _find_corpus(text: str) -> "StoragePath | None":
     from c4pipe.inspect.page_input import STANDARD_INPUT, is_there
     from c4pipe.io.object_store import is_store
     from c4pipe.io.paths import storage_path
-    from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS
+    from c4pipe.wet.folder_inputs import WARC_ENDINGS, WET_ENDINGS
 
-    is_file = text == STANDARD_INPUT or text.endswith(WET_ENDINGS + WARC_ENDINGS)
+    is_file = text == STANDARD_INPUT or text.lower().endswith(WET_ENDINGS + WARC_ENDINGS)
     if is_file or not (is_store(text) or is_there(text)):
         return None
     folder = storage_path(text, reads=True)

@@ -12,6 +12,7 @@ from typing import Any
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.rule import PageRule, Positive, Scripts, Share, parameter_text
+from c4pipe.io.file_kinds import JSON_LINES, bare_name
 from c4pipe.io.paths import walk_folders
 from c4pipe.io.text import lines_in, open_content, open_list, parse_row
 from c4pipe.io.words import error_reason, format_count, short
@@ -19,9 +20,8 @@ from c4pipe.lists.lists import ListFolder
 from c4pipe.text.ngrams import ExampleNgrams, SharedNgrams, ngram_words, split_words
 from c4pipe.text.scripts.words import readable_words
 
-_JSON_LINES = (".jsonl", ".ndjson", ".json")
 _PARQUET = ".parquet"
-KNOWN_ENDINGS = (*_JSON_LINES, ".txt", _PARQUET)
+KNOWN_ENDINGS = (*JSON_LINES, ".txt", _PARQUET)
 _PARQUET_ROWS = 1024  # that are in memory at the same time
 
 
@@ -32,34 +32,33 @@ def read_evaluation_file(path: Path, fields: Sequence[str] = ()) -> Iterator[tup
 
     Args:
         path: a Parquet file (.parquet), a file of JSON Lines (.jsonl, .ndjson, .json), or else a file of plain text.
-            Text and JSON Lines may be compressed (.gz, .zst).
+            Text and JSON Lines may be compressed (.gz, .zst, .bz2, .xz).
         fields: the fields of JSON Lines, or the columns, to take; () for all texts of a line or row, also inside of
             lists and objects.
 
     Raises UsageError if the file can't be read, a line is not an object with these fields, or a column is missing.
     """
-    rows = _read_parquet(path, fields) if path.name.endswith(_PARQUET) else _read_lines(path, fields)
+    rows = _read_parquet(path, fields) if path.name.lower().endswith(_PARQUET) else _read_lines(path, fields)
     for number, row in rows:
         yield number, tuple(filter(None, map(ngram_words, _texts(row))))
 
 
 def _read_lines(path: Path, fields: Sequence[str]) -> Iterator[tuple[int, Any]]:
-    is_json, number = _bare_name(path).endswith(_JSON_LINES), 0
+    is_json, number = bare_name(path.name).lower().endswith(JSON_LINES), 0
     try:
         with open_content(open_list(path), path.name) as file:
             for number, line in enumerate(lines_in(file), 1):
                 if line.strip():
-                    yield number, _parse_line(f"{path}, line {number:,}", line, fields) if is_json else line.decode()
+                    yield (
+                        number,
+                        _parse_line(f"{path}, line {number:,}", line, fields) if is_json else line.decode("utf-8-sig"),
+                    )
     except (OSError, ValueError) as error:
         where = f"line {number:,}: " if isinstance(error, UnicodeDecodeError) else ""
         raise UsageError(
             f"the examples {path} can't be read: {where}{error_reason(error)}; "
             "give Parquet, or text or JSON Lines in UTF-8"
         ) from error
-
-
-def _bare_name(path: Path) -> str:
-    return path.name.removesuffix(".gz").removesuffix(".zst")
 
 
 def _parse_line(where: str, line: bytes, fields: Sequence[str]) -> list[Any]:
@@ -169,7 +168,7 @@ class EvaluationOverlap(PageRule):
                 f"{needs}: put files of JSON Lines, plain text or Parquet, one example a line, into {folder}, "
                 "name another lists folder with --lists DIR, or leave out the rule"
             )
-        if other := [path for path in paths if not _bare_name(path).endswith(KNOWN_ENDINGS)]:
+        if other := [path for path in paths if not bare_name(path.name).lower().endswith(KNOWN_ENDINGS)]:
             raise UsageError(
                 f"{needs}: {other[0]} ends in none of {', '.join(KNOWN_ENDINGS)}: rename it, or move it away"
             )

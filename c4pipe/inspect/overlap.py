@@ -179,7 +179,7 @@ def _check(options: OverlapOptions) -> None:
     if not options.example_files:
         raise UsageError("no file of examples is given: name one or more with --against")
     output = options.matches_file
-    if output is not None and not output.name.endswith(".parquet"):
+    if output is not None and not output.name.lower().endswith(".parquet"):
         raise UsageError(f"--output {output}: matches are written as Parquet: give a name that ends in .parquet")
     if output is not None and output.is_dir():
         raise UsageError(f"--output {output} is a folder: name a file in it, such as {output / 'matches.parquet'}")

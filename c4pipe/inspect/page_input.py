@@ -9,14 +9,14 @@ from pathlib import Path
 from c4pipe.clean.text_cleaner import PLACEHOLDER_TIMESTAMP, PLACEHOLDER_URL
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.downloads import DownloadError, NetworkOptions
-from c4pipe.io.file_kinds import ZSTANDARD, other_kind
+from c4pipe.io.file_kinds import other_kind, packing_of
 from c4pipe.io.gzip_members import Gap, inflate
 from c4pipe.io.object_store import pinned
 from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.io.words import short
 from c4pipe.text.hashes import normalise_url
 from c4pipe.wet.damage import RECORD_CAP, Damage
-from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS
+from c4pipe.wet.folder_inputs import WARC_ENDINGS, WET_ENDINGS
 from c4pipe.wet.page import Page
 from c4pipe.wet.warc import page_reader
 
@@ -58,7 +58,7 @@ def _is_wet(path: str) -> bool:
         raise UsageError(f"{short(path, 200)!r}: there is no such file; {_advise(path)}")
     if not Path(path).is_file():
         raise UsageError(f"{path} is no regular file: give the text on standard input, with - as the input")
-    if path.endswith(WET_ENDINGS + WARC_ENDINGS):
+    if path.lower().endswith(WET_ENDINGS + WARC_ENDINGS):
         return True
     with Path(path).open("rb") as file:
         start = file.read(_START)
@@ -86,8 +86,8 @@ def _advise(text: str) -> str:
 
 def _starts_with_records(start: bytes) -> bool:
     """Tells whether a compressed file may be a WET file, by its first bytes; a damaged file may be one."""
-    is_gzip = start.startswith(_GZIP)
-    pieces = inflate(io.BytesIO(start), is_gzip) if is_gzip or ZSTANDARD.match(start) else ()
+    packing = packing_of(start)
+    pieces = inflate(io.BytesIO(start), packing == "gzip") if packing else ()
     return any(piece.kind.endswith("corrupt") if isinstance(piece, Gap) else _WARC in piece for piece in pieces)
 
 

@@ -1,4 +1,7 @@
-"""What a wrong file is, in a few words: an HTML page, an archive, text in UTF-16."""
+"""What a file is by its first bytes, and what a wrong file is, in a few words: an HTML page, an archive.
+
+The ends of names tell formats, in small letters or capitals; compressed files have a second one (PACKED).
+"""
 
 import re
 
@@ -12,12 +15,23 @@ GZIP = b"\x1f\x8b"
 ZSTANDARD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
 """The start of a file of Zstandard: a frame, or a skippable frame (RFC 8878, 3.1.2)."""
 
+BZIP2 = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
+"""The start of a stream of bzip2: its level, and pi or the root of pi."""
+
+XZ = re.compile(rb"\xfd7zXZ\0")
+
+PACKED = (".gz", ".zst", ".bz2", ".xz")
+"""The ends of names of compressed files, each format with its first bytes in `packing_of`."""
+
+JSON_LINES = (".jsonl", ".ndjson", ".json")
+"""The ends of names of files of JSON Lines."""
+
+_PACKINGS = {"gzip": re.compile(re.escape(GZIP)), "Zstandard": ZSTANDARD, "bzip2": BZIP2, "xz": XZ}
 _KINDS = {
     "a Parquet file": rb"PAR1\x15",
     "a zip archive": rb"PK\x03\x04|PK\x05\x06",
-    "compressed by gzip": re.escape(GZIP),
-    "compressed by Zstandard": ZSTANDARD.pattern,
-    "compressed by 7z, bzip2 or xz": rb"7z\xbc\xaf|BZh[1-9](1AY&SY|\x17rE8P\x90)|\xfd7zXZ\0",
+    **{f"compressed by {name}": magic.pattern for name, magic in _PACKINGS.items()},
+    "compressed by 7z": rb"7z\xbc\xaf",
     "a tar archive": rb".{257}ustar",  # POSIX 1003.1, header of pax and ustar
     "a PDF or RTF document": rb"%PDF-|\{\\rtf",
     "a pointer of Git LFS instead of the file": rb"version https://git-lfs",
@@ -41,6 +55,21 @@ _HTML = re.compile(r"<!doctype html|<html|<head|<body", re.I)
 _TITLE = re.compile(r"<title[^>]*>([^<]*)|<h1[^>]*>([^<]*)", re.I)
 _CODE = re.compile(r"<Code>([^<]*)</Code>")
 _SHOWN = 60  # characters of a file's content in a sentence
+
+
+def with_packings(*endings: str) -> tuple[str, ...]:
+    """Returns the ends of the names of files, as they are and compressed: `.txt`, `.txt.gz`."""
+    return tuple(ending + packing for ending in endings for packing in ("", *PACKED))
+
+
+def bare_name(name: str) -> str:
+    """Returns a name or path of a file without the end that tells its compression."""
+    return next((name[: -len(packing)] for packing in PACKED if name.lower().endswith(packing)), name)
+
+
+def packing_of(start: bytes) -> str:
+    """Returns how a file is compressed, by its first bytes: `gzip`, `Zstandard`, `bzip2` or `xz`; "" if it is not."""
+    return next((name for name, magic in _PACKINGS.items() if magic.match(start)), "")
 
 
 def other_kind(start: bytes, most_nuls: int = 0) -> str:

@@ -1,9 +1,12 @@
-"""Decompresses a file of gzip or Zstandard member by member, and continues after damage. Other files pass unchanged.
+"""Decompresses a file of gzip, Zstandard, bzip2 or xz member by member, and continues after damage.
 
-A member is a gzip member (RFC 1952), or a frame of Zstandard (RFC 8878). The dictionary of a Zstandard WARC file is
-read, too: https://iipc.github.io/warc-specifications/specifications/warc-zstd/
+A member is a gzip member (RFC 1952), a frame of Zstandard (RFC 8878), or a stream of bzip2 or xz. Other files pass
+unchanged. The dictionary of a Zstandard WARC file is read, too:
+https://iipc.github.io/warc-specifications/specifications/warc-zstd/
 """
 
+import bz2
+import lzma
 import re
 import zlib
 from collections import deque
@@ -13,6 +16,7 @@ from typing import Any, NamedTuple
 from isal import isal_zlib
 
 from c4pipe.io.downloads import ByteStream
+from c4pipe.io.file_kinds import BZIP2, XZ
 
 READ = 32 * 1024
 """Bytes that are read at once. Small, since each member copies the bytes that were read after it."""
@@ -32,7 +36,8 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")  # RFC 8878, 3.1.2
 _DICTIONARY = b"\x5d\x2a\x4d\x18"  # a skippable frame with the dictionary of the next frames
 _DICTIONARY_CAP = 8 * 1024 * 1024  # bytes of a dictionary, compressed or not: readers need not allow more
-_WINDOW = 128 * 1024 * 1024  # bytes, as of the command zstd
+_WINDOW = 128 * 1024 * 1024  # bytes, as of the command zstd: no file may fill the memory
+_NO_MEMORY = re.compile("too much memory|Memory usage limit")  # what zstandard and lzma say of a larger window
 _FED = 1024  # bytes of a frame that are decompressed at once: they have 32 MiB of content at most (RFC 8878, 3.1.1.2.4)
 _VERSIONS = (b"WARC/1.", b"WARC/0.")  # the start of a record, in capitals; a file can have the name in any case
 
@@ -49,8 +54,9 @@ class Gap(NamedTuple):
     Attributes:
         kind: `gzip_corrupt`: a gzip member can't be inflated, is cut before the next one, or fails its checksum.
             `gzip_cut`: the file ends inside a gzip member. `gzip_junk`: bytes between two members, or after the
-            last one. `zstd_corrupt`, `zstd_cut`, `zstd_junk`: the same for frames of Zstandard. `other_format`: see
-            `io.text`.
+            last one. `zstd_corrupt`, `zstd_cut`, `zstd_junk`: the same for frames of Zstandard; `stream_corrupt`,
+            `stream_cut`, `stream_junk`: for streams of bzip2 and xz. `large_window`: a frame or stream needs more
+            memory than files may have. `other_format`: see `io.text`.
         length: the number of lost bytes. `gzip_corrupt`: inflated bytes that may be damaged, without the compressed
             bytes up to the next member. `gzip_junk` and `zstd_junk`: stored bytes, without zeros before them. Else 0.
         first: the first of these bytes, FIRST_BYTES at most; the first bytes of a file that is not read at all.
@@ -113,7 +119,8 @@ def inflate(
         yield from _read_members(raw, data, _Gzip(), members)
         return
     while data:
-        starts = [(at, each) for each in (_Gzip(), _Zstandard()) if not plain and (at := each.find(data, 0)) >= 0]
+        kinds = () if plain else (_Gzip(), _Zstandard(), _Bzip2(), _Xz())
+        starts = [(at, each) for each in kinds if (at := each.find(data, 0)) >= 0]
         member, kind = min(starts, key=lambda start: start[0], default=(None, None))
         plain = plain or _find_last_record(data[:member]) >= 0
         if kind and not plain:
@@ -151,7 +158,7 @@ class _Raw:
         return is_enough
 
 
-def _read_members(raw: _Raw, data: bytes, kind: "_Gzip | _Zstandard", members: Members | None) -> Iterator[bytes | Gap]:
+def _read_members(raw: _Raw, data: bytes, kind: "_Kind", members: Members | None) -> Iterator[bytes | Gap]:
     at, lost = 0, False  # where the search continues; whether there was damage since the last whole member
     size = 0
     while True:
@@ -233,6 +240,36 @@ class _Zstandard:
         self.decompressor = zstandard.ZstdDecompressor(dict_data=words, max_window_size=_WINDOW)
 
 
+class _Bzip2:
+    """The format bzip2, as `_Gzip`."""
+
+    name = "stream"
+    error: type[Exception] = OSError
+    magic = BZIP2
+
+    def find(self, data: bytes, at: int) -> int:
+        """Returns where the next stream may start, or -1."""
+        match = self.magic.search(data, at)
+        return match.start() if match else -1
+
+    def inflater(self) -> Any:
+        """Returns an object that decompresses a stream; it keeps what it has not consumed."""
+        return bz2.BZ2Decompressor()
+
+
+class _Xz(_Bzip2):
+    """The format xz, as `_Gzip`."""
+
+    error = lzma.LZMAError
+    magic = XZ
+
+    def inflater(self) -> Any:
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ, _WINDOW)
+
+
+_Kind = _Gzip | _Zstandard | _Bzip2
+
+
 class _Frame:
     """Decompresses a Zstandard frame like `zlib.decompressobj`, a few bytes a call: the library has no limit itself."""
 
@@ -278,7 +315,7 @@ class _Member:
         end: where the member ends in the file; 0 until it is known.
     """
 
-    def __init__(self, raw: _Raw, data: bytes, at: int, kind: _Gzip | _Zstandard) -> None:
+    def __init__(self, raw: _Raw, data: bytes, at: int, kind: _Kind) -> None:
         self.raw, self.kind = raw, kind
         self.cost = 0
         # Everything read since the member began: the next one is searched here if this one fails.
@@ -294,9 +331,11 @@ class _Member:
         while not inflater.eof:
             try:
                 piece = inflater.decompress(data, INFLATE)
-            except self.kind.error:
+            except self.kind.error as error:
                 self.fail(at_end=False)
-                if rescue and self.kind.name == "gzip":
+                if _NO_MEMORY.search(str(error)):
+                    self.gap = Gap("large_window")
+                elif rescue and self.kind.name == "gzip":
                     self.cost *= 2
                     piece, self.gap = _rescue(memoryview(self.rest)[self.at - 1 :], size)
                     yield from _cut_slices(piece)
@@ -310,7 +349,7 @@ class _Member:
                     yield from _cut_slices(piece)
                 else:
                     yield piece
-            data = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+            data = inflater.unused_data if inflater.eof else getattr(inflater, "unconsumed_tail", b"")
             if not data and not inflater.eof and len(piece) < INFLATE:
                 data, old = self.raw.read(), False
                 if not data:
@@ -366,7 +405,7 @@ def is_version(start: bytes | bytearray) -> bool:
     return any(version.startswith(start.upper()) for version in _VERSIONS)
 
 
-def _find_next_member(raw: _Raw, data: bytes, at: int, kind: _Gzip | _Zstandard) -> tuple[bytes, int, Gap | None]:
+def _find_next_member(raw: _Raw, data: bytes, at: int, kind: _Kind) -> tuple[bytes, int, Gap | None]:
     """Returns data, where the next member starts in it (-1: nowhere), and the junk before it (zeros are padding)."""
     length, first = 0, b""
     while True:

@@ -1,8 +1,9 @@
 """Reads text files: decompresses all their parts, removes a byte order mark, and decodes them.
 
-The first bytes tell how a file is compressed: gzip (any number of members) or Zstandard (any number of frames, also
-skippable frames). `read_pieces` yields damage as gaps, for documents, whose damage is counted. All other functions
-raise ValueError, with the reason and the place, so that no entry of a list is lost silently.
+The first bytes tell how a file is compressed: gzip (any number of members), Zstandard (any number of frames, also
+skippable frames), bzip2 or xz (any number of streams). `read_pieces` yields damage as gaps, for documents, whose damage
+is counted. All other functions raise ValueError, with the reason and the place, so that no entry of a list is lost
+silently.
 """
 
 import codecs
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from c4pipe.io.downloads import ByteStream
-from c4pipe.io.file_kinds import GZIP, START, ZSTANDARD, describe_start, no_document, other_kind
+from c4pipe.io.file_kinds import PACKED, START, describe_start, no_document, other_kind, packing_of
 from c4pipe.io.gzip_members import FIRST_BYTES, READ, Gap, inflate
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import open_file
@@ -25,15 +26,15 @@ _COMMENT = re.compile(r"(?:^|\s)#.*")
 _LINE_CAP = 1 << 20  # characters of a line: no page's URL is as long, as headers are smaller
 
 _FAULTS = {
-    "gzip_corrupt": "its gzip data are damaged",
-    "gzip_cut": "it is cut off",
-    "gzip_junk": "bytes that are no gzip follow",
-    "zstd_corrupt": "its Zstandard data are damaged",
-    "zstd_cut": "it is cut off",
-    "zstd_junk": "bytes that are no Zstandard follow",
+    "corrupt": "its compressed data are damaged",
+    "cut": "it is cut off",
+    "junk": "bytes that are not compressed follow",
 }
 _DIGITS = 4000  # of the longest number that is exact: Python converts 4,300 (CVE-2020-10735)
 _LONG_NUMBERS = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) <= _DIGITS else float(digits))
+
+LARGE_WINDOW = "its window is larger than 128 MB: unpack it first, with zstd -d --long=31 or xz -d"
+"""Words for the gap `large_window`."""
 
 LINE_BYTES = 6 * 16 * 1024 * 1024
 """Bytes of the longest line that is read: JSON can write a byte of text as six (`\\u0009`), and a text has 16 MiB."""
@@ -47,8 +48,8 @@ def read_pieces(stream: ByteStream, name: str, is_list: bool = False) -> Iterato
     A file that is no text by its first bytes (see `no_document`) gives the gap `other_format` only.
 
     Args:
-        stream: the file, at its start: plain, gzip or Zstandard, by its first bytes.
-        name: its name. A file whose name ends in `.gz` or `.zst` must be compressed.
+        stream: the file, at its start: plain, gzip, Zstandard, bzip2 or xz, by its first bytes.
+        name: its name. A file whose name ends as PACKED says must be compressed.
         is_list: whether UTF-16 with a byte order mark is allowed, as PowerShell writes lists.
 
     Raises OSError if the stream can't be read; ValueError for a list in damaged UTF-16.
@@ -79,13 +80,12 @@ def _decompress_pieces(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
     start = b""
     while len(start) < FIRST_BYTES and (data := stream.read(READ - len(start))):
         start += data
-    if ZSTANDARD.match(start):
-        yield from inflate(stream, start=start)
-    elif start.startswith(GZIP):
-        yield from inflate(stream, is_gzip=True, start=start)
-    elif start and name.endswith((".gz", ".zst")):
+    if packing := packing_of(start):
+        yield from inflate(stream, is_gzip=packing == "gzip", start=start)
+    elif start and name.lower().endswith(PACKED):
         first = start if len(start) > 3 else b""  # less may be the start of a compressed file
-        yield Gap("gzip_corrupt" if name.endswith(".gz") else "zstd_corrupt", 0, first)
+        format_ = {".gz": "gzip", "zst": "zstd"}.get(name.lower()[-3:], "stream")
+        yield Gap(f"{format_}_corrupt", 0, first)
     else:
         yield start
         while data := stream.read(_READ):
@@ -119,9 +119,11 @@ def decompress(stream: ByteStream, name: str, most_nuls: int = 0, is_list: bool 
         if isinstance(piece, Gap):
             if piece.kind == "other_format":
                 raise _make_error(piece.first)
+            if piece.kind == "large_window":
+                raise ValueError(LARGE_WINDOW)
             if piece.first and not piece.length:  # no byte of the file is read
                 raise ValueError(f"it is {describe_start(piece.first)}, and not compressed as its name says")
-            raise ValueError(f"{_FAULTS[piece.kind]} after {size:,} bytes of content")
+            raise ValueError(f"{_FAULTS[piece.kind.partition('_')[2]]} after {size:,} bytes of content")
         if not size:
             check_text(piece, most_nuls)
         size += len(piece)
@@ -153,7 +155,7 @@ def decode_text(data: bytes) -> str:
     r"""Returns the text of a file, given its bytes; each line ends in `\n`. Raises ValueError if it is not UTF-8."""
     if other_kind(data):
         raise _make_error(data)
-    return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n").replace("\n\ufeff", "\n")
 
 
 def open_list(path: Path) -> BinaryIO:
@@ -208,7 +210,7 @@ def lines_of(path: Path) -> Iterator[str]:
     with io.TextIOWrapper(open_content(open_list(path), path.name, is_list=True), "utf-8", "replace") as file:
         while line := file.readline(_LINE_CAP):
             if at_start and (line.endswith("\n") or len(line) < _LINE_CAP):
-                yield line
+                yield line.lstrip("\ufeff")  # parts of a list may begin with a mark
             at_start = line.endswith("\n")
 
 
@@ -243,9 +245,10 @@ def check_line_ends(start: bytes) -> None:
 def parse_row(line: bytes) -> dict[str, Any] | None:
     """Returns the object of a line of JSON Lines; None for another line. Half of a surrogate pair becomes U+FFFD.
 
-    A number of more digits than Python converts becomes a float. Raises UnicodeDecodeError if the line is not UTF-8.
+    A byte order mark before it is left out: parts of a file may begin with one. A number of more digits than Python
+    converts becomes a float. Raises UnicodeDecodeError if the line is not UTF-8.
     """
-    text = line.decode()
+    text = line.decode().lstrip("\ufeff")
     try:
         try:
             row = parse_json(text)

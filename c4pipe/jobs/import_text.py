@@ -18,17 +18,18 @@ import pyarrow as pa
 from c4pipe.clean.work_folder import CORPUS_MANIFEST, lines_file, work_path
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.downloads import NetworkOptions
-from c4pipe.io.file_kinds import GZIP, START, ZSTANDARD, no_document
-from c4pipe.io.json_files import read_intact_json, write_checked_json
+from c4pipe.io.file_kinds import PACKED, START, no_document
+from c4pipe.io.json_files import parse_json, read_intact_json, write_checked_json
 from c4pipe.io.parquet_footer import UNREADABLE, check_columns, is_text_type, open_parquet
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.io.streams import InputOpener, digest_ends, input_path, is_url
-from c4pipe.io.text import check_line_ends, content_start, parse_row
+from c4pipe.io.text import parse_row
 from c4pipe.io.words import error_reason, first_of, format_size, suggestion
 from c4pipe.jobs.options import ImportOptions
 from c4pipe.wet.columns import RESERVED, TEXT_PROVENANCE, TYPES, Column
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.extraction import NO_COLUMN, TEXT_ENDINGS, TextLayout, is_json, is_parquet
+from c4pipe.wet.folder_inputs import describe_endings, find_advice
 from c4pipe.wet.inputs import FileSlice, InputFile, Selection, find_inputs
 from c4pipe.wet.text_files import read_lines
 
@@ -42,15 +43,8 @@ _KINDS = {
 _DATE = re.compile("date|timestamp")  # types of Parquet whose values can be strings
 _JSON_KINDS = {str: "string", bool: "bool", int: "int", float: "float", list: "strings"}
 _AND = " and "  # between several types of one column
-_OTHER_ENDINGS = {
-    r"\.wet": "run c4pipe build, which reads WET files",
-    r"\.warc": "run c4pipe build --from warc, which reads WARC files",
-    r"\.(zip|tar|tgz|7z|bz2|xz)": "unpack it first",
-    r"\.([ct]sv|arrow|feather|orc|avro|xlsx?)": "write it as Parquet or JSON Lines, for example with DuckDB or PyArrow",
-    r"\.(html?|xml|pdf|docx?)": "write its text into a file that ends in .txt or .jsonl",
-}
-"""Advice for a file of another format, by the end of its name."""
 _AT_ONCE = 16  # requests, or parts whose lines are counted
+_OBJECT_BYTES = 1 << 20  # of the largest file that describes others
 _FIRST_LINES = 20  # of a file: one row in them must have the column of the text
 
 
@@ -67,12 +61,18 @@ def find_text(options: ImportOptions, on_note: Callable[[str], None]) -> tuple[t
     asked = options.further_columns
     _refuse_corpora(options.input_names)
     files = find_inputs(options.input_names, Selection(), on_note=on_note, kind=options.input_kind)
-    if other := [file for file in files if not file.name.endswith(TEXT_ENDINGS)]:
+    if other := [file for file in files if not file.name.lower().endswith(TEXT_ENDINGS)]:
         raise _not_text(other[0])
     opener = InputOpener(NetworkOptions(tries=4))  # few: a user is waiting
     names = tuple(each.name for each in asked or ())
+    checked = partial(_check, opener, options.layout, options.needed_columns, names)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="text") as pool:
-        kinds = pool.map(partial(_check, opener, options.layout, options.needed_columns, names), files)
+        is_data = list(pool.map(partial(_is_data, opener, options), files))
+        if others := [file.path for file, is_one in zip(files, is_data, strict=True) if not is_one and any(is_data)]:
+            more = f" (one of {len(others):,} such files)" * (len(others) > 1)
+            on_note(f"{others[0]} is left out{more}: it is one object of JSON without a column {options.layout.text}")
+            files = tuple(file for file in files if file.path not in others)
+        kinds = pool.map(checked, files)
         found = {file.path: of_file for file, of_file in zip(files, kinds, strict=True) if of_file is not None}
     wanted = _all_columns(found, options.layout) if asked is None else asked
     typed = [_typed(each, found) for each in wanted]
@@ -83,14 +83,20 @@ def find_text(options: ImportOptions, on_note: Callable[[str], None]) -> tuple[t
     return files, (*(str(column) for column, _ in typed), *(TEXT_PROVENANCE if options.provenance else ()))
 
 
+def _is_data(opener: InputOpener, options: ImportOptions, file: InputFile) -> bool:
+    """Tells whether a file is not a single object of JSON without a text, such as package.json, that no user named."""
+    is_long = (file.size or 0) > _OBJECT_BYTES
+    if is_long or not file.name.lower().endswith(".json") or file.path in options.input_names:
+        return True
+    with contextlib.suppress(OSError, ValueError):
+        row = parse_json(opener.read(file.path, 0, _OBJECT_BYTES))
+        return not isinstance(row, dict) or options.layout.text in row
+    return True
+
+
 def _not_text(file: InputFile) -> UsageError:
-    for ending, advice in _OTHER_ENDINGS.items():
-        if match := re.search(rf"{ending}(\.gz|\.zst)?$", file.name.lower()):
-            return UsageError(f"input {file.path!r}: c4pipe import reads no {match[0]} files: {advice}")
-    *most, last = TEXT_ENDINGS
-    return UsageError(
-        f"input {file.path!r}: its name ends in none of {', '.join(most)} and {last}: rename it, or leave it out"
-    )
+    advice = find_advice(file.name) or "rename it, or leave it out"
+    return UsageError(f"input {file.path!r}: its name does not end in {describe_endings('text')}; {advice}")
 
 
 Kinds = Mapping[str, str]
@@ -191,12 +197,6 @@ def _check(
         return {each.name: _kind_of_type(each.type) for each in schema}
     if is_json(file.name):
         return _check_json(opener, columns, layout.url if layout.url in needed else "", file)
-    if layout.split != "files":
-        try:
-            with opener.open(file.path) as stream:
-                check_line_ends(content_start(stream.read(START)))
-        except (OSError, ValueError) as error:
-            raise _unreadable(file, error) from error
     if further:
         raise UsageError(f"{file.path} is plain text, which has no columns: leave it out, or leave out --columns")
     return None
@@ -326,11 +326,10 @@ def _divide_file(opener: InputOpener, layout: TextLayout, file: InputFile) -> li
 
 def _find_offsets(opener: InputOpener, layout: TextLayout, file: InputFile, size: int) -> list[int]:
     """Returns the offsets at which parts of lines begin, and the size; empty for a file that is not divided."""
-    if file.name.endswith((".gz", ".zst")) or not (is_json(file.name) or layout.split == "lines"):
+    if file.name.lower().endswith(PACKED) or not (is_json(file.name) or layout.split == "lines"):
         return []
     start = opener.read(file.path, 0, START)
-    is_other = start.startswith(GZIP) or ZSTANDARD.match(start) or no_document(start)
-    return [] if is_other else _bounds(size, size // PART_BYTES)
+    return [] if no_document(start) else _bounds(size, size // PART_BYTES)
 
 
 def _find_row_groups(file: InputFile, size: int) -> list[int]:

@@ -343,8 +343,8 @@ class ImportOptions(CorpusOptions):
     inputs: Annotated[
         PathArgument | Sequence[PathArgument],
         Option(
-            "files that end in .parquet, .jsonl, .json or .txt, the last three also with .gz or .zst after it: paths, "
-            "globs, folders, URLs, or @FILE with one of these on each line",
+            "files that end in .parquet, .jsonl, .ndjson, .json or .txt, all but the first also with .gz, .zst, .bz2 "
+            "or .xz after it: paths, globs, folders, URLs, or @FILE with one of these on each line",
             "TEXT",
             positional=True,
             nargs="+",

@@ -20,6 +20,7 @@ import numpy as np
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.atomic import AtomicFile, make_folder
+from c4pipe.io.file_kinds import with_packings
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import StoragePath, check_regular, read_file
 from c4pipe.io.text import entries, lines_of
@@ -75,7 +76,7 @@ LISTS_FOLDER = "lists"
 BLOCKED_FOLDER = "blocked"
 """The folder of the user's blocked URLs and opt-outs in a lists folder."""
 
-_ENDS = ("", ".txt", ".gz", ".txt.gz")
+_ENDS = with_packings("", ".txt")
 _IN_JSON = ("bad_words", "bad_tokens", "domains", "public_suffixes", "url_words", "evaluation_examples", "classifiers")
 _HASHED = ("links", "blocked_domains", "blocked_urls", "opt_outs", "robots")  # stored as numbers, not as JSON
 _MODELS: Mapping[str, type[ModelPath]] = {"language_model": LanguageModel, "classifier": ClassifierModel}
@@ -258,7 +259,7 @@ def blocked_entries(folder: Path, needs: str, name: str, form: Callable[[str], s
     Each is in the form that `form` returns, which raises ValueError for an entry that can't be used.
 
     A list is one file or several: `blocked/domains`, or `blocked/adult/domains` and `blocked/gambling/domains`, as in
-    the blacklists of the university of Toulouse (UT1). A name can end in `.txt`, `.gz` or `.txt.gz`.
+    the blacklists of the university of Toulouse (UT1). A name can end in `.txt`, and be that of a compressed file.
 
     Raises UsageError if the list is missing, can't be read or has no entry; `needs` is the start of the message.
     """

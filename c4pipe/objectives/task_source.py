@@ -4,7 +4,6 @@ A file has the columns `inputs` and `targets`, or raw records for a preprocessor
 seed and the epoch, and processes divide them, as with `read.documents`.
 """
 
-import codecs
 import contextlib
 import hashlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from c4pipe.corpus.formats.parquet import parquet_file, parquet_rows
 from c4pipe.corpus.formats.shard_format import open_binary
 from c4pipe.corpus.reader import SHARD_ERRORS
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.file_kinds import JSON_LINES, PACKED, bare_name
 from c4pipe.io.parquet_footer import check_columns
 from c4pipe.io.streams import InputPath, digest_ends, input_path
 from c4pipe.io.text import check_text, lines_in, open_content, parse_row
@@ -37,7 +37,7 @@ _PAIRS = 32  # examples that are tokenized together; no example depends on it
 _MARK_ROWS = 1000  # lines between two positions that are remembered
 _READ_BYTES = 1 << 19
 
-_FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".tsv": "tsv"}
+_FORMATS = {".parquet": "parquet", **dict.fromkeys(JSON_LINES, "json"), ".tsv": "tsv"}
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ def open_files(paths: str | Path | Sequence[str | Path]) -> RecordSource:
     """Returns files of records, for `TaskReader`: JSON Lines and TSV are read once, to count their records.
 
     Args:
-        paths: one or several paths or URLs that end in `.parquet`, `.jsonl`, `.json` or `.tsv`; the last three also
-            with `.gz` or `.zst`. The first line of TSV names its columns.
+        paths: one or several paths or URLs that end in `.parquet`, `.jsonl`, `.ndjson`, `.json` or `.tsv`; all but the
+            first also with `.gz`, `.zst`, `.bz2` or `.xz`. The first line of TSV names its columns.
 
     Raises UsageError for another name, or a file that can't be read or has no record.
     """
@@ -97,11 +97,12 @@ def open_files(paths: str | Path | Sequence[str | Path]) -> RecordSource:
 def record_file(path: str | Path) -> RecordFile:
     """Returns a file of records. Raises UsageError for another ending, or if the file can't be read."""
     file = input_path(path)
-    name = file.name.removesuffix(".gz").removesuffix(".zst")
+    name = bare_name(file.name).lower()
     kind = next((kind for ending, kind in _FORMATS.items() if name.endswith(ending)), None)
-    if kind is None or (kind == "parquet" and name != file.name):
+    if kind is None or (kind == "parquet" and len(name) < len(file.name)):
+        packings = f"{', '.join(PACKED[:-1])} or {PACKED[-1]}"
         raise UsageError(
-            f"{file} ends in none of .parquet, .jsonl, .json, .tsv, or the last three with .gz or .zst: rename it"
+            f"{file} ends in none of {', '.join(_FORMATS)}, or all but the first with {packings}: rename it"
         )
     try:
         return _of_parquet(file) if kind == "parquet" else _of_lines(file, kind)
@@ -144,7 +145,7 @@ def _of_parquet(file: InputPath) -> RecordFile:
 def _open_lines(file: InputPath, first: int = 0) -> Iterator[BinaryIO]:
     """Opens a file of lines at a position, after decompression."""
     with contextlib.closing(open_binary(file)) as raw:
-        if not file.name.endswith((".gz", ".zst")):
+        if not file.name.lower().endswith(PACKED):
             if not first:
                 check_text(raw.read(_READ_BYTES))
             raw.seek(first)
@@ -193,11 +194,11 @@ def _read_records(source: RecordFile, first: int) -> Generator[TaskRecord, None,
 
 def _parse_line(line: bytes, source: RecordFile) -> TaskRecord:
     if source.format == "json":
-        row = parse_row(line.removeprefix(codecs.BOM_UTF8))
+        row = parse_row(line)
         if row is None:
             raise ValueError("it is no JSON object")
         return row
-    values, names = line.decode().rstrip("\r\n").split("\t"), source.names
+    values, names = line.decode("utf-8-sig").rstrip("\r\n").split("\t"), source.names
     if len(values) != len(names):
         raise ValueError(f"it has {len(values)} columns, and the first line {len(names)}")
     return dict(zip(names, values, strict=True))

@@ -144,11 +144,11 @@ def find(
         raise UsageError(f"split={split!r}: a corpus has {' and '.join(SPLITS)}")
     file = input_path(path)
     is_default = split == "train" and languages is None
-    if file.name.endswith(".txt"):
+    if file.name.lower().endswith(".txt"):
         if not is_default:
             raise UsageError(f"{file} is a file of text: it has neither splits nor languages; leave these out")
         return _text(file, verify)
-    if file.name.endswith(".json") and file.name != manifest.MANIFEST:
+    if file.name.lower().endswith(".json") and file.name != manifest.MANIFEST:
         if not is_default:
             raise UsageError(f"{file} is a subset of the train split of one language: leave out split and languages")
         return _subset(file, verify)

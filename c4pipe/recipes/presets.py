@@ -289,7 +289,7 @@ def find_recipe(recipe: str | os.PathLike[str]) -> Recipe:
     name = os.fspath(recipe)
     if name in RECIPES:
         return RECIPES[name]
-    if name.endswith(".toml"):
+    if name.lower().endswith(".toml"):
         from c4pipe.recipes.recipe_file import read_recipe
 
         return read_recipe(Path(name), RECIPES)

@@ -136,9 +136,9 @@ def open_tokenizer(vocabulary: str, end: str | None = None, begin: str | None = 
     except OSError as error:
         raise UsageError(f"--vocab {file} can't be read: {error_reason(error)}") from None
     pattern, special, library = "", dict[str, int](), SENTENCEPIECE
-    if file.name.endswith(".json"):
+    if file.name.lower().endswith(".json"):
         library = TOKENIZERS
-    elif file.name.endswith(".tiktoken") or _RANKS.match(data):
+    elif file.name.lower().endswith(".tiktoken") or _RANKS.match(data):
         library = TIKTOKEN
         pattern, special = _pattern(file, data)
     else:

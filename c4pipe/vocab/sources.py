@@ -30,6 +30,7 @@ from c4pipe.io.text import lines_in, open_content, parse_row
 from c4pipe.io.words import error_reason
 from c4pipe.text.hashes import normalise_url, page_key
 from c4pipe.wet.extraction import TEXT_ENDINGS, is_json, is_parquet
+from c4pipe.wet.folder_inputs import describe_endings
 from c4pipe.wet.inputs import find_inputs, log_note
 
 HELD_OUT_KEY = (1 << 64) // 20 * 19
@@ -146,8 +147,8 @@ def source_labels(sources: Sequence[TrainingText]) -> list[str]:
 
 
 def _without_ending(path: str) -> str:
-    ending = max((each for each in TEXT_ENDINGS if path.endswith(each)), key=len, default="")
-    short = path.removesuffix(ending)
+    ending = max((each for each in TEXT_ENDINGS if path.lower().endswith(each)), key=len, default="")
+    short = path[: len(path) - len(ending)]
     return path if not short or short.endswith("/") else short
 
 
@@ -163,7 +164,7 @@ def find_reading(source: TrainingText, held_out: bool = False, on_note: Callable
     path = source.path
     if isinstance(path, RemotePath) and "*" in path.url:
         return _of_text(path.url, held_out, on_note)
-    if path.name.endswith(TEXT_ENDINGS) and (isinstance(path, WebPath) or not path.is_dir()):
+    if path.name.lower().endswith(TEXT_ENDINGS) and (isinstance(path, WebPath) or not path.is_dir()):
         if not isinstance(path, WebPath) and not path.exists():
             raise UsageError(f"{path}: there is no such file; check the path")
         try:
@@ -197,7 +198,7 @@ def _whole_corpus(path: InputPath, languages: Sequence[str]) -> UsageError:
 
 def _no_folder(path: StoragePath) -> str:
     if path.exists():
-        return f"{path} ends in none of {', '.join(TEXT_ENDINGS)}"
+        return f"{path} ends in none of {describe_endings('text')}"
     names = list_names(path.parent) if path.parent.is_dir() else ()
     beside = sorted(name for name in names if "." not in name and name[0] != "_")
     next_step = f"give one of those beside it: {', '.join(beside)}" if beside else "check the path"
@@ -288,7 +289,9 @@ def _own_texts(file: InputPath, lost: Counter[str]) -> Iterator[list[str]]:
         if is_parquet(file.name):
             yield from _of_parquet(file, lost)
             return
-        texts = _of_json(file, lost) if is_json(file.name) else (line.decode().strip() for line in _lines(file))
+        texts = (
+            _of_json(file, lost) if is_json(file.name) else (line.decode("utf-8-sig").strip() for line in _lines(file))
+        )
         while some := list(islice(texts, _ROWS_AT_ONCE)):
             yield some
     except SHARD_ERRORS as error:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from c4pipe.errors import C4pipeError
-from c4pipe.io.file_kinds import GZIP, ZSTANDARD, describe_start
-from c4pipe.io.text import content_start
+from c4pipe.io.file_kinds import describe_start, packing_of
+from c4pipe.io.text import LARGE_WINDOW, content_start
 
 RECORD_CAP = 16 * 1024 * 1024
 """Bytes of the largest body that is read: more than eighty times the characters that rule `too_long` lets pass."""
@@ -20,6 +20,10 @@ DAMAGE = {
     "zstd_corrupt": "a Zstandard frame can't be decompressed, or is cut off before the next one; its records are lost",
     "zstd_cut": "the file ends inside a Zstandard frame",
     "zstd_junk": "bytes between Zstandard frames belong to none; they are skipped",
+    "stream_corrupt": "a stream of bzip2 or xz can't be decompressed; its records are lost",
+    "stream_cut": "the file ends inside a stream of bzip2 or xz",
+    "stream_junk": "bytes between streams of bzip2 or xz belong to none; they are skipped",
+    "large_window": f"a part of a file is not read, for {LARGE_WINDOW}",
     "empty_file": "the file has no record",
     "junk": "bytes belong to no record; they are skipped",
     "header_cut": "a header block ends before its blank line; the record is lost",
@@ -81,7 +85,9 @@ def describe_content(first: bytes, damage: Mapping[str, int]) -> str:
 
     `first` has the first stored bytes, a few KiB or more; `damage` counts each kind of damage.
     """
-    packing = "gzip" if first.startswith(GZIP) else "Zstandard" if ZSTANDARD.match(first) else ""
+    if "large_window" in damage:
+        return LARGE_WINDOW
+    packing = packing_of(first)
     content = content_start(first) if packing else first
     is_damaged = "parquet_corrupt" in damage or (not content and packing and "empty_file" not in damage)
     if content[:5].upper() == b"WARC/" and "other_format" in damage:

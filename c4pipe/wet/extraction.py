@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from c4pipe.errors import UsageError
+from c4pipe.io.file_kinds import JSON_LINES, bare_name, with_packings
 from c4pipe.io.words import suggestion
 
 EXTRACTORS = {
@@ -20,11 +21,8 @@ EXTRACTORS = {
 DEFAULT_EXTRACTOR = "all"
 """The extractor that comes nearest to the text of WET files: menus and footers stay in it."""
 
-TEXT_ENDINGS = (
-    *(".parquet", ".jsonl", ".json", ".jsonl.gz", ".json.gz", ".jsonl.zst", ".json.zst"),
-    *(".txt", ".txt.gz", ".txt.zst"),
-)
-"""The endings of files of text that can be read; the ending tells the format."""
+TEXT_ENDINGS = (".parquet", *with_packings(*JSON_LINES, ".txt"))
+"""The endings of files of text that can be read, in small letters or capitals; the ending tells the format."""
 
 TEXT_SPLITS = ("files", "blank-lines", "lines")
 """How plain text is split into documents: each file, the lines between two blank lines, or each line is a document."""
@@ -87,12 +85,12 @@ def is_text_layout(extraction: str) -> bool:
 
 def is_parquet(name: str) -> bool:
     """Tells by its name whether a file is Parquet."""
-    return name.endswith(".parquet")
+    return name.lower().endswith(".parquet")
 
 
 def is_json(name: str) -> bool:
     """Tells by its name whether a file of text is JSON Lines."""
-    return name.endswith(tuple(each for each in TEXT_ENDINGS if ".json" in each))
+    return bare_name(name).lower().endswith(JSON_LINES)
 
 
 def choose_extraction(input_kind: str, extractor: str | None) -> str:

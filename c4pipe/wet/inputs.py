@@ -4,7 +4,7 @@ import logging
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from glob import has_magic
@@ -19,18 +19,10 @@ from c4pipe.io.paths import match_paths, walk_folders
 from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.io.text import decode_text, entries, read_content, read_text
 from c4pipe.io.words import CONTROL, error_reason, format_count
-from c4pipe.wet.extraction import TEXT_ENDINGS
-
-WET_ENDINGS = (".wet", ".wet.gz", ".wet.zst")
-"""The endings of WET files that are searched in folders; a path or glob may name any file."""
-
-WARC_ENDINGS = (".warc", ".warc.gz", ".warc.zst")
-"""The endings of WARC files that are searched in folders."""
+from c4pipe.wet.folder_inputs import DESCRIBING, ENDINGS, describe_others, drop_copies, folder_error, is_input
 
 log_note = logging.getLogger("c4pipe").warning
 """Logs a sentence about an input."""
-
-_ENDINGS = {"wet": WET_ENDINGS, "warc": WARC_ENDINGS, "robotstxt": WARC_ENDINGS, "text": TEXT_ENDINGS}
 
 COMMON_CRAWL = "https://data.commoncrawl.org"
 """The default address of crawls: Common Crawl's public server."""
@@ -44,13 +36,12 @@ _SAME_NAME = {
     "robotstxt": ": rename one, or leave it out",
     "text": ", and addresses of documents are made from it: rename one, or give the folder that has both",
 }
-_DESCRIBING = ".", "_"  # beginnings of the names of files, and of their folders, that describe text
 _CRAWL = re.compile(r"CC-MAIN-[0-9]{4}(?:-[0-9]{2,4})?(?:-[0-9]{2})?")
 _CRAWLS = re.compile(r"CC-MAIN-[-0-9*?\[\]!]+")  # a pattern of names
 _LISTING_CAP = 64 * 1024 * 1024  # bytes of a list of files, packed or unpacked: most lists of crawls have 10 MB
 _LONGEST = 230  # bytes of a name: file systems allow 255, and ".quarantine.jsonl" and the like are added
 
-_PART_NAME = re.compile(r"(\.(?:parquet|jsonl|json|txt))\.part-([0-9]{5,})-of-([0-9]{5,})(?=\.|$)")
+_PART_NAME = re.compile(r"(\.(?i:parquet|jsonl|ndjson|json|txt))\.part-([0-9]{5,})-of-([0-9]{5,})(?=\.|$)")
 
 
 class FileSlice(NamedTuple):
@@ -276,7 +267,7 @@ def _choose_name(path: str, given: str | None = None) -> str:
 class _Finder:
     def __init__(self, selection: Selection, on_wait: OnWait | None, on_note: Callable[[str], None], kind: str) -> None:
         self._selection = selection
-        self._kind, self._endings = kind, _ENDINGS[kind]
+        self._kind, self._endings = kind, ENDINGS[kind]
         self._on_wait, self._on_note = on_wait, on_note
         self.crawls = 0
         self._sizes: dict[str, int] = {}  # of objects in folders of stores
@@ -309,39 +300,57 @@ class _Finder:
             yield pattern
         else:
             try:
-                yield from map(str, self._local(pattern))
+                yield from self._local(pattern)
             except OSError as error:
                 reason = error_reason(error, with_path=True)
                 raise UsageError(f"input {pattern!r}: {reason}; make it readable, or leave it out") from None
 
-    def _local(self, pattern: str) -> list[Path]:
+    def _local(self, pattern: str) -> list[str]:
         """Returns the files of this machine that a path, a folder or a glob names."""
         is_glob = has_magic(pattern) and not os.path.lexists(pattern)
         given = dict.fromkeys(match_paths(pattern, self._on_note) if is_glob else [Path(pattern)])
         folders = {path: None for path in given if path.is_dir()}
-        files = [path for path in given if path not in folders]
+        files = self._without_copies([str(path) for path in given if path not in folders])
         for folder in folders:
             if folders.keys().isdisjoint(folder.parents):
-                inside = [path for path in self._inside(folder) if path not in given]
+                inside = [path for path in self._inside(folder) if Path(path) not in given]
                 for path in inside:
-                    self._set_name(str(path), str(path.relative_to(folder)))
+                    self._set_name(path, str(Path(path).relative_to(folder)))
                 files += inside
         if folders and not is_glob and not files:
-            names = (path.name for _, inside in walk_folders(Path(pattern)) for path in inside)
-            raise _folder_error(str(Path(pattern)), names, self._kind)
+            names = [path.name for _, inside in walk_folders(Path(pattern)) for path in inside]
+            raise folder_error(str(Path(pattern)), names, self._kind)
         if not files or not (is_glob or os.path.lexists(pattern)):
             why = "the pattern matches no file" if is_glob else "there is no such file or folder"
             raise UsageError(f"input {pattern!r}: {why}{_suggest_crawl(pattern) or ': check the path'}")
         return files
 
-    def _inside(self, folder: Path) -> Iterator[Path]:
-        """Yields the inputs in a folder. Notes links that lead nowhere."""
-        for _, files in walk_folders(folder, self._on_note, _DESCRIBING if self._kind == "text" else ()):
+    def _inside(self, folder: Path) -> list[str]:
+        """Returns the inputs in a folder. Notes links that lead nowhere, and other files."""
+        found: dict[str, str] = {}
+        for _, files in walk_folders(folder, self._on_note, DESCRIBING if self._kind == "text" else ()):
             for path in files:
-                if _is_input(str(path.relative_to(folder)), self._endings, self._kind):
-                    yield path
-                elif path.is_symlink() and not path.exists() and not path.name.startswith("."):
-                    self._on_note(f"{path} is left out: it is a link to {path.readlink()}, which can't be opened")
+                inside = str(path.relative_to(folder))
+                if path.is_symlink() and not path.exists() and not is_input(inside, self._kind):
+                    if not path.name.startswith("."):
+                        self._on_note(f"{path} is left out: it is a link to {path.readlink()}, which can't be opened")
+                else:
+                    found[inside] = str(path)
+        return self._choose_inputs(str(folder), found)
+
+    def _choose_inputs(self, folder: str, found: Mapping[str, str]) -> list[str]:
+        """Returns the inputs among the files of a folder, given by their paths in it. Notes how many are left out."""
+        chosen = [path for inside, path in found.items() if is_input(inside, self._kind)]
+        others = [inside.rpartition("/")[2] for inside in found if not is_input(inside, self._kind)]
+        if chosen and (described := describe_others(others)):
+            self._on_note(f"left out in {folder}: {described}")
+        return self._without_copies(chosen)
+
+    def _without_copies(self, paths: Sequence[str]) -> list[str]:
+        kept, sentence = drop_copies(paths)
+        if sentence:
+            self._on_note(sentence)
+        return kept
 
     def _set_name(self, path: str, inside: str) -> None:
         """Names a file of text after its path in the folder that is searched."""
@@ -365,7 +374,7 @@ class _Finder:
     def _objects(self, pattern: str) -> Iterator[str]:
         """Yields the objects that the URL of a store names: a folder, a glob, or a single object."""
         is_arrow, glob = pattern.startswith(SCHEMES), ""
-        is_folder = pattern.endswith("/") or not (is_arrow or "*" in pattern or pattern.endswith(self._endings))
+        is_folder = pattern.endswith("/") or not (is_arrow or "*" in pattern or pattern.lower().endswith(self._endings))
         if is_arrow and not is_folder and "*" not in pattern:
             yield pattern
             return
@@ -375,20 +384,21 @@ class _Finder:
             glob = pattern[len(folder) + 1 :]
         try:
             folder = f"{pinned(folder)}/"
-            sizes = {
-                url: size
-                for url, size in list_objects(folder, self._selection.network)
-                if _is_match(url.removeprefix(folder).split("/"), glob.split("/"))
-                or (is_folder and _is_input(url.removeprefix(folder), self._endings, self._kind))
-            }
+            found = dict(list_objects(folder, self._selection.network))
         except (OSError, ValueError) as error:
             raise UsageError(f"input {pattern!r} can't be listed: {error_reason(error)}") from None
-        if not sizes:
+        inside = {url.removeprefix(folder): url for url in found}
+        if is_folder:
+            urls = self._choose_inputs(folder, inside)
+        else:
+            matches = (path for path in inside if _is_match(path.split("/"), glob.split("/")))
+            urls = self._without_copies([inside[path] for path in matches])
+        if not urls:
             if is_folder:
-                raise _folder_error(folder, (), self._kind)
+                raise folder_error(folder, [path.rpartition("/")[2] for path in inside], self._kind)
             raise UsageError(f"input {pattern!r}: there is no such file: check the path")
-        self._sizes.update(sizes)
-        for url in sizes:
+        self._sizes.update((url, found[url]) for url in urls)
+        for url in urls:
             if is_folder:
                 self._set_name(url, url.removeprefix(folder))
             yield url
@@ -400,14 +410,6 @@ class _Finder:
             self._on_note(sentence)
         for path in self._selection.of(paths, crawl):
             yield f"{self._selection.source.rstrip('/')}/{path}"
-
-
-def _is_input(path: str, endings: tuple[str, ...], kind: str = "wet") -> bool:
-    """Tells whether a path in a folder is an input; `._*` are macOS' notes on other files."""
-    *folders, name = path.split("/")
-    if kind == "text" and any(each.startswith(_DESCRIBING) for each in (*folders, name)):
-        return False
-    return name.endswith(endings) and not name.startswith("._")
 
 
 def _is_match(path: Sequence[str], pattern: Sequence[str]) -> bool:
@@ -429,19 +431,6 @@ def _suggest_crawl(pattern: str) -> str:
     if re.match("(?i)CC[-_ ]?MAIN", pattern):
         return "; the name of a crawl has a year and a week of two digits, such as CC-MAIN-2019-18"
     return ""
-
-
-def _folder_error(folder: str, names: Iterable[str], kind: str) -> UsageError:
-    """Returns the error of a folder without inputs of this kind, given the names of its files."""
-    other, advice = {
-        "wet": ("warc", "add --from warc, for it has WARC files"),
-        "warc": ("wet", "leave out --from warc, for it has WET files"),
-        "text": ("wet", "use c4pipe build, for it has WET files"),
-    }.get(kind, ("", ""))
-    if not any(_is_input(name, _ENDINGS.get(other, ())) for name in names):
-        advice = "give another folder, or name the files themselves"
-    *most, last = _ENDINGS[kind]
-    return UsageError(f"the folder {folder} has no file whose name ends in {', '.join(most)} or {last}: {advice}")
 
 
 def _read_status(path: Path) -> os.stat_result:
@@ -481,7 +470,7 @@ def _crawl_paths(listing: str, endings: tuple[str, ...], network: NetworkOptions
         raise C4pipeError(f"the list of the crawl's files {listing} can't be downloaded: {reason}") from error
     paths = list(entries(text.split("\n")))
     for path in paths:
-        if ".." in path.split("/") or path.startswith("/") or not path.endswith(endings):
+        if ".." in path.split("/") or path.startswith("/") or not path.lower().endswith(endings):
             kind = endings[0].removeprefix(".").upper()
             raise C4pipeError(f"{listing} is no list of {kind} files: it has {path[:200]!r}")
     return paths

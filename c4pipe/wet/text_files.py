@@ -27,6 +27,11 @@ _ISO_DATE = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
     r"(?:Z|([+-])([0-9]{2}):?([0-9]{2}))?"
 )
+_BLANK = re.compile(  # the characters of White_Space of Unicode 16, U+200B and marks; most lines have none at the start
+    rb"(?:\s|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8b\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80|\xef\xbb\xbf)*"
+)
+_MARKS = re.compile(rb"(?m:^)(?:\xef\xbb\xbf)+")  # parts that were put together may each begin with a mark
+_CR_LINES = re.compile(rb"[^\r]+(?:\r+\Z)?|(?<=\r)(?=\r)")  # of a line whose inner lines end in CR
 _BATCH_BYTES = 8 * 1024 * 1024  # of text that are Python objects at a time, about
 _BATCH_ROWS = 1024
 _READ = 256 * 1024  # bytes of a part of a file
@@ -38,13 +43,14 @@ def read_text_pages(stream: ByteStream, name: str, layout: TextLayout, columns: 
     """Yields the documents of a file of JSON Lines or plain text in their order, and the damage.
 
     Args:
-        stream: the file at its start: plain, gzip or Zstandard.
+        stream: the file at its start: plain, or compressed as `read_pieces` reads it.
         name: its name, whose ending tells the format.
         layout: how documents lie in it.
         columns: further columns of the pages, as `Recipe.columns`.
 
     A document without an address gets its place: `file:`, the name, and, unless it is a whole file, `#` and its first
-    row or line, from 1. A document without a timestamp gets NO_TIMESTAMP. Raises OSError if the stream can't be read.
+    row or line, from 1; `.2`, `.3` follow if it is not the first document of a line that has lines ending in CR. A
+    document without a timestamp gets NO_TIMESTAMP. Raises OSError if the stream can't be read.
     """
     number = 0
     for number, item in enumerate(_read_documents(stream, _PageMaker(name, layout, columns)), 1):  # noqa: B007
@@ -108,7 +114,7 @@ def _json_pages(stream: ByteStream, maker: "_PageMaker", first: int) -> Items:
             yield item
             continue
         number, line = item
-        if not line or line.isspace():
+        if _BLANK.fullmatch(line):
             continue
         try:
             row = parse_row(line)
@@ -136,7 +142,7 @@ def _plain_pages(stream: ByteStream, maker: "_PageMaker", first_line: int) -> It
             yield item
             continue
         number, line = item
-        if not line or line.isspace():
+        if _BLANK.fullmatch(line):
             yield from maker.block(first, held, size)
             held, size = [], 0
         elif split == "lines":
@@ -162,7 +168,7 @@ def _whole_file(stream: ByteStream, maker: "_PageMaker") -> Items:
     if size > RECORD_CAP:
         yield Damage("record_too_large", 0, size, held[0][:FIRST_BYTES] if held else b"")
     elif size:
-        yield from maker.pages(0, b"".join(held), {})
+        yield from maker.pages(0, _MARKS.sub(b"", b"".join(held)), {})
 
 
 def read_parquet_pages(
@@ -253,6 +259,7 @@ class _PageMaker:
         self._has_provenance = not set(TEXT_PROVENANCE).isdisjoint(columns)
         self._address = f"file:{quote(name)}"
         self._position = 0
+        self._number, self._again = 0, 1  # the row or line of the last document, and how many documents it had
 
     def pages(self, number: int, encoded: bytes, row: Mapping[str, Any]) -> Items:
         """Yields the page of a document and its damage. `number` is its row or first line; 0 for a whole file."""
@@ -273,7 +280,10 @@ class _PageMaker:
                 yield Damage("bad_timestamp", number, 0, str(given).encode("utf-8", "replace")[:FIRST_BYTES])
             timestamp = date or NO_TIMESTAMP
         url = "" if self.layout.url == NO_COLUMN else _read_address(row.get(self.layout.url))
-        url = url or (f"{self._address}#{number}" if number else self._address)
+        self._again = self._again + 1 if number == self._number else 1
+        self._number = number
+        place = f"#{number}" + f".{self._again}" * (self._again > 1)
+        url = url or (f"{self._address}{place}" if number else self._address)
         extra: dict[str, Any] = {"source_file": self.name, "source_row": number} if self._has_provenance else {}
         for name, kind in self.columns:
             value = row.get(name)
@@ -340,7 +350,8 @@ def read_lines(stream: ByteStream, name: str, first: int = 1) -> Iterator[tuple[
 
     Takes the arguments of `read_pieces`, and the number of the first line: a stream that begins after the first line of
     a file is not compressed. A line that damage cuts, or of more than LINE_BYTES, is left out. The offset of damage is
-    the number of its line.
+    the number of its line. Lines that end in CR alone, in a part of a file, have one number; a byte order mark at the
+    start of a line is left out.
 
     Raises OSError if the stream can't be read.
     """
@@ -360,10 +371,17 @@ def read_lines(stream: ByteStream, name: str, first: int = 1) -> Iterator[tuple[
         if not newline:
             continue
         if not is_cut:
-            yield number, b"".join(held)
+            yield from _split_at_cr(number, b"".join(held))
         *lines, last = rest.split(b"\n")
         for number, line in enumerate(lines, number + 1):  # noqa: B020  # `number` continues
-            yield number, line
+            yield from _split_at_cr(number, line) if line[:1] == b"\xef" or b"\r" in line else ((number, line),)
         number, held, size, is_cut = number + 1, [last], len(last), False
     if size and not is_cut:
-        yield number, b"".join(held)
+        yield from _split_at_cr(number, b"".join(held))
+
+
+def _split_at_cr(number: int, line: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yields the lines in a line, without byte order marks; CR at its end belongs to the end of the line."""
+    is_one = b"\r" not in line.rstrip(b"\r")
+    for part in (line,) if is_one else (match[0] for match in _CR_LINES.finditer(line)):
+        yield number, _MARKS.sub(b"", part)

@@ -214,7 +214,10 @@ def test_files_that_were_read_are_not_read_again(crawl: Path, tmp_path: Path) ->
             ["robots", "samples/crawl/*.gz", "--quiet"],
             "3 files read, and no robots.txt is in them: give robotstxt WARC",
         ),
-        (["robots", "samples/crawl"], "no file whose name ends in .warc, .warc.gz or .warc.zst: give another folder"),
+        (
+            ["robots", "samples/crawl"],
+            "xz after it: it has 3 other files (3 .wet.gz)",
+        ),
         (["robots", "{crawl}/first.warc.gz", "{crawl}/../first.warc.gz"], "have the same name: rename one"),
         (["show", "{crawl}/first.warc.gz"], "only lists robots"),
     ],

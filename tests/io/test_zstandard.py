@@ -1,9 +1,12 @@
 """WET and WARC files in Zstandard: the same records as in gzip, with and without a dictionary, whole and damaged."""
 
+import bz2
 import io
+import lzma
 import random
 import struct
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import Mock, patch
 
@@ -15,7 +18,8 @@ from hypothesis import strategies as st
 from c4pipe.clean.file_cleaner import CountedStream
 from c4pipe.io import gzip_members
 from c4pipe.io.gzip_members import INFLATE, Gap, inflate, start_size
-from c4pipe.wet.damage import Damage
+from c4pipe.io.text import read_text
+from c4pipe.wet.damage import Damage, describe_content
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import crawl_name, has_record, read_pages
 from tests.helpers.streams import Trickle
@@ -76,6 +80,7 @@ def test_real_files_have_the_same_pages_as_in_gzip(form: str, one_frame: bool, w
 
 A, B, C = (b"alpha " * 50, b"beta " * 50, b"gamma " * 50)
 FA, FB, FC = map(frame, (A, B, C))
+PAGES = record("A page.\n") + record("Another page.\n", "https://example.com/2")
 
 
 def joined(data: bytes, size: int = 1 << 20) -> list[bytes | Gap]:
@@ -137,9 +142,39 @@ def test_a_bomb_is_read_a_block_at_a_time(content: bytes) -> None:
     assert (sum(sizes), max(sizes) <= INFLATE) == (len(content), True)
 
 
-def test_a_frame_with_a_window_that_is_too_large_is_damage() -> None:
+def test_a_frame_with_a_window_that_is_too_large_is_told(tmp_path: Path) -> None:
     huge = FA[:4] + bytes([0, 0xF8]) + bytes(100)  # a window of 2**41 bytes
-    assert joined(huge + FB)[-2:] == [CORRUPT, B]
+    assert joined(huge + FB)[-2:] == [Gap("large_window"), B]
+    long = zstandard.ZstdCompressionParameters.from_level(1, window_log=28)  # as of `zstd --long=28`
+    compressor = zstandard.ZstdCompressor(compression_params=long).compressobj()
+    (tmp_path / "a.zst").write_bytes(compressor.compress(A) + compressor.flush())
+    with pytest.raises(ValueError, match=r"^its window is larger than 128 MB: unpack it first, with zstd -d --long=31"):
+        read_text(tmp_path / "a.zst", 1000)
+    first = (tmp_path / "a.zst").read_bytes()
+    assert describe_content(first, {"large_window": 1}).startswith("its window is larger than 128 MB: unpack it")
+
+
+def test_a_stream_of_xz_that_needs_much_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gzip_members, "_WINDOW", 1 << 20)
+    assert joined(lzma.compress(A, preset=6)) == [Gap("large_window")]
+
+
+@pytest.mark.parametrize("compress", [bz2.compress, lzma.compress])
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_streams_of_bzip2_and_xz(compress: Callable[[bytes], bytes], size: int) -> None:
+    first, second, third = map(compress, (A, B, C))
+    assert joined(first + second + compress(b"") + third, size) == [A + B + C]
+    assert joined(first + bytes(8) + third, size) == [A + C]
+    assert joined(first + second[:-9], size)[-1] == Gap("stream_cut")
+    assert joined(first + b"junk" + third, size) == [A, Gap("stream_junk", 4, b"junk"), C]
+    broken = bytearray(second)
+    broken[len(broken) // 2] ^= 0x55
+    assert joined(first + bytes(broken) + third, size) == [A, Gap("stream_corrupt"), C]
+    text = random.Random(1).randbytes(3 * INFLATE)
+    assert joined(compress(text)) == [text]
+    bomb = [len(piece) for piece in inflate(io.BytesIO(compress(bytes(1 << 26)))) if isinstance(piece, bytes)]
+    assert (sum(bomb), max(bomb) <= INFLATE) == (1 << 26, True)
+    assert pages(compress(PAGES)) == pages(PAGES)
 
 
 @settings(deadline=None)

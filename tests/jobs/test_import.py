@@ -130,6 +130,20 @@ def test_text_in_a_store_and_behind_a_web_server(
     assert documents(tmp_path / "b") == {url: text for url, text in expected.items() if "rest" in url}
 
 
+def test_files_of_one_object_without_a_text_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "in"
+    for name in ("a", "b"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "book.json").write_text(json.dumps({"title": name, "pages": [1]}, indent=1))
+    (folder / "a" / "text.json").write_text('{"text": "A text."}\n')
+    assert run("import", folder, "--output", tmp_path / "out") == 0
+    assert documents(tmp_path / "out") == {"file:a-text.json#1": "A text."}
+    words = f"{folder}/a/book.json is left out (one of 2 such files): it is one object of JSON without a column text"
+    assert words in capsys.readouterr().err
+    assert run("import", folder / "a/book.json", folder / "a/text.json", "--output", tmp_path / "named") == 2
+    assert run("import", folder / "b", "--output", tmp_path / "none") == 2
+
+
 def test_a_parquet_file_of_no_rows_is_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Such as a shard of a small corpus: of its own, it is an error; beside others, it is named."""
     pq.write_table(pa.table({"text": pa.array([], pa.string())}), tmp_path / "none.parquet")

@@ -196,7 +196,7 @@ def test_a_file_that_became_shorter(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", b"", r"ends in none of .parquet, .jsonl, .json, .tsv, or the last three with .gz"),
+        ("a.csv", b"", r"ends in none of .parquet, .jsonl, .ndjson, .json, .tsv, or all but the first with"),
         ("a.parquet.gz", b"", "ends in none of"),
         ("a.jsonl", None, "can't be read: no such file"),
         ("a.jsonl", b"\n\n", "there is no record in"),

@@ -1,7 +1,9 @@
 """Text for a vocabulary in files that are no corpus: how each format is read, and what is said where it can't be."""
 
+import bz2
 import gzip
 import json
+import lzma
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,9 +34,10 @@ def written(file: Path, texts: Sequence[str | None]) -> Path:
     if file.name.endswith(".parquet"):
         pq.write_table(pa.table({"id": range(len(texts)), "text": pa.array(texts, pa.string())}), file)
         return file
-    lines = [json.dumps({"id": 1, "text": text}) if ".json" in file.name else text or "" for text in texts]
+    lines = [json.dumps({"id": 1, "text": text}) if "json" in file.name else text or "" for text in texts]
     data = "".join(f"{line}\n" for line in lines).encode()
     compress = {".gz": gzip.compress, ".zst": lambda plain: pa.compress(plain, "zstd", asbytes=True)}
+    compress |= {".bz2": bz2.compress, ".xz": lzma.compress}
     file.write_bytes(compress.get(file.suffix, bytes)(data))
     return file
 

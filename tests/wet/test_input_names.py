@@ -40,12 +40,12 @@ def test_of_a_folder_in_a_store(moto: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_folder_of_the_other_kind_is_named(folder: Path) -> None:
-    with pytest.raises(UsageError, match=r"in .warc, .warc.gz or .warc.zst: leave out --from warc, for it has WET"):
+    with pytest.raises(UsageError, match=r"in .warc, also with .* after it: leave out --from warc, for it has WET"):
         find_inputs([str(folder)], kind="warc")
-    with pytest.raises(UsageError, match=r"in .warc, .warc.gz or .warc.zst: give another folder"):
+    with pytest.raises(UsageError, match=r"in .warc, also with .gz, .zst, .bz2 or .xz after it: it has 1 other file"):
         find_inputs([str(folder)], kind="robotstxt")
     (folder / "a.wet.gz").rename(folder / "a.warc.gz")
-    with pytest.raises(UsageError, match=r"in .wet, .wet.gz or .wet.zst: add --from warc, for it has WARC files"):
+    with pytest.raises(UsageError, match=r"in .wet, also with .* after it: add --from warc, for it has WARC files"):
         find_inputs([str(folder)])
 
 
@@ -63,8 +63,43 @@ def test_linked_folders_are_searched(folder: Path, tmp_path_factory: pytest.Temp
     for pattern in (folder, folder / "*", folder / "**/*.wet.gz"):
         assert found_in(pattern)[0] == ["a.wet.gz", "b.wet.gz"]
     assert found_in(folder / "**/*")[0] == ["a.wet.gz", "b.txt", "b.wet.gz"]
-    assert found_in(folder, kind="text") == (["2019-b.txt"], [])
-    assert found_in(folder / "*9", kind="text") == (["b.txt"], [])
+    wet = f"left out in {folder}: 2 other files (2 .wet.gz); .wet: c4pipe build reads WET files"
+    assert found_in(folder, kind="text") == (["2019-b.txt"], [wet])
+    assert found_in(folder / "*9", kind="text")[0] == ["b.txt"]
+
+
+def test_what_is_left_out_in_a_folder_is_said(tmp_path: Path) -> None:
+    read = ["A.JSONL", "b.ndjson", "c.Parquet", "d.json.BZ2", "e.txt.xz", "f.ndjson.zst"]
+    names = ["B.WET.GZ", "a.wet.bz2", "c.csv", "d.tar.gz", "e.csv", "noend", "v1.2"]
+    about = ["README", "license.txt", "notes.md", ".hidden.csv", "_about.csv"]
+    for name in (*read, *names, *about, "dataset_infos.json"):
+        (tmp_path / name).write_text(name)
+    found, (note,) = found_in(tmp_path, kind="text")
+    assert found == [*read, "license.txt"]
+    assert note.startswith(f"left out in {tmp_path}: 8 other files (2 .csv, 1 ")
+    assert note.endswith("and 2 more); .csv: write it as Parquet or JSON Lines, for example with DuckDB or PyArrow")
+    assert found_in(tmp_path)[0] == ["B.WET.GZ", "a.wet.bz2"]
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "data-00000-of-00001.arrow").write_bytes(b"a")
+    words = r"it has 1 other file \(1 .arrow\); .arrow: write it as Parquet, in Python: datasets.load_from_disk"
+    with pytest.raises(UsageError, match=words):
+        found_in(tmp_path / "saved", kind="text")
+
+
+@pytest.mark.parametrize("kind", ["wet", "text"])
+def test_a_compressed_copy_beside_a_file_is_left_out_and_said(tmp_path: Path, kind: str) -> None:
+    end = {"wet": ".wet", "text": ".jsonl"}[kind]
+    names = [f"a{end}", f"a{end}.gz", f"b{end}.GZ", f"b{end}.bz2", f"c{end}.xz"]
+    for name in names:
+        (tmp_path / name).write_text(name)
+    for pattern in (tmp_path, tmp_path / "*"):
+        found, notes = found_in(pattern, kind=kind)
+        assert found == [f"a{end}", f"b{end}.GZ", f"c{end}.xz"]
+        assert notes == [
+            f"{tmp_path}/a{end}.gz is left out (one of 2 such files): it is taken for a compressed copy of a{end} "
+            "beside it; rename it if it has other data"
+        ]
+    assert found_in(*(tmp_path / name for name in names), kind=kind) == (sorted(names), [])
 
 
 @pytest.mark.parametrize("pattern", ["", "**/*.wet.gz", "*/**/*.wet.gz", "**/**/*.wet.gz", "**"])

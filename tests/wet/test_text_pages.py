@@ -1,9 +1,12 @@
 """Documents of text files: each format gives the same documents, byte for byte, and damage costs what it touches."""
 
+import bz2
 import gzip
 import io
 import json
-from collections.abc import Iterator
+import lzma
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -52,7 +55,8 @@ def read_parquet(path: Path, layout: TextLayout | None = None) -> list[list[Any]
 def compressed(data: bytes, name: str) -> bytes:
     if name.endswith(".zst"):
         return bytes(pa.compress(data, "zstd", asbytes=True))
-    return gzip.compress(data) if name.endswith(".gz") else data
+    compress: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+    return compress.get(name.rpartition(".")[2], bytes)(data)
 
 
 def json_lines(texts: list[str], **more: object) -> bytes:
@@ -60,7 +64,7 @@ def json_lines(texts: list[str], **more: object) -> bytes:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
-@pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("ending", ["", ".gz", ".zst", ".bz2", ".xz"])
 def test_documents_by_example(case: dict[str, Any], ending: str) -> None:
     name = case["name"] + ending
     found = read(compressed(case["content"].encode(), name), name, TextLayout(**case.get("layout", {})))
@@ -76,7 +80,7 @@ def test_each_format_keeps_every_byte(tmp_path_factory: pytest.TempPathFactory, 
     pq.write_table(pa.table({"text": texts}), path)
     assert [text for _, _, text in read_parquet(path)] == texts
     for text in filter(None, texts):
-        expected = text.removeprefix("\ufeff")
+        expected = re.sub("(?m:^)\ufeff+", "", text)
         assert [text for _, _, text in read(text.encode(), "a.txt")] == ([expected] if expected else [0])
 
 
@@ -132,7 +136,9 @@ def test_a_file_that_was_cut_is_read_up_to_there(ending: str, kind: str) -> None
     assert damage[:2] == [kind, len(rows) + 1]
 
 
-@pytest.mark.parametrize(("name", "kind"), [("a.txt.gz", "gzip_corrupt"), ("a.jsonl.zst", "zstd_corrupt")])
+@pytest.mark.parametrize(
+    ("name", "kind"), [("a.txt.GZ", "gzip_corrupt"), ("a.jsonl.zst", "zstd_corrupt"), ("a.txt.xz", "stream_corrupt")]
+)
 def test_a_file_that_is_not_compressed_as_its_name_says(name: str, kind: str) -> None:
     assert read(b"Neither gzip nor Zstandard.", name)[0][0] == kind
 
