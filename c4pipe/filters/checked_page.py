@@ -17,6 +17,7 @@ from c4pipe.native import lower, text_kernel
 from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.text.languages import UNKNOWN, Detector, Guess, make_detector
 from c4pipe.text.page_text import PageText
+from c4pipe.text.scripts.facts import script_share
 from c4pipe.text.sentences import SentenceSplitter
 from c4pipe.wet.page import Page, microseconds, text_order
 
@@ -93,6 +94,7 @@ class PageSettings:
         unit: the unit of repeated spans, `sentence` or `line`; None without such a rule.
         detector: the language detector; "" if no rule asks for the language.
         min_probability: the least probability of a guess of CLD3.
+        min_script_share: the least share of letters of the guessed language's script; else the language is `und`.
         language_as_crawled: whether the language is detected in the page as crawled, before the line rules.
         by_language: the parameters of rules by language, and the tokenizers.
     """
@@ -104,6 +106,7 @@ class PageSettings:
     unit: str | None = None
     detector: str = ""
     min_probability: float = 0.0
+    min_script_share: float = 0.0
     language_as_crawled: bool = False
     by_language: ByLanguage = field(default_factory=dict)
 
@@ -279,12 +282,16 @@ class CheckedPage:
 
     @cached
     def guess(self) -> Guess | None:
-        """The most probable language of the text; `und` if the recipe has no rule `language`.
+        """The most probable language of the text; `und` if the recipe has no rule `language`, or if the language has
+        another script (`Language.min_script_share`).
 
         If that rule stands only before the line rules, it is the language of the page as crawled.
         """
-        detector = self.tools.detector
-        return detector.guess(self.text) if detector else Guess(UNKNOWN, 0.0)
+        detector, least = self.tools.detector, self.tools.settings.min_script_share
+        guess = detector.guess(self.text) if detector else Guess(UNKNOWN, 0.0)
+        if least and guess and script_share(self.text, guess.language) < least:
+            return Guess(UNKNOWN, guess.probability)
+        return guess
 
     def language_labels(self, most: int) -> list[Guess]:
         """Returns the most probable languages of the text, `most` at most; none without the rule `language`."""

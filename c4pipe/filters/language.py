@@ -9,6 +9,7 @@ from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.rule import MC4_PAPER, PAPER, TFDS_CODE, PageRule, Share, Texts
 from c4pipe.text.languages import UNKNOWN, Guess, cld3_module, known_languages, knows_language, suggested_languages
+from c4pipe.text.scripts.facts import script_share
 
 
 def check_detector(detector: str) -> None:
@@ -19,7 +20,11 @@ def check_detector(detector: str) -> None:
 
 @dataclass(frozen=True)
 class Language(PageRule):
-    """Drops pages in other languages. The guess is stored with the page, and other rules use it, too."""
+    """Drops pages in other languages. The guess is stored with the page, and other rules use it, too.
+
+    A guess counts as `und` if less than `min_script_share` of the letters are of the language's script: langdetect
+    takes some Chinese for Korean, and Georgian for Estonian, with a probability of 0.99999.
+    """
 
     name = "language"
     does = "keeps a page whose best guess by {detector} is {languages} with a probability of at least {min_probability}"
@@ -28,6 +33,8 @@ class Language(PageRule):
     detector: Literal["langdetect", "cld3", "fasttext"] = "langdetect"
     languages: Texts = ("en",)
     min_probability: Share = 0.99
+    min_script_share: Share = 0.0
+    added = ("min_script_share",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,7 +67,10 @@ class Language(PageRule):
     def says(self, value: Guess | None, dropped: bool, page: CheckedPage) -> str:
         if value is None:
             return "the text has nothing to tell its language by"
-        guess = f"{value.language}, with a probability of {value.probability:.6f}"
+        best = next(iter(page.language_labels(1)), value) if value.language == UNKNOWN else value
+        guess = f"{best.language}, with a probability of {value.probability:.6f}"
+        if (share := script_share(page.text, best.language)) < self.min_script_share:
+            return f"{guess}, but {share:.2f} of the letters are of its script; at least {self.min_script_share}"
         if not dropped:
             return guess
         wanted = f"{len(self.languages)} languages" if len(self.languages) > 5 else ", ".join(self.languages)

@@ -23,6 +23,7 @@ _WORD = re.compile(r"\w+", re.ASCII)
 _LONGEST = 64  # letters of a word that the C extension looks for
 _TFDS_EXEMPT = ("ja:sm", "ja:グロ", "ja:女の子", "zh:性")
 """Entries that are common parts of other words (TensorFlow Datasets, c4: `_BADWORDS_ALLOWLIST`)."""
+_NUMBER_IN_A_LIST = ("zh", "13.")  # an entry that each numbered list has
 _VOICED = "\u3099\u309a"  # marks of kana that are characters of their own
 _THAI_VOWELS_BEFORE, _THAI_VOWELS_AFTER = "\u0e40-\u0e44", "\u0e30-\u0e3a\u0e45\u0e47-\u0e4e"
 
@@ -88,6 +89,8 @@ class BadWords(PageRule):
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
         """Returns the words of each language, by the first part of its code."""
         exempt = {entry.partition(":")[::2] for entry in self.exempt}
+        if self.marks_in_words:
+            exempt.add(_NUMBER_IN_A_LIST)
         bad_words = {}
         for language, names in self._list_names(lists.languages).items():
             words = {

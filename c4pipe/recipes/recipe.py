@@ -19,7 +19,7 @@ from c4pipe.filters.rule import AnyRule, Rule, of_language, sentence_of
 from c4pipe.filters.rules import RULES
 from c4pipe.io.words import CONTROL, format_languages, html_table, short_repr, suggestion
 from c4pipe.recipes.own_rules import check_place, is_own, load_rule, origin_of
-from c4pipe.text.languages import UNKNOWN
+from c4pipe.text.languages import UNKNOWN, two_letter_code
 from c4pipe.text.scripts.facts import scripts_of
 from c4pipe.wet.columns import RESERVED, parse_columns
 from c4pipe.wet.extraction import is_text_layout
@@ -34,6 +34,9 @@ STAGES = {
     "final": "the page without its repeated spans",
 }
 """The stages of a recipe, in their order. A dropped page or line counts for the first rule that drops it."""
+
+_MIN_SCRIPT_SHARE = 0.1
+"""On 869 real pages of 12 languages, pages of the guessed language have at least 0.29, others 0.00."""
 
 _LAST_IN_STAGE = (RepeatedSpan, Validation)  # other rules of their stage come before them
 
@@ -221,9 +224,10 @@ class Recipe:
         line_ends = self.find(NoTerminalPunctuation)
         if line_ends is None or "".join(line_ends.endings).isascii():
             return self
-        scripts = scripts_of(languages)
+        least = 0.0 if {*map(two_letter_code, languages)} == {"en"} else _MIN_SCRIPT_SHARE
+        values = {"scripts": scripts_of(languages), "min_script_share": least}
         return self._map(
-            lambda each: each.with_parameters({"scripts": scripts}) if "scripts" in each.parameters else each
+            lambda each: each.with_parameters({name: values[name] for name in values.keys() & each.parameters.keys()})
         )
 
     def with_extraction(self, extraction: str) -> "Recipe":
@@ -410,6 +414,6 @@ _SETTINGS: Mapping[type[Rule], Mapping[str, str]] = {
     NormalisedUrl: {"scheme": "form"},
     FewSentences: {"sentence_model": "model", "scripts": "scripts"},
     RepeatedSpan: {"unit": "unit"},
-    Language: {"detector": "detector", "min_probability": "min_probability"},
+    Language: {name: name for name in ("detector", "min_probability", "min_script_share")},
 }
 """The settings of pages that follow from a rule: its parameters and properties."""

@@ -179,6 +179,9 @@ def test_the_fingerprint_does_not_follow_name_and_description(recipe: Recipe) ->
         assert other.fingerprint(LISTS) == recipe.fingerprint(LISTS)
 
 
+SCRIPT_RECIPES = ("c4", "c4-2019", "c4-literal", "noblocklist", "realnewslike", "webtextlike")
+
+
 @WITH_LANGUAGE
 def test_with_languages_changes_nothing_else(recipe: Recipe) -> None:
     before = recipe.languages
@@ -191,14 +194,15 @@ def test_with_languages_changes_nothing_else(recipe: Recipe) -> None:
     assert len(changed) == sum(each.name == "language" for _, each in old_rules)
     for old, new in changed:
         assert old.name == new.name == "language"
-        assert new.parameters == {**old.parameters, "languages": ("de",)}
+        scripts = {"min_script_share": 0.1} if recipe.name in SCRIPT_RECIPES else {}
+        assert new.parameters == {**old.parameters, "languages": ("de",), **scripts}
     assert recipe.with_languages(before) == recipe
 
 
 @pytest.mark.parametrize("recipe", [C4, TFDS], ids=["c4", "tfds"])
 def test_english_is_kept_where_langdetect_is_sure(recipe: Recipe) -> None:
     expected = {"detector": "langdetect", "languages": ("en",), "min_probability": 0.99}
-    assert recipe.need(Language).parameters == expected
+    assert recipe.need(Language).stored_parameters == expected
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Scripts as data: the table against Unicode's own properties, and what `c4` keeps in languages that need it."""
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from c4pipe.clean.trace import explain_page
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage, RuleTools
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
+from c4pipe.filters.language import Language
 from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
 from c4pipe.filters.page_size import FewSentences
 from c4pipe.lists.lists import ListFolder, Lists
@@ -20,7 +22,7 @@ from c4pipe.recipes.recipe import Recipe, page_settings
 from c4pipe.recipes.recipe_file import read_recipe, recipe_toml
 from c4pipe.report.card import render_limits
 from c4pipe.text.languages import CLD3_LANGUAGES, LANGDETECT_LANGUAGES
-from c4pipe.text.scripts.facts import SCRIPTS, Script, script_of, scripts_of
+from c4pipe.text.scripts.facts import _LIKE_LATIN, SCRIPTS, Script, script_of, script_share, scripts_of
 from c4pipe.text.scripts.words import letter_words, note_on_words, readable_words
 from c4pipe.text.sentences import SentenceSplitter
 from c4pipe.wet.page import Page
@@ -56,9 +58,22 @@ def test_letters_are_those_of_the_script(script: Script) -> None:
         assert len(found) > 60
 
 
+ALL_SCRIPTS = {**SCRIPTS, **_LIKE_LATIN}
+SHOWN_BY = {"Hans": ["Han"], "Hant": ["Han"], "Jpan": ["Hira", "Kana"], "Kore": ["Hang"]}
+
+
+@pytest.mark.parametrize("script", ALL_SCRIPTS.values(), ids=ALL_SCRIPTS)
+def test_own_letters_are_those_of_the_script_alone(script: Script) -> None:
+    found = regex.findall(rf"[[{script.own_letters}]&&\p{{L}}]", "".join(map(chr, range(0x10000))), regex.V1)
+    codes = "".join(rf"\p{{scx={code}}}" for code in SHOWN_BY.get(script.code, [script.code]))
+    assert [each for each in found if not regex.match(f"[{codes}]", each)] == []
+    assert len(found) > 30
+
+
 def test_a_language_has_one_script() -> None:
-    named = [language for script in SCRIPTS.values() for language in script.languages]
+    named = [language for script in ALL_SCRIPTS.values() for language in script.languages]
     assert len(named) == len(set(named))
+    assert {*LANGDETECT_LANGUAGES} - {*named} == {"en"}
     assert {*LANGDETECT_LANGUAGES, *CLD3_LANGUAGES} & set(named) > {
         "ja",
         "zh",
@@ -102,6 +117,8 @@ def test_languages_set_and_unset_the_scripts() -> None:
         assert japanese.need(rule).scripts == ("Jpan",)  # type: ignore[attr-defined]
         assert japanese.need(rule).stored_parameters["scripts"] == ("Jpan",)
         assert "scripts" not in C4.need(rule).stored_parameters
+    assert {rule.parameters.get("min_script_share", 0.1) for _, rule in japanese.rules()} == {0.1}
+    assert "min_script_share" not in C4.need(Language).stored_parameters
     assert japanese.with_languages(["en"]) == C4
     assert C4.with_languages(["de", "ru", "he"]).need(FewWords).scripts == ()
     with pytest.raises(UsageError, match=r"\[few_words\] scripts = \['Cyrl'\]: choose from Arab, "):
@@ -134,6 +151,23 @@ def test_a_recipe_file_with_languages(tmp_path: Path) -> None:
 )
 def test_words_without_blanks(line: str, scripts: tuple[str, ...], kept: bool) -> None:
     assert FewWords(scripts=scripts).edit([line]) == [line] * kept
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("マインドマップ風のツリーを描画できる「Treeviz」", False),
+        ("(01/11)映画『グッバイ・ガール』", False),
+        ("『君の名は』", False),
+        ("彼は「もう帰ります。」", True),
+        ("『これは何ですか？』", True),
+        ("すごい!」", True),
+        ("彼は「もう帰る」と言った。", True),
+    ],
+)
+@pytest.mark.parametrize("script", ["Jpan", "Hant"])
+def test_a_bracket_ends_a_sentence_only_after_its_mark(line: str, script: str, kept: bool) -> None:
+    assert NoTerminalPunctuation(scripts=(script,)).edit([line]) == [line] * kept
 
 
 @pytest.mark.parametrize(
@@ -222,6 +256,63 @@ def test_scripts_of_other_languages_change_nothing(language: str) -> None:
     evaluator = RecipeEvaluator(NOBLOCKLIST.with_languages(list(PAGES)), Lists())
     verdict, page = evaluator.clean(page_of(language))
     assert (verdict.reason, page.lines, page.language) == (None, PAGES[language]["kept"], language)
+
+
+TRADITIONAL = (
+    "財政部今天下午公布今年一月至二月的統一發票中獎號碼，本期千萬元獎共有十八張。\n"
+    "各超商也公布了消費者中獎的地點，其中一人在南投縣的門市購買飲料，一人在新竹縣購買民生用品。\n"
+    "財政部提醒民眾，領獎期限到七月六日為止，請記得在期限以前前往各地的銀行與郵局領取。\n"
+    "這裡還有其他的新聞內容，請各位讀者繼續關注明天的報導，謝謝大家的支持與愛護。\n"
+    "市政府表示，這條道路將在年底以前完工，屆時往來的車輛可以節省許多時間。\n"
+    "學校的老師與學生都覺得新的圖書館非常安靜，也提供了許多舒適的座位。"
+)
+GEORGIAN = (
+    "ქართული ენა არის ჩვენი სახელმწიფო ენა.\n"
+    "ეს წიგნი ძალიან კარგია და ბევრი ადამიანი კითხულობს.\n"
+    "დღეს ძალიან ცივი ამინდია ქალაქში."
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "other", "text"),
+    [
+        ("ko", "zh-cn", TRADITIONAL),
+        ("ko", "zh-cn", TRADITIONAL + "서울"),
+        ("et", "de", GEORGIAN),
+    ],
+    ids=["Chinese", "a Korean name", "Georgian"],
+)
+def test_a_page_of_another_script_than_its_language(language: str, other: str, text: str) -> None:
+    """langdetect takes these texts for Korean and Estonian with a probability above 0.9999."""
+    recipe, page = NOBLOCKLIST.with_languages([language, other]), Page("https://a.example/b", "2019-04-18", text)
+    explained = explain_page(RecipeEvaluator(recipe, Lists()), page)
+    fact = next(each.fact for each in explained.rules if each.rule == "language" and each.dropped)
+    assert re.fullmatch(
+        rf"{language}, with .* 0.9999\d\d, but 0.\d\d of the letters are of its script; at least 0.1", fact
+    )
+    verdict, _ = RecipeEvaluator(recipe, Lists()).clean(page)
+    assert (verdict.reason, verdict.language) == ("language", "und")
+    verdict, kept = RecipeEvaluator(recipe.change("language", min_script_share=0), Lists()).clean(page)
+    assert (verdict.reason, kept.language) == (None, language)
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "share"),
+    [
+        ("日本語", "ja", 0),
+        ("日本語です", "ja", 0.4),
+        ("日本語です", "zh-cn", 0.6),
+        ("abc", "hin_Latn", 1),
+        ("abc", "bod_Tibt", 1),
+        ("12, 3.", "ko", 1),
+        ("a서" * 5_000, "ko", 0.5),
+        ("abc", "sr", 1),
+        ("abc", "en", 1),
+        ("Привет, Ann", "ru", 2 / 3),
+    ],
+)
+def test_the_share_of_letters_of_a_script(text: str, language: str, share: float) -> None:
+    assert script_share(text, language) == pytest.approx(share, abs=0.1 if len(text) > 500 else 1e-9)
 
 
 def test_the_pages_fit_their_purpose() -> None:
