@@ -47,8 +47,6 @@ class CountedStream:
         self.size = 0
         self.first = b""
         self.ends = EndsDigest()
-        number = stream.fileno() if isinstance(stream, io.BufferedReader) else None  # of a file of this machine
-        self.read_at = None if number is None else lambda first, size: os.pread(number, size, first)
 
     def read(self, size: int) -> bytes:
         """Returns at most `size` bytes; none at the end."""
@@ -81,8 +79,10 @@ class CrawlSource(CountedStream):
         """
         check_records(self.first, counts)
         ends = self.ends.hexdigest()
-        if self.read_at and digest_ends(self.read_at, self.size) != ends:
-            raise changed(self.name)
+        if isinstance(self._stream, io.BufferedReader):  # of this machine
+            file = self._stream.fileno()
+            if digest_ends(lambda first, size: os.pread(file, size, first), self.size) != ends:
+                raise changed(self.name)
         return CleanedFile(self.name, self.size, ends, crawl_name(self.first), counts)
 
 

@@ -24,6 +24,7 @@ from c4pipe.io.atomic import AtomicFile, FileBatch, make_folder, name_os_errors
 from c4pipe.io.json_files import to_json
 from c4pipe.io.parquet_footer import parquet_writer, sign_footer
 from c4pipe.io.paths import StoragePath
+from c4pipe.recipes.choose import text_versions
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.text import minhash
 from c4pipe.text.hashes import U64, capture_hash, is_validation, page_hashes, page_key, span_hashes
@@ -288,6 +289,7 @@ class WorkFile(PageRows):
             text_bytes=dict(sorted(self.text_bytes.items())),
             counts=dict(sorted(file.counts.items())),
             crawl=file.crawl,
+            text_versions=text_versions(self._recipe),
         )
         values = {"version": WORK_FILE_VERSION, **to_json(header)}
         self.publish({HEADER_KEY: json.dumps(values).encode()}, self._batch)

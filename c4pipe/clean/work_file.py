@@ -7,6 +7,7 @@ capture of a URL is the newest in the crawl, even if a rule dropped it.
 
 import functools
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,6 +90,8 @@ def check_fingerprint(recipe: Recipe, lists: Mapping[str, str], fingerprint: str
 
 StoredRecipe = Annotated[Recipe, _check_stored_recipe]
 ListDigests = Mapping[Annotated[str, choice(*LIST_NAMES)], Digest]
+_versions = text("[ -~]{0,1000}", "versions")
+TextVersions = Annotated[str, lambda value, place: sys.intern(_versions(value, place))]  # one object for many headers
 CrawlName = Annotated[str, text(".{0,200}", "the name of a crawl")]
 
 
@@ -118,6 +121,7 @@ class WorkHeader:
         text_bytes: the UTF-8 bytes of text that go into the corpus if nothing repeats, by language.
         counts: the counters of pages, lines and damage, by name.
         crawl: the crawl that the WET file names (`wet.records.crawl_name`); "" if it names none.
+        text_versions: the versions that decided the text (`recipes.choose`); "" if c4pipe did not record them yet.
     """
 
     source: FileName
@@ -131,6 +135,7 @@ class WorkHeader:
     text_bytes: Mapping[str, int]
     counts: Mapping[str, int]
     crawl: CrawlName
+    text_versions: TextVersions = ""
 
 
 def read_header(path: StoragePath) -> WorkHeader:

@@ -186,6 +186,11 @@ def read_headers(files: Mapping[str, StoragePath]) -> Iterator[WorkHeader]:
         yield header
 
 
+def _differing(versions: str, others: str) -> str:
+    """Returns the versions that others don't have."""
+    return ", ".join(sorted({*versions.split(", ")} - {*others.split(", ")} - {""})) or "a c4pipe without this record"
+
+
 def describe_recipe(recipe: Recipe, fingerprint: str) -> str:
     """Returns a recipe, its languages and its fingerprint in words."""
     text = f"; text by {recipe.extraction.removeprefix('text: ')}" if recipe.extraction else ""
@@ -195,33 +200,42 @@ def describe_recipe(recipe: Recipe, fingerprint: str) -> str:
 
 
 def check_done(
-    path: StoragePath, header: WorkHeader, source_bytes: int | None, recipe: Recipe, fingerprint: str
+    path: StoragePath,
+    header: WorkHeader,
+    source: tuple[int, str] | None,
+    recipe: Recipe,
+    fingerprint: str,
+    versions: str | None = None,
 ) -> None:
-    """Compares the header of an existing work file with this run: the size of its input, recipe, and fingerprint.
+    """Compares the header of an existing work file with this run.
 
-    Raises UsageError if the recipe, its lists or the size differ. A size of None is unknown.
+    Args:
+        path: the work file.
+        header: its header.
+        source: the size of its input, and the digest of its ends (`io.EndsDigest`); None if they are unknown.
+        recipe, fingerprint: of this run.
+        versions: the versions that decide the text in this run (`text_versions`); None if it cleans no more files.
+
+    Raises UsageError if they differ.
     """
+    if versions is not None and header.text_versions != versions:
+        raise UsageError(
+            f"{path} was cleaned by {_differing(header.text_versions, versions)}, and this run has "
+            f"{_differing(versions, header.text_versions)}: install the former again, or clean the other files into "
+            "another --work folder; c4pipe dedup takes both folders, and then the manifest lists both"
+        )
     if header.fingerprint != fingerprint:
         raise UsageError(
             f"{path} was cleaned with recipe {describe_recipe(header.recipe, header.fingerprint)}, and this run has "
             f"recipe {describe_recipe(recipe, fingerprint)}: give another --work folder"
         )
-    if source_bytes is not None and header.source_bytes != source_bytes:
+    if source and source != (header.source_bytes, header.ends_sha256):
         raise UsageError(
-            f"{path} was made from an input of {header.source_bytes:,} bytes, and the input with its name has "
-            f"{source_bytes:,}: give another --work folder, or delete {_made_again(path)}"
+            f"{path} was made from another input, which had {header.source_bytes:,} bytes (now {source[0]:,}): "
+            f"give another --work folder, or delete {_made_again(path)}"
         )
 
 
 def _made_again(path: StoragePath) -> str:
     source, _, parts = part_of(path.name.removesuffix(".parquet"))
     return f"{source}.part-* so that they are made again" if parts > 1 else "this work file so that it is made again"
-
-
-def check_ends(path: StoragePath, header: WorkHeader, digest: str) -> None:
-    """Raises UsageError if the ends of the input have another digest (`io.EndsDigest`) than the header says."""
-    if header.ends_sha256 != digest:
-        raise UsageError(
-            f"{path} was made from another input of the same size, {header.source_bytes:,} bytes: "
-            f"give another --work folder, or delete {_made_again(path)}"
-        )

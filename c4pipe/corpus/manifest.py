@@ -164,6 +164,7 @@ def make_manifest(
     report: Report,
     expected: Collection[str],
     missing: Sequence[Missing] = (),
+    text_versions: str = "",
 ) -> Manifest:
     """Returns the manifest of a corpus.
 
@@ -173,6 +174,7 @@ def make_manifest(
         report: the report of job 2.
         expected: the paths of all shard files, relative to the corpus.
         missing: the WET files that could not be read (`name`, `path`, `error`).
+        text_versions: the versions that decided the text, with `;` between several.
 
     Raises LostDataError if the counts of pages do not add up, or shards differ from those expected.
     """
@@ -189,7 +191,7 @@ def make_manifest(
         "missing": list(missing),
         "counts": dict(sorted(counts.items())),
         "shards": shards,
-        "versions": versions(),
+        "versions": {**versions(), **({"text": text_versions} if ";" in text_versions else {})},
     }
     return cast(Manifest, {"format": FORMAT, "version": MANIFEST_VERSION, **identity, **values})
 

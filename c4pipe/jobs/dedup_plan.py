@@ -23,7 +23,7 @@ from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import StoragePath, check_is_folder, storage_path
 from c4pipe.jobs.options import BuildOptions, DedupOptions, ImportOptions
 from c4pipe.lists.lists import find_lists
-from c4pipe.recipes.choose import check_installed
+from c4pipe.recipes.choose import check_installed, text_versions
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
 from c4pipe.runners.events import Progress
@@ -72,6 +72,13 @@ class CorpusPlan:
         inputs = list(dict.fromkeys((each.source, each.source_bytes, each.ends_sha256) for each in self.headers))
         lists, formats = self.headers[0].lists, self.options.formats
         return corpus_identity(self.recipe, lists, inputs, formats, self.layout, self.known)
+
+    @cached_property
+    def text_versions(self) -> str:
+        """The versions that decide the text, of the work files and of this run, with `;` between several."""
+        return "; ".join(
+            sorted({text_versions(self.recipe), *(header.text_versions or "unknown" for header in self.headers)})
+        )
 
     @cached_property
     def shard_files(self) -> list[str]:

@@ -179,7 +179,7 @@ def _write(
         **identity,
         "counts": _counts_without(corpus.manifest["counts"], parts),
         "shards": sorted((file for part in parts for file in part["shards"]), key=lambda file: str(file["path"])),
-        "versions": versions(),
+        "versions": {**corpus.manifest["versions"], **versions()},
     }
     manifest = cast(Manifest, values)
     found: Any = unlisted_findings(cast(StoragePath, corpus.path), listed)

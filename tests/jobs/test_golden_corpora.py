@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from c4pipe.cli import main
+from c4pipe.io.versions import TEXT_RULES
 from c4pipe.recipes.presets import RECIPES
 from tests.helpers.web_data import SHIPPED
 
@@ -95,3 +96,13 @@ def test_the_json_and_the_fingerprint_of_a_recipe_are_golden(name: str) -> None:
         f"recipe {name}",
         {"json": hashlib.sha256(text.encode()).hexdigest(), "fingerprint": recipe.fingerprint({"links": "0" * 64})},
     )
+
+
+def test_other_pages_have_another_version_of_the_text_rules() -> None:
+    """A release that changes the pages of a recipe raises TEXT_RULES: no run of an earlier release goes on with it.
+
+    The digest of a number changes only by a new recipe, or before the release.
+    """
+    pages = {name: value["pages"] for name, value in golden().items() if name.startswith("corpus ")}
+    digest = hashlib.sha256(json.dumps(pages, sort_keys=True).encode()).hexdigest()
+    assert (TEXT_RULES, digest[:16]) == (1, "931efba56622f708")

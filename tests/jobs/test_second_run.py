@@ -1,18 +1,26 @@
 """A command that is run again, when its result is complete; and files that are added to a corpus as the error says."""
 
+import json
 import os
 import re
 import shlex
 import shutil
 import signal
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
+from unicodedata import unidata_version
 
 import pyarrow.parquet as pq
 import pytest
 
 from c4pipe.cli import main
 from c4pipe.io.parquet_footer import parquet_writer, sign_footer
+from c4pipe.io.versions import TEXT_RULES
+from c4pipe.recipes import choose
+from c4pipe.recipes.choose import text_versions
+from c4pipe.recipes.presets import C4, RECIPES
+from tests.helpers.corpora import read_manifest
 from tests.helpers.crawls import LISTS, SAMPLES
 
 LISTED = ["--lists", str(LISTS), "--workers", "1"]
@@ -157,3 +165,61 @@ def test_a_result_that_is_not_whole_is_not_complete(
         assert str(file) in error.splitlines()[-1], change
         shutil.rmtree(tmp_path / result)
     signal.alarm(0)
+
+
+def test_a_run_does_not_go_on_with_other_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work, other, output = tmp_path / "work", tmp_path / "other", tmp_path / "corpus"
+    clean = ["clean", *LISTED, "--work", work, SAMPLES[0]]
+    assert run(*clean) == 0
+    now = text_versions(C4)
+    monkeypatch.setattr(choose, "TEXT_RULES", TEXT_RULES + 1)
+    monkeypatch.setattr(choose, "unidata_version", "99.0.0")
+    before = times(work)
+    capsys.readouterr()
+    assert run(*clean, SAMPLES[1]) == 2
+    path, old = f"{work / Path(SAMPLES[0]).name}.parquet", f"Unicode {unidata_version}, text rules {TEXT_RULES}"
+    assert capsys.readouterr().err == (
+        f"c4pipe: {path} was cleaned by {old}, and this run has Unicode 99.0.0, text rules {TEXT_RULES + 1}: install "
+        "the former again, or clean the other files into another --work folder; c4pipe dedup takes both folders, and "
+        "then the manifest lists both\n"
+    )
+    assert times(work) == before
+    assert run(*clean) == 0, "nothing is left to clean"
+    assert run("clean", *LISTED, "--work", other, SAMPLES[1]) == 0
+    capsys.readouterr()
+    assert run("dedup", work, other, "--output", output, "--workers", "1") == 0
+    both = f"{now}; {text_versions(C4)}"
+    assert f"warning: several versions decide the text, as the manifest says: {both}" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    assert read_manifest(output)["versions"]["text"] == both
+    (tmp_path / "list.txt").write_text("none.example\n")
+    run("takedown", output, "--domains", tmp_path / "list.txt", "--output", tmp_path / "without")
+    assert read_manifest(tmp_path / "without")["versions"]["text"] == both
+
+
+def test_work_files_without_versions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work, output = tmp_path / "work", tmp_path / "corpus"
+    clean = ["clean", *LISTED, "--work", work, SAMPLES[0]]
+    assert run(*clean) == 0
+    (path,) = work.glob("*.parquet")
+    header = json.loads(pq.read_metadata(path).metadata[b"c4pipe"])
+    assert header.pop("text_versions") == text_versions(C4)
+    table = pq.read_table(path).replace_schema_metadata({"c4pipe": json.dumps(header)})
+    pq.write_table(table, path, write_page_checksum=True)
+    sign_footer(path)
+    assert run(*clean, SAMPLES[1]) == 2
+    assert "was cleaned by a c4pipe without this record, and this run has Unicode " in capsys.readouterr().err
+    assert run("dedup", work, "--output", output, "--workers", "1") == 0
+    assert read_manifest(output)["versions"]["text"] == f"{text_versions(C4)}; unknown"
+
+
+def test_the_versions_that_decide_the_text_of_a_recipe() -> None:
+    rules, detector = f"text rules {TEXT_RULES}, Unicode {unidata_version}", f"langdetect {version('langdetect')}"
+    assert text_versions(C4).startswith(rules)
+    assert detector in text_versions(C4)
+    assert detector not in text_versions(RECIPES["as-is"])
+    thai = RECIPES["fineweb-2"].with_languages(["th"])
+    assert f"pythainlp {version('pythainlp')}" in text_versions(thai)
