@@ -72,7 +72,8 @@ UNREAD = {
     "dedup.json": {"format", "hash"},
     "tokens.json": {"format", "version", "totals", "versions", "manifest", "vocabulary"},
     "vocab.json": {"parameters", "training_data.0.name"},  # a name to show, of any kind
-    "work": set(STAGES) | {"description", "recipe.name", "text_versions"},  # the rules are those of the manifest, with a fingerprint
+    # the rules are those of the manifest, with a fingerprint; files of earlier versions have no text_versions
+    "work": {*STAGES, "description", "recipe.name", "text_versions"},
 }
 
 
