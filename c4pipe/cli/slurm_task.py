@@ -1,4 +1,4 @@
-"""A task of a submission to Slurm: `python -m c4pipe.cli.slurm_task FOLDER NUMBER`, as the batch scripts call it."""
+"""A task of a submission to Slurm. The batch scripts call `python -m c4pipe.cli.slurm_task FOLDER DIGEST NUMBER`."""
 
 import sys
 from pathlib import Path
@@ -13,8 +13,8 @@ _SECONDS = 60.0  # between two lines of a log: each line reads the work folder, 
 
 
 def _run() -> int:
-    folder, task = sys.argv[1:]
-    run_task(Path(folder), task, Progress(show_lines(printer()), note, _SECONDS))
+    folder, digest, task = sys.argv[1:]
+    run_task(Path(folder), digest, task, Progress(show_lines(printer()), note, _SECONDS))
     return 0
 
 

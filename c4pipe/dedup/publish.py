@@ -114,7 +114,6 @@ def find_complete(output: StoragePath, identity: Mapping[str, Any], missing: Seq
     Raises UsageError if the folder holds another corpus, or anything else; C4pipeError if a file of the corpus is
     missing or was changed.
     """
-    check_inner(output, STAGING)
     _complete(output, identity)
     check_folder(output, identity)
     manifest = manifest_file.read_manifest(output)
@@ -157,7 +156,7 @@ def has_inputs(manifest: Manifest, identity: Mapping[str, Any], missing: Sequenc
 
 def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
     """Raises UsageError if the output folder holds another corpus, or anything else. Changes nothing."""
-    check_inner(output, STAGING, WORK_FOLDER, dropped_pages.DROPPED_FOLDER)
+    check_inner(output)
     manifest = manifest_file.read_manifest(output)
     if manifest:
         if "parts" in manifest and "takedowns" not in identity:

@@ -7,6 +7,7 @@ import secrets
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -154,11 +155,14 @@ def write_text(target: StoragePath, text: str) -> None:
     write_bytes(target, text.encode())
 
 
-def write_bytes(target: StoragePath, data: bytes, batch: FileBatch | None = None) -> None:
-    """Writes a file that appears complete or not at all: at once, or with a batch. Raises OSError."""
+def write_bytes(target: StoragePath, data: bytes, batch: FileBatch | None = None, mode: int = 0o666) -> None:
+    """Writes a file that appears complete or not at all: at once, or with a batch. Raises OSError.
+
+    `mode` are its permissions, from its first byte on, without those that the user's umask takes away.
+    """
     file = AtomicFile(target)
     try:
-        with name_os_errors(target), file.path.open("xb") as opened:
+        with name_os_errors(target), open(file.path, "xb", opener=partial(os.open, mode=mode)) as opened:
             opened.write(data)
         if batch is None:
             file.publish()

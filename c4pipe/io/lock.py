@@ -19,9 +19,10 @@ from pathlib import Path
 
 from c4pipe.errors import UsageError
 from c4pipe.io.atomic import make_folder, name_os_errors
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.paths import StoragePath, check_inner, open_file, read_file
 
 LOCK_NAME = ".lock"
+_MOST = 2000  # bytes of a lock file that are read
 
 _NO_LOCKS = errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP
 
@@ -46,11 +47,12 @@ def _has_locks(folder: Path) -> bool:
 def only_run(folder: StoragePath) -> Iterator[None]:
     """Locks a folder, which is made if it is missing; an object store has no locks.
 
-    Raises UsageError, with the folder and the other process, if another run has locked it.
+    Raises UsageError, with the folder and the other process, if another run has locked it; as `check_inner`.
     """
     if not isinstance(folder, Path):
         yield
         return
+    check_inner(folder)
     if not has_locks(folder):
         with _lock_by_file(folder / LOCK_NAME):
             yield
@@ -68,8 +70,8 @@ def only_run(folder: StoragePath) -> Iterator[None]:
 def lock_owner(folder: Path) -> str | None:
     """Returns the process that has locked a folder; None without one. Changes nothing."""
     try:
-        with (folder / LOCK_NAME).open(errors="replace") as file:
-            text = file.read(2000)
+        with open_file(folder / LOCK_NAME) as file:
+            text = file.read(_MOST).decode("utf-8", "replace")
             with contextlib.suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 return None
@@ -136,7 +138,7 @@ def _lock_by_file(path: Path) -> Iterator[None]:
     owner = "\n".join((f"process {os.getpid()} on {socket.gethostname()}", *_identify_machine()))
     while not _make_file(path, owner):
         with contextlib.suppress(FileNotFoundError):  # it was released meanwhile
-            other = path.read_text(errors="replace")
+            other = read_file(path, _MOST).decode("utf-8", "replace")
             guard = path.with_name(f"{LOCK_NAME}.guard")  # without it, a run could remove the file of the next one
             if not _has_ended(other):
                 name = other.partition("\n")[0][:200] or "another process"
@@ -144,7 +146,7 @@ def _lock_by_file(path: Path) -> Iterator[None]:
             if not _make_file(guard, owner):
                 raise UsageError(_describe_lock(guard, "another process"))
             try:
-                if path.read_text(errors="replace") == other:
+                if read_file(path, _MOST).decode("utf-8", "replace") == other:
                     path.unlink()
             finally:
                 guard.unlink(missing_ok=True)
@@ -152,7 +154,7 @@ def _lock_by_file(path: Path) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError):
-            if path.read_text() == owner:
+            if read_file(path, _MOST).decode() == owner:
                 path.unlink()
 
 

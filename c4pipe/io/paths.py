@@ -247,16 +247,27 @@ def check_is_folder(option: str, folder: StoragePath) -> None:
 
 
 def check_inner(folder: StoragePath, *names: str) -> None:
-    """Raises UsageError if a link stands for an inner folder: c4pipe would write and delete files outside.
+    """The door to a user's folder: nothing is written, moved or deleted in it before (`lock.only_run` calls it).
 
-    `folder`, which the user named, may be a link; `names` are paths inside, such as `_work/lists`, also missing ones.
+    `folder`, which the user named, may be a link. The folders that c4pipe makes inside, at any depth, may not: those
+    whose names begin with `_`, and `names`, which are paths inside, such as a language, also missing ones.
+
+    Raises UsageError if a link stands for such a folder: c4pipe would write and delete files outside.
     """
+    for path in _inner_folders(folder, names) if isinstance(folder, Path) else ():
+        if path.is_symlink():
+            raise UsageError(f"{path} is a link, and no folder that c4pipe has made: remove it, or put a folder there")
+
+
+def _inner_folders(folder: Path, names: Sequence[str]) -> Iterator[Path]:
+    """Yields each folder before those inside: who finds a link looks at nothing behind it."""
     for name in names:
-        path = folder
-        for part in name.split("/"):
-            path = path / part
-            if isinstance(path, Path) and path.is_symlink():
-                raise UsageError(f"{path} is a link, and no folder that c4pipe has made: remove the link")
+        parts = Path(name).parts
+        yield from (folder.joinpath(*parts[:end]) for end in range(1, len(parts) + 1))
+    for name in sorted(name for name in list_names(folder) if name.startswith("_")):
+        yield folder / name
+        for above, inner, _ in os.walk(folder / name):
+            yield from (Path(above, each) for each in sorted(inner))
 
 
 def open_file(path: Path | UrlPath) -> BinaryIO:

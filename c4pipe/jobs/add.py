@@ -51,7 +51,6 @@ def add(options: AddOptions, progress: Progress) -> tuple[Manifest, Manifest]:
     Raises UsageError for a folder that is no corpus, and for work files of another recipe; the errors of `dedup`.
     """
     corpus = options.folder.absolute()
-    check_inner(corpus, manifest_file.PARTS)
     _read_manifest(corpus)
     with only_run(corpus):
         _complete_addition(corpus, progress)
@@ -65,6 +64,7 @@ def add(options: AddOptions, progress: Progress) -> tuple[Manifest, Manifest]:
             raise UsageError(f"{corpus} has {MAX_PARTS} parts, and no more are possible: begin another corpus")
         folder = part_folder(corpus, number)
         plan = _plan_part(options, corpus, folder, whole)
+        check_inner(corpus, *plan.identity["train_shards"])
         for there, digest in enumerate(_digest_parts(whole), 1):
             if digest == _digest_inputs(plan.identity["inputs"]):
                 progress.did_nothing = True
@@ -181,6 +181,7 @@ def _describe_corpus(corpus: StoragePath, folder: StoragePath, whole: Manifest, 
 
 def _complete_addition(corpus: StoragePath, progress: Progress) -> None:
     """Completes an addition that was stopped at its end."""
+    remove_tree(corpus / INDEX / "_spill")  # the index was complete when its run was stopped
     whole = _read_manifest(corpus)
     last = len(whole.get("parts", [whole]))
     grown = manifest_file.read_manifest(part_folder(corpus, last + 1) / GROWN)
@@ -202,6 +203,7 @@ def _publish_part(corpus: StoragePath, number: int) -> Manifest:
         for name in {MANIFEST, MOVED_SPANS} & list_names(corpus):
             write_bytes(part_folder(corpus, 1) / name, read_file(corpus / name, sys.maxsize))
     new = [shard["path"] for shard in manifest["shards"] if part_number(shard["path"]) == number]
+    check_inner(corpus, *{path.partition("/")[0] for path in new})
     for path in new:
         source = folder / path.replace(f"-part{number:03}-", "-")
         if source.exists():

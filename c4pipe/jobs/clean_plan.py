@@ -97,7 +97,7 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
     else:
         made = choose_extraction(options.input_kind, options.extract)
     recipe = recipe.with_extraction(made)
-    check_inner(options.work_folder, LISTS_FOLDER, dropped_pages.DROPPED_FOLDER)
+    check_inner(options.work_folder, LISTS_FOLDER)
     check_is_folder("--work", options.work_folder)
     if options.network.cache is not None:
         check_is_folder("--cache", options.network.cache)

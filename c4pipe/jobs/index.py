@@ -8,7 +8,7 @@ from c4pipe.dedup.known import CONTENT, INDEX, Index, digests_of, read_bucket, r
 from c4pipe.errors import DamagedFileError, LostDataError, UsageError
 from c4pipe.io.atomic import clear_abandoned, make_folder
 from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath, check_inner, list_names, remove_tree
+from c4pipe.io.paths import StoragePath, list_names, remove_tree
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
@@ -31,9 +31,9 @@ def write_index(
     corpus = open_corpus(folder)
     plan = IndexPlan.of(corpus)
     target = folder / INDEX
-    check_inner(folder, INDEX)
     with only_run(folder):
         if index := _find_intact(folder, plan.shards):
+            remove_tree(target / "_spill")  # left by a run that was stopped at its very end
             progress.note_complete(target, "delete it")
             return index
         (target / CONTENT).unlink(missing_ok=True)

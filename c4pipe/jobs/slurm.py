@@ -7,11 +7,12 @@ no state is kept, and the same command submits all files that are neither done n
 """
 
 import glob
-import pickle
+import hashlib
+import re
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict
@@ -22,11 +23,12 @@ from c4pipe.corpus.manifest import Manifest, read_manifest
 from c4pipe.dedup import publish
 from c4pipe.dedup.progress import watch_dedup
 from c4pipe.dedup.publishers import STAGING
-from c4pipe.errors import C4pipeError, JobSubmitted, UsageError
+from c4pipe.errors import C4pipeError, DamagedFileError, JobSubmitted, UsageError, hide_secrets
 from c4pipe.io.atomic import clear_abandoned, make_folder, write_bytes, write_text
-from c4pipe.io.json_files import read_checked_json, write_checked_json
+from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_checked_json, write_checked_json
 from c4pipe.io.lock import only_run
-from c4pipe.io.paths import list_names, remove_tree, storage_path
+from c4pipe.io.options import shared_fields
+from c4pipe.io.paths import list_names, read_file, remove_tree, storage_path
 from c4pipe.io.words import first_of, format_count
 from c4pipe.jobs.clean_plan import CleanPlan, check_state, prepare_work, work_state
 from c4pipe.jobs.clean_run import finish_work, largest_first, run_clean
@@ -39,6 +41,7 @@ from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import slurm
 from c4pipe.runners.events import Progress
 from c4pipe.runners.slurm import ActiveTask, SlurmOptions
+from c4pipe.wet.inputs import FileSlice, InputFile
 
 SUBMISSIONS = "_slurm"
 """The folder, inside a work folder, of the submissions to Slurm."""
@@ -49,7 +52,14 @@ TASKS_FILE = "tasks.json"
 DEDUP = "dedup"
 """The name of the job after the array: `dedup.sh` is its script, `dedup.log` its log."""
 
-_PLAN = "plan.pickle"  # only the tasks of a submission read it: they run the code of the folder's owner anyway
+_PLAN = "plan.json"
+_ADDRESSES = "addresses.json"  # the inputs whose URLs have secrets, which no other file has: for the user alone
+_OPTIONS: Mapping[str, Any] = {"build": BuildOptions, "clean": CleanOptions, "import": ImportOptions}
+_NOT_FOR_TASKS = {
+    *("inputs", "lists", "links", "source", "recipe", "score", "language_model"),  # the plan has what they name
+    *("runner", "runner_options", "wait", "progress"),
+}
+_SCRIPT = re.compile(r"clean-([0-9]{1,9})\.sh")
 _MOST_TASKS = 1000  # unless the user says how many files a task has
 _FILES_PER_CORE = 2
 _PAUSES = (1, 4, 10, 20, 30)  # seconds: NFS caches the names in a folder for up to a minute (acdirmax of nfs(5))
@@ -144,6 +154,7 @@ def _submit(plan: CleanPlan, progress: Progress, output: Path | None = None) -> 
     latest = max((int(each.name) for each in submissions(work)), default=0)
     folder = work / SUBMISSIONS / f"{latest + 1:03}"
     tasks = _divide_files(plan, names, options)
+    _forget_addresses(work, active)
     make_folder(folder)
     try:
         return _submit_scripts(plan, folder, tasks, options, active, output)
@@ -168,20 +179,7 @@ def _submit_scripts(
         accepts_missing=plan.options.max_missing is not None,
     )
     write_checked_json(folder / TASKS_FILE, submission)
-    paths = {name: getattr(plan.options, name, None) for name in ("output", "work", "cache", "annotate")}
-    absolute = {name: str(storage_path(str(path)).absolute()) for name, path in paths.items() if path}
-    changed: dict[str, Any] = dict(runner=None, runner_options=(), wait=False, progress=None, **absolute)
-    if not isinstance(plan.options, CleanOptions):
-        changed["known"] = tuple(str(each.absolute()) for each in plan.options.known_corpora)
-    task_options = replace(plan.options, **changed)
-    sources = tuple(file._replace(path=file.absolute_path) for file in plan.files)
-    pickled = (
-        task_options,
-        plan.recipe.to_json(),
-        plan.listed.lists.digests,
-        sources,
-    )  # the lists are in the work folder
-    write_bytes(folder / _PLAN, pickle.dumps(pickled))
+    digest = _write_plan(plan, folder)
     largest = slurm.largest_array() if tasks else 1
     arrays, ids = list[str](), list[str]()
     try:
@@ -191,13 +189,13 @@ def _submit_scripts(
             if arrays and limit:  # one array after the other, so that no more tasks run at the same time
                 more.append(f"--dependency=afterany:{arrays[-1]}")
             number = f"$(({first} + SLURM_ARRAY_TASK_ID))"
-            arrays.append(_submit_script(folder, f"clean-{first}", "_%a", options.clean, more, number))
+            arrays.append(_submit_script(folder, digest, f"clean-{first}", "_%a", options.clean, more, number))
             ids.append(arrays[-1])
         if output is not None:
             before = {task.job for task in active if task.array_index is not None}
             after = [f"afterok:{':'.join(arrays)}"] * bool(arrays) + [f"afterany:{':'.join(before)}"] * bool(before)
             more = [f"--dependency={','.join(after)}", "--kill-on-invalid-dep=yes"] if after else []
-            ids.append(_submit_script(folder, DEDUP, "", options.dedup, more, DEDUP))
+            ids.append(_submit_script(folder, digest, DEDUP, "", options.dedup, more, DEDUP))
             slurm.cancel([task.job for task in active if task.script.stem == DEDUP])
     except BaseException as error:
         try:
@@ -214,16 +212,65 @@ def _submit_scripts(
     return f"submitted: {', then '.join(words)}"
 
 
+def _write_plan(plan: CleanPlan, folder: Path) -> str:
+    """Writes the plan of the tasks, and returns its digest. Nobody else can read it, and URLs in it have no secrets."""
+    options = plan.options
+    command, kind = next(each for each in _OPTIONS.items() if isinstance(options, each[1]))
+    values = {name: value for name, value in shared_fields(options, kind).items() if name not in _NOT_FOR_TASKS}
+    paths = {name: values.get(name) for name in ("output", "work", "cache", "annotate")}
+    values |= {name: str(storage_path(str(path)).absolute()) for name, path in paths.items() if path}
+    if not isinstance(options, CleanOptions):
+        values["known"] = [str(each.absolute()) for each in options.known_corpora]
+    addresses = {str(number): file.absolute_path for number, file in enumerate(plan.files)}
+    stored = {
+        "command": command,
+        "options": values,
+        "recipe": plan.recipe.to_json(),
+        "lists": plan.listed.lists.digests,
+        "files": [(hide_secrets(path), *file[1:]) for path, file in zip(addresses.values(), plan.files, strict=True)],
+    }
+    secret = {number: path for number, path in addresses.items() if hide_secrets(path) != path}
+    data = {_PLAN: encode_checked_json(stored), _ADDRESSES: encode_checked_json(secret)}
+    for name, content in data.items():
+        write_bytes(folder / name, content, mode=0o600)
+    return hashlib.sha256(b"".join(data.values())).hexdigest()
+
+
+def _read_plan(folder: Path, digest: str) -> CleanPlan:
+    """Returns the plan that was submitted. Raises UsageError if somebody has changed it since."""
+    data = {name: read_file(folder / name) for name in (_PLAN, _ADDRESSES)}
+    if hashlib.sha256(b"".join(data.values())).hexdigest() != digest:
+        raise UsageError(f"the plan in {folder} is not the one that was submitted: give the command again")
+    stored, secret = (decode_checked_json(content, folder / name, dict) for name, content in data.items())
+    options = _OPTIONS[stored["command"]](**stored["options"], inputs=())
+    files = [
+        InputFile(secret.get(str(number), path), name, size, FileSlice(*part) if part else None)
+        for number, (path, name, size, part) in enumerate(stored["files"])
+    ]
+    lists = load_lists(options.work_folder / LISTS_FOLDER, stored["lists"])
+    listed = ListedRecipe(Recipe.from_json(stored["recipe"]), lists)
+    return CleanPlan(options, listed, tuple(files), (), options.dropped)
+
+
+def _forget_addresses(work: Any, active: Sequence[ActiveTask] = ()) -> None:
+    """Deletes the addresses with secrets of the submissions that have no task left."""
+    for folder in {*submissions(work)} - {task.script.parent for task in active}:
+        (folder / _ADDRESSES).unlink(missing_ok=True)
+
+
 def _submit_script(
-    folder: Path, name: str, log: str, options: Sequence[Sequence[str]], more: Sequence[str], number: str
+    folder: Path, digest: str, name: str, log: str, options: Sequence[Sequence[str]], more: Sequence[str], number: str
 ) -> str:
-    """Writes a batch script into the folder of a submission, submits it, and returns the id of its job."""
+    """Writes a batch script into the folder of a submission, submits it, and returns the id of its job.
+
+    Slurm copies the script, so nobody can change the digest of the plan in it.
+    """
     path = folder / f"{name}.sh"
     stem = str(folder / name).replace("%", "%%")  # sbatch replaces %a and others
     job = "dedup" if name == DEDUP else "clean"
     own = [f"--job-name=c4pipe-{job}", f"--output={stem}{log}.log", "--open-mode=append", "--nodes=1", "--requeue"]
-    command = shlex.join([sys.executable, "-m", "c4pipe.cli.slurm_task", str(folder)])
-    lines = [f'{command} "{number}" && exit', "status=$?", 'echo "c4pipe: status $status" >&2', "exit $status"]
+    command = shlex.join([sys.executable, "-m", "c4pipe.cli.slurm_task", str(folder), digest])
+    lines = [f'{command} "{number}"', "status=$?", 'echo "c4pipe: status $status" >&2', "exit $status"]
     write_text(path, slurm.script([*([each] for each in own), *options, *([each] for each in more)], lines))
     return slurm.submit(path)
 
@@ -237,7 +284,8 @@ def _divide_files(plan: CleanPlan, names: set[str], options: SlurmOptions) -> li
 
 def submissions(work: Path) -> list[Path]:
     """Returns the folders of the submissions of a work folder, the oldest first."""
-    return [work / SUBMISSIONS / name for name in sorted(filter(str.isdigit, list_names(work / SUBMISSIONS)), key=int)]
+    names = filter(re.compile("[0-9]{3,9}").fullmatch, list_names(work / SUBMISSIONS))
+    return [work / SUBMISSIONS / name for name in sorted(names, key=int)]
 
 
 def read_submission(folder: Path) -> Submission:
@@ -245,20 +293,28 @@ def read_submission(folder: Path) -> Submission:
     found = read_checked_json(folder / TASKS_FILE, Submission)
     if found is None:
         raise C4pipeError(f"{folder} has no {TASKS_FILE}: delete that folder")
+    if any(number >= len(found["files"]) for task in found["tasks"] for number in task):
+        raise DamagedFileError(f"{folder / TASKS_FILE} has a task without its file: delete that folder")
     return found
+
+
+def first_task(script: Path) -> int | None:
+    """Returns the number of the first task of a script of `clean`; None for any other file."""
+    match = _SCRIPT.fullmatch(script.name)
+    return int(match[1]) if match else None
 
 
 def files_of(tasks: Iterable[ActiveTask]) -> set[str]:
     """Returns the names of the files of some tasks."""
     by_folder: dict[Path, list[int]] = {}
     for task in tasks:
-        if task.script.stem != DEDUP:
-            number = int(task.script.stem.partition("-")[2]) + (task.array_index or 0)
-            by_folder.setdefault(task.script.parent, []).append(number)
+        if (first := first_task(task.script)) is not None:
+            by_folder.setdefault(task.script.parent, []).append(first + (task.array_index or 0))
     names = set[str]()
     for folder, numbers in by_folder.items():
         submission = read_submission(folder)
-        names.update(submission["files"][file] for number in numbers for file in submission["tasks"][number])
+        found = [submission["tasks"][number] for number in numbers if number < len(submission["tasks"])]
+        names.update(submission["files"][file] for some in found for file in some)
     return names
 
 
@@ -316,14 +372,15 @@ def check_missing(plan: CleanPlan) -> None:
         raise C4pipeError(f"{errors}: the same command tries again to read it, --max-missing N goes on without it")
 
 
-def run_task(folder: Path, task: str, progress: Progress) -> None:
+def run_task(folder: Path, digest: str, task: str, progress: Progress) -> None:
     """Runs a task of a submission: a slice of the files for a number, or the job after all tasks for `dedup`.
 
-    Raises C4pipeError if a file is missing or can't be cleaned, or if the files are not complete for `dedup`.
+    `digest` is that of the plan that was submitted.
+
+    Raises C4pipeError if a file is missing or can't be cleaned, or if the files are not complete for `dedup`;
+    UsageError for another plan.
     """
-    options, recipe, digests, files = pickle.loads((folder / _PLAN).read_bytes())
-    lists = load_lists(options.work_folder / LISTS_FOLDER, digests)
-    plan = CleanPlan(options, ListedRecipe(Recipe.from_json(recipe), lists), files, (), options.dropped)
+    plan = _read_plan(folder, digest)
     submission = read_submission(folder)
     if task == DEDUP:
         check_cleaned(plan)
@@ -332,6 +389,7 @@ def run_task(folder: Path, task: str, progress: Progress) -> None:
         finish_work(plan, progress)
         assert not isinstance(plan.options, CleanOptions)
         write_corpus(plan.options, plan, progress)
+        _forget_addresses(plan.work)
         return
     part = replace(plan, files=tuple(plan.files[number] for number in submission["tasks"][int(task)]))
     for file in part.files:  # remove the files of a task that was killed or has failed

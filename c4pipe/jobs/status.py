@@ -1,5 +1,6 @@
 """`status`: the progress of a run, from its folders, its lock, Slurm, and the logs of Slurm's tasks."""
 
+import os
 import re
 from bisect import bisect_right
 from collections import Counter
@@ -12,8 +13,8 @@ from c4pipe.corpus.manifest import read_manifest, sum_inputs
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.json_files import read_intact_json
 from c4pipe.io.lock import lock_owner
-from c4pipe.io.paths import StoragePath, list_names
-from c4pipe.io.words import first_of, format_count, visible
+from c4pipe.io.paths import StoragePath, list_names, open_file
+from c4pipe.io.words import error_reason, first_of, format_count, visible
 from c4pipe.jobs import slurm
 from c4pipe.runners.slurm import ActiveTask, active_tasks
 from c4pipe.wet.inputs import part_of
@@ -77,8 +78,9 @@ def run_status(folder: StoragePath) -> RunStatus:
 def _slurm_status(work: Path, folders: Sequence[Path], done: set[str], missing: set[str]) -> RunStatus:
     submissions = {folder: slurm.read_submission(folder) for folder in folders}
     latest = submissions[folders[-1]]
-    if latest["output"] and read_manifest(Path(latest["output"])):
-        return run_status(Path(latest["output"]))
+    is_inside = os.path.realpath(latest["output"]) == os.path.realpath(work.parent)
+    if is_inside and read_manifest(work.parent):  # a work folder of others can name any other folder
+        return run_status(work.parent)
     sentences, active, others = list[str](), list[ActiveTask](), "failed"
     try:
         active = active_tasks(work / slurm.SUBMISSIONS)
@@ -98,6 +100,7 @@ def _slurm_status(work: Path, folders: Sequence[Path], done: set[str], missing: 
     sentences += first_of([*failed, *(note["error"] for note in missing_files([work]))])
     corpus = next((task for task in active if task.script.stem == slurm.DEDUP), None)
     reason = _reason(folders[-1] / "dedup.log")
+    is_written = bool(latest["output"]) and not is_inside and not corpus and reason == ""
     if corpus:
         reasons = ", ".join(sorted({task.reason for task in active if task.waits and task is not corpus}))
         if reasons:
@@ -105,11 +108,13 @@ def _slurm_status(work: Path, folders: Sequence[Path], done: set[str], missing: 
         sentences.append(f"dedup {'waits' if corpus.waits else 'runs'} (job {corpus.job}, {corpus.reason})")
     elif reason:
         sentences.append(f"dedup failed: {reason}")
+    elif is_written:
+        sentences.append(f"the corpus was written: c4pipe status {latest['output']}")
     elif latest["output"] and others == "failed":
         sentences.append("dedup is not in the queue: Slurm cancels it when a task fails")
     lacking = bool(left) or (bool(missing) and not latest["accepts_missing"])
-    stopped = lacking or (bool(latest["output"]) and not corpus)
-    complete = not (latest["output"] or active or stopped)
+    stopped = lacking or (bool(latest["output"]) and not (corpus or is_written))
+    complete = not (active or stopped) and (is_written or not latest["output"])
     if complete:
         sentences.append(f"{work} is complete")
     elif stopped and others == "failed":
@@ -122,7 +127,8 @@ def _failures(submissions: Mapping[Path, slurm.Submission], names: set[str]) -> 
     """Yields a sentence for each task that has not cleaned its files, given the names of the files left."""
     left = set(names)
     for folder, submission in reversed(list(submissions.items())):
-        offsets = sorted(int(path.stem.partition("-")[2]) for path in folder.glob("clean-*.sh"))
+        starts = map(slurm.first_task, folder.iterdir())
+        offsets = sorted(first for first in starts if first is not None)
         for number, task in enumerate(submission["tasks"]):
             own = [submission["files"][file] for file in task if submission["files"][file] in left]
             if own and offsets:
@@ -133,16 +139,20 @@ def _failures(submissions: Mapping[Path, slurm.Submission], names: set[str]) -> 
                 yield f"{of_task}: {_reason(log) or 'its task was cancelled before it began'} ({log.name})"
 
 
-def _reason(log: Path) -> str:
-    """Returns why the job of a log failed, in words; "" without a log."""
+def _reason(log: Path) -> str | None:
+    """Returns why the job of a log failed, in words; "" if it has succeeded, None without a log."""
     try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - _LOG_END))
-            lines = file.read().decode("utf-8", "replace").splitlines()
+        with open_file(log) as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _LOG_END))
+            lines = file.read(_LOG_END).decode("utf-8", "replace").splitlines()
     except FileNotFoundError:
-        return ""
+        return None
+    except OSError as error:
+        return f"its log can't be read: {error_reason(error)}"
     for line in reversed([line.strip() for line in lines if line.strip()]):
         status = re.fullmatch("c4pipe: status ([0-9]+)", line)
+        if status and status[1] == "0":
+            return ""
         if status and int(status[1]) > 128:
             return f"its process was killed by signal {int(status[1]) - 128}, perhaps because memory ran out"
         if ended := _STEP_ENDED.match(line):

@@ -27,7 +27,7 @@ from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, check_inner, list_names, read_file, remove_tree, storage_path
 from c4pipe.io.streams import InputPath
 from c4pipe.io.versions import versions
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import error_reason, first_of, format_count
 from c4pipe.jobs.listed_pages import PageList, read_page_list, unlisted_examples, unlisted_findings
 from c4pipe.report.data import make_report_data, read_report_data
 from c4pipe.report.descriptions import write_descriptions
@@ -80,14 +80,14 @@ def _take_down_in_place(
     """Writes the new corpus into a folder inside the corpus, then moves its files over those of the corpus."""
     if not isinstance(folder, Path):
         raise UsageError(f"--in-place: a store has no rename, so {folder} can't be replaced at once: give --output")
-    check_inner(folder, REPLACEMENTS)
     new = folder / REPLACEMENTS
     if not (new / MANIFEST).is_file():
         open_corpus(folder)  # an error comes before the folder is locked
     with only_run(folder):
         if read_manifest(folder) is None:
-            _replace(folder, new)
+            _replace(folder, new, progress)
         corpus = open_corpus(folder)
+        check_inner(folder, *corpus.languages)
         parts, done = corpus.manifest.get("parts", ()), corpus.manifest.get("takedowns", ())
         last = len(parts) or 1
         if any(GROWN in list_names(part_folder(folder, number)) for number in (last, last + 1)):
@@ -100,24 +100,30 @@ def _take_down_in_place(
             progress.note(f"{folder} is without the pages of {names} already, and nothing was done")
             return corpus.manifest
         manifest = _write_without(corpus, listed, new, runner, progress)
-        _replace(folder, new)
+        _replace(folder, new, progress)
     return manifest
 
 
-def _replace(folder: Path, new: Path) -> None:
+def _replace(folder: Path, new: Path, progress: Progress) -> None:
     """Moves the files of a complete corpus to their places in its old folder; after a crash, a second call goes on."""
     targets = {path: folder / path.relative_to(new) for path in sorted(new.rglob("[!.]*")) if path.is_file()}
     del targets[new / MANIFEST]
+    check_inner(folder, *(str(path.relative_to(new).parent) for path in targets))
     for each in {target.parent for target in targets.values()}:
         if each.stat().st_dev != new.stat().st_dev or not os.access(each, os.W_OK | os.X_OK):
             raise C4pipeError(
                 f"--in-place: files can't be moved to {each}, which is read-only or on another disk: give --output"
             )
+    changed = {path: target for path, target in targets.items() if not (target.exists() and target.samefile(path))}
+    if linked := [os.path.realpath(target) for target in changed.values() if target.is_symlink()]:
+        progress.note(
+            f"warning: links to {format_count(len(linked), 'file')} are replaced by files, and the text that was taken "
+            f"out can still be in the linked files: delete {' '.join(first_of(linked, 1))}, too"
+        )
     (folder / MANIFEST).unlink(missing_ok=True)
     sync(folder)
-    for path, target in targets.items():
-        if not (target.exists() and target.samefile(path)):
-            move(path, target)
+    for path, target in changed.items():
+        move(path, target)
     move(new / MANIFEST, folder / MANIFEST)
     remove_tree(new)
 
@@ -267,7 +273,7 @@ def _link(source: InputPath, target: StoragePath) -> None:
         if isinstance(source, Path) and isinstance(target, Path):
             with contextlib.suppress(OSError):
                 target.unlink(missing_ok=True)
-                os.link(source, target)
+                os.link(os.path.realpath(source), target)  # of a link, the file that it leads to
                 return
         file = AtomicFile(target)
         with open_binary(source) as stream, file.path.open("wb") as copy:

@@ -119,7 +119,7 @@ def processes(cluster: Cluster, task: str) -> list[int]:
             words = path.read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
-        if "c4pipe.cli.slurm_task" in words and words[-2] == task and words[-3].startswith(str(cluster.shared)):
+        if "c4pipe.cli.slurm_task" in words and words[-2] == task and words[-4].startswith(str(cluster.shared)):
             found.append(int(path.parent.name))
     return found
 
