@@ -381,13 +381,13 @@ def file_size(file: Path | UrlPath) -> int:
 
 
 def remove_tree(folder: StoragePath) -> None:
-    """Removes a folder and its content, if it exists."""
+    """Removes a folder and its content, or what stands in its place, if it exists."""
     if not isinstance(folder, Path):
         folder.rmtree()
-    elif folder.is_symlink():  # the target of a link is not ours
-        folder.unlink()
-    elif folder.exists():
+    elif folder.is_dir() and not folder.is_symlink():  # the target of a link is not ours
         shutil.rmtree(folder)
+    else:  # rmtree would wait for the other end of a pipe
+        folder.unlink(missing_ok=True)
 
 
 def once_a_file(read: Callable[[Path], _T]) -> Callable[[Path], _T]:

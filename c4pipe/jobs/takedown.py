@@ -27,7 +27,7 @@ from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, check_inner, list_names, read_file, remove_tree, storage_path
 from c4pipe.io.streams import InputPath
 from c4pipe.io.versions import versions
-from c4pipe.io.words import error_reason, first_of, format_count
+from c4pipe.io.words import error_reason, first_of
 from c4pipe.jobs.listed_pages import PageList, read_page_list, unlisted_examples, unlisted_findings
 from c4pipe.report.data import make_report_data, read_report_data
 from c4pipe.report.descriptions import write_descriptions
@@ -115,11 +115,9 @@ def _replace(folder: Path, new: Path, progress: Progress) -> None:
                 f"--in-place: files can't be moved to {each}, which is read-only or on another disk: give --output"
             )
     changed = {path: target for path, target in targets.items() if not (target.exists() and target.samefile(path))}
-    if linked := [os.path.realpath(target) for target in changed.values() if target.is_symlink()]:
-        progress.note(
-            f"warning: links to {format_count(len(linked), 'file')} are replaced by files, and the text that was taken "
-            f"out can still be in the linked files: delete {' '.join(first_of(linked, 1))}, too"
-        )
+    links = [target for target in changed.values() if target.is_symlink() and target.parent != folder]
+    if names := " ".join(first_of([os.path.realpath(link) for link in links], 1)):
+        progress.note(f"warning: {names}, to which links led, can still have text that was taken out: delete it, too")
     (folder / MANIFEST).unlink(missing_ok=True)
     sync(folder)
     for path, target in changed.items():

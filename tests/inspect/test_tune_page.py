@@ -5,10 +5,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import NamedTuple
+from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 import c4pipe
 from c4pipe.clean.annotated_folder import open_annotated
@@ -93,6 +97,7 @@ def test_build_keeps_what_the_page_says(opened: Opened) -> None:
     tab, tuner = opened.tab, Tuner(open_annotated(opened.folder / "annotated"))
     (limit,) = (each for each in tuner.limits if each.key == "few_sentences.min_sentences")
     tab.wait(NUMBER)
+    tab.wait(script("return all.some(each => each.tagName === 'SELECT')"))
     first, steps = tab.tell(NUMBER), len(tuner.steps(limit))
     tab.tell(CHOOSE)
     tab.wait(script(f"return {SLIDER}.getAttribute('aria-valuemax') === '{steps - 1}'"))
@@ -124,6 +129,27 @@ def test_the_page_fits(opened: Opened, width: int, dark: bool) -> None:
     tab.wait(f"document.documentElement.scrollWidth === {width}")
     tab.wait(f"{WIDE}.length === 0")
     tab.wait(f"document.body.classList.contains('dark') === {str(dark).lower()}")
+
+
+def test_no_page_of_another_server_gets_the_session(opened: Opened) -> None:
+    """A browser sends the cookie to all ports of the machine, and with a WebSocket from any of their pages."""
+    page = opened.address.partition("?")[0]
+    cookies = CookieJar()
+    with build_opener(HTTPCookieProcessor(cookies)).open(opened.address):
+        (cookie,) = cookies
+    assert f"/{page.split('/')[3]}" == cookie.path
+    assert len(cookie.path) > 40
+
+    def first_bytes(origin: str | None) -> int:
+        headers = {"Cookie": f"{cookie.name}={cookie.value}", **({"Origin": origin} if origin else {})}
+        socket = connect(f"ws{page[4:]}/ws?session_id=s_other", additional_headers=headers, origin=None)
+        with socket:
+            return len(socket.recv(20))
+
+    assert first_bytes(f"http://{page.split('/')[2]}") > 100
+    for origin in ("http://127.0.0.1:9999", "http://localhost:9999", "null", None):
+        with pytest.raises(InvalidStatus, match="HTTP 403"):
+            first_bytes(origin)
 
 
 def test_the_page_asks_no_other_server(opened: Opened) -> None:

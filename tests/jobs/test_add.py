@@ -119,6 +119,9 @@ def test_the_same_bytes_in_two_processes_and_nothing_is_added_twice(
     shutil.copytree(first, tmp_path / "corpus", ignore=shutil.ignore_patterns("_index"))  # `add` writes the index
     for number, status in ((2, 0), (3, NOTHING_KEPT), (2, 0)):
         assert add(tmp_path / "corpus", months / f"work{number}", workers=2) == status
+        assert not (tmp_path / "corpus" / "_index" / "_spill").exists()
+        (tmp_path / "corpus" / "_index" / "_spill").mkdir()  # of a run that was killed at its very end
+    (tmp_path / "corpus" / "_index" / "_spill").rmdir()
     assert f"part 2 of {tmp_path / 'corpus'} is of these files already" in capsys.readouterr().err
     others = {"report.html"}  # the test of the report wrote it again
     assert {name: data for name, data in contents(tmp_path / "corpus").items() if name not in others} == {

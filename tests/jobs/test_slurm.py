@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -157,6 +158,57 @@ def test_what_known_corpora_have_is_left_out(cluster: Cluster, folder: Path) -> 
     cluster.wait()
     assert corpus(cluster, "out") == corpus(cluster, "rest")
     assert json.loads((folder / "manifest.json").read_bytes())["counts"]["pages.dropped.known_url"] > 0
+
+
+def test_one_file_alone_has_the_secrets_of_urls_and_nobody_else_can_read_it(
+    cluster: Cluster, folder: Path, local: dict[str, bytes]
+) -> None:
+    class Store(Handler):
+        def do_GET(self) -> None:
+            name, _, secret = self.path[1:].partition("?")
+            assert secret == "sig=SECRET"
+            data = (cluster.shared / "crawl" / name).read_bytes()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    def secrets() -> list[Path]:
+        return [path for path in folder.rglob("*") if path.is_file() and b"SECRET" in path.read_bytes()]
+
+    names = sorted(path.name for path in (cluster.shared / "crawl").iterdir())
+    with listen(Store) as url:
+        server = url.replace("://", "://me:SECRET@")
+        (cluster.shared / "files.txt").write_text("".join(f"{server}/{name}?sig=SECRET\n" for name in names))
+        ended = submit(cluster, "build", "@files.txt", "--output", "out", options=["--hold"])
+        submission = folder / "_work" / "_slurm" / "001"
+        assert secrets() == [submission / "addresses.json"]
+        for name in ("addresses.json", "plan.json"):
+            assert (submission / name).stat().st_mode & 0o777 == 0o600
+        plan = (submission / "plan.json").read_bytes()
+        (submission / "plan.json").write_bytes(plan.replace(b'"parquet"', b'"json"'))
+        digest = (submission / "dedup.sh").read_text().split()[-10].strip("'")
+        task = cluster.run(sys.executable, "-m", "c4pipe.cli.slurm_task", str(submission), digest, "0")
+        assert task.returncode == 2
+        said = f"the plan in {submission} is not the one that was submitted: give the command again"
+        assert task.stderr == f"c4pipe: {said}\n"
+        (submission / "plan.json").write_bytes(plan)
+        cluster.output("scontrol", "release", ",".join(re.findall(r"job ([0-9]+)", ended.stderr)))
+        cluster.wait()
+    assert corpus(cluster, "out") == local
+    assert secrets() == []
+
+
+def test_the_work_folder_of_a_run_with_another_output(cluster: Cluster, folder: Path) -> None:
+    """`status` opens nothing outside of the folder: it names the other folder."""
+    assert submit(cluster, "build", "crawl", "--output", "out", "--work", "out-work").returncode == 0
+    cluster.wait()
+    code, text = status(cluster, "out-work")
+    assert (code, text.splitlines()[1:]) == (
+        0,
+        [f"the corpus was written: c4pipe status {folder}", f"{folder}-work is complete"],
+    )
+    assert "out is a complete corpus" in status(cluster)[1]
 
 
 def test_failed_tasks_stop_dedup_and_are_submitted_again_alone(

@@ -1,10 +1,12 @@
 """`c4pipe status` of runs on this machine. tests/jobs/test_slurm.py has runs on Slurm."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from c4pipe.cli.main import main
+from c4pipe.io.json_files import write_checked_json
 from c4pipe.io.lock import only_run
 from tests.helpers.crawls import LISTS, SAMPLES
 
@@ -74,3 +76,73 @@ def test_a_folder_of_no_run_is_an_error(tmp_path: Path, capsys: pytest.CaptureFi
         assert capsys.readouterr().err == (
             f"c4pipe: {folder} is the folder of no run: give the --output or the --work folder of one\n"
         )
+
+
+@pytest.fixture
+def submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A submission of one file to a Slurm that knows no job."""
+    (tmp_path / "squeue").write_text("#!/bin/sh\n")
+    (tmp_path / "squeue").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    folder = tmp_path / "work" / "_slurm" / "001"
+    folder.mkdir(parents=True)
+    write_tasks(folder)
+    (folder / "clean-0.sh").touch()
+    return folder
+
+
+def write_tasks(folder: Path, **values: object) -> None:
+    tasks = {"files": ["a.wet"], "tasks": [[0]], "output": "", "accepts_missing": False, **values}
+    write_checked_json(folder / "tasks.json", tasks)
+
+
+def test_names_that_no_submission_has(submitted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (submitted / "clean-x.sh").touch()
+    (submitted / "clean-\u00b2.sh").touch()
+    (submitted.parent / "\u00b2").mkdir()
+    code, lines = status(submitted.parents[1], capsys)
+    assert (code, lines) == (
+        1,
+        [
+            "files failed 1",
+            "a.wet: its task was cancelled before it began (clean-0_0.log)",
+            "the command that submitted it submits what is left",
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("pipe", "its log can't be read: it is a pipe or a device, and no file"),
+        ("device", "its log can't be read: it is a pipe or a device, and no file"),
+        ("folder", "its log can't be read: is a directory"),
+        ("", "it went wrong"),
+    ],
+)
+def test_the_log_of_a_task(kind: str, reason: str, submitted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = submitted / "clean-0_0.log"
+    make = {"pipe": os.mkfifo, "device": lambda path: path.symlink_to("/dev/zero"), "folder": Path.mkdir}
+    make.get(kind, lambda path: path.write_text("it went wrong\nc4pipe: status 1\n"))(log)
+    assert status(submitted.parents[1], capsys)[1][1] == f"a.wet: {reason} (clean-0_0.log)"
+
+
+def test_a_task_without_its_file(submitted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_tasks(submitted, tasks=[[99]])
+    assert main(["status", str(submitted.parents[1])]) == 2
+    said = f"c4pipe: {submitted}/tasks.json has a task without its file: delete that folder\n"
+    assert capsys.readouterr().err == said
+
+
+def test_another_corpus_is_not_opened(submitted: Path, corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """tests/jobs/test_slurm.py has a run with another output."""
+    write_tasks(submitted, output=str(corpus))
+    code, lines = status(submitted.parents[1], capsys)
+    assert code == 1
+    assert not any("38 pages" in line for line in lines)
+
+
+def test_a_lock_that_is_a_pipe(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (corpus / "manifest.json").unlink()
+    os.mkfifo(corpus / "_work" / ".lock")
+    assert status(corpus, capsys)[0] == 1

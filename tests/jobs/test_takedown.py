@@ -101,6 +101,42 @@ def test_shards_without_such_a_page_are_links(corpus: Path, tmp_path: Path) -> N
     assert {path for path, is_same in same.items() if not is_same} == with_page
 
 
+@pytest.fixture
+def linked(corpus: Path, tmp_path: Path) -> Path:
+    """A corpus whose files are links, as in a cache of Hugging Face."""
+    folder = tmp_path / "hub" / "snapshot"
+    shutil.copytree(corpus, folder, ignore=shutil.ignore_patterns("_work"))
+    (tmp_path / "hub" / "blobs").mkdir()
+    for number, path in enumerate([path for path in sorted(folder.rglob("*")) if path.is_file()]):
+        blob = tmp_path / "hub" / "blobs" / str(number)
+        path.rename(blob)
+        path.symlink_to(os.path.relpath(blob, path.parent))
+    return folder
+
+
+def test_shards_that_are_links_are_files_of_the_new_corpus(corpus: Path, linked: Path, tmp_path: Path) -> None:
+    pages = pages_of(corpus)
+    assert run(linked, tmp_path / "new", urls=pages[0]["url"]) == 0
+    shutil.rmtree(tmp_path / "hub")
+    assert not any(path.is_symlink() for path in (tmp_path / "new").rglob("*"))
+    assert pages_of(tmp_path / "new") == [each for each in pages if each["url"] != pages[0]["url"]]
+
+
+def test_in_place_the_text_behind_links_is_told(
+    corpus: Path, linked: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pages = pages_of(corpus)
+    shard = next(each for each in c4pipe.open_corpus(linked).shards(None, "parquet") if each.rows)
+    gone = next(iter(read_shard(shard, 0, 1)))["url"]
+    (tmp_path / "list.txt").write_text(gone)
+    assert main.main(in_place(linked, tmp_path / "list.txt")) == 0
+    said = "and 2 more, to which links led, can still have text that was taken out: delete it, too"
+    assert said in caplog.text
+    assert pages_of(linked) == [each for each in pages if each["url"] != gone]
+    shards = list((linked / "en").iterdir())
+    assert sum(path.is_symlink() for path in shards) == len(shards) - 3
+
+
 def test_hosts_and_a_second_takedown(corpus: Path, tmp_path: Path) -> None:
     urls = [each["url"] for each in pages_of(corpus)]
     host = urls[0].split("/")[2]
