@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
-from c4pipe.clean import dropped_pages, examples, work_folder
+from c4pipe.clean import examples, work_folder
 from c4pipe.clean.annotated_folder import check_annotated, check_annotated_file
 from c4pipe.clean.dropped_pages import KeepDropped, prepare_dropped
 from c4pipe.clean.work_file import check_pages
