@@ -111,6 +111,7 @@ class _CleanPage(CountingFn):
         guess = checked.guess if self._has_language else None
         yield element._replace(
             text=checked.text,
+            timestamp=checked.timestamp,
             capture=capture_of(element),
             language=guess.language if guess else None,
             language_probability=round(guess.probability, 6) if guess else None,

@@ -28,7 +28,7 @@ from c4pipe.runners.control_totals import REPORT
 from c4pipe.runners.graph import Graph
 from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.text.languages import language_counter
-from c4pipe.wet.page import microseconds, text_order
+from c4pipe.wet.page import moment_of, text_order
 
 _NO_TIME = -(1 << 62)  # of a page whose timestamp is no WARC date: older than all others
 
@@ -88,7 +88,7 @@ class KeepNewest(PageTransform):
 def _row(page: Page, order: tuple[str, str]) -> tuple[int, int, int, int, int]:
     """Returns the URL_ROW of a page, without a file."""
     scheme, timestamps = order
-    captured = (text_order if timestamps == "any text" else microseconds)(page.timestamp)
+    captured = (text_order if timestamps == "any text" else moment_of)(page.timestamp)
     moment = _NO_TIME if captured is None else captured
     return url_key(normalise_url(page.url, scheme)), moment, capture_of(page) % (1 << 64), 0, 0
 

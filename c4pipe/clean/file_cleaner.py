@@ -244,6 +244,7 @@ class WetFileCleaner:
                     counts[f"records.skipped.{item.kind}"] += 1
                 else:
                     self._watch.page = item
+                    counts.update(item.counters)
                     verdict, page = clean(item)
                     count_page(page, verdict, self._evaluator.line_counters, counts)
                     for file in files:

@@ -190,7 +190,7 @@ class PageKeeper:
             url=page.page.url,
             text=page.text,
             encoded=page.encoded,
-            timestamp=page.page.timestamp,
+            timestamp=page.timestamp,
             language=guess.language if guess else None,
             language_probability=round(guess.probability, 6) if guess else None,
             validation=bool(self._one_in) and is_validation(page.normalised_url, self._one_in),

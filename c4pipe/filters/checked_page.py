@@ -19,7 +19,7 @@ from c4pipe.text.languages import UNKNOWN, Detector, Guess, make_detector
 from c4pipe.text.page_text import PageText
 from c4pipe.text.scripts.facts import script_share
 from c4pipe.text.sentences import SentenceSplitter
-from c4pipe.wet.page import Page, microseconds, text_order
+from c4pipe.wet.page import Page, moment_of, text_order, warc_date
 
 if TYPE_CHECKING:
     from c4pipe.native import _text
@@ -208,8 +208,14 @@ class CheckedPage:
 
         If the recipe accepts any text, it is a number that sorts pages in the same order as the texts.
         """
-        order = text_order if self.tools.settings.any_timestamp else microseconds
+        order = text_order if self.tools.settings.any_timestamp else moment_of
         return order(self.page.timestamp)
+
+    @property
+    def timestamp(self) -> str:
+        """The timestamp as a WARC date; as crawled if the recipe accepts any text."""
+        crawled = self.page.timestamp
+        return crawled if self.tools.settings.any_timestamp else warc_date(crawled) or crawled
 
     @property
     def length(self) -> int:

@@ -13,7 +13,7 @@ from typing import Literal
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.rule import MC4_PAPER, PAPER, TFDS_CODE, NativeStep, Others, PageRule, Scripts, Whole, native_step
-from c4pipe.io.words import format_count
+from c4pipe.io.words import format_count, short
 
 SPACY = "spacy english"
 NLTK = "nltk english"
@@ -39,7 +39,9 @@ class Incomplete(PageRule):
         return bool(value)
 
     def says(self, value: list[str], dropped: bool, page: CheckedPage) -> str:
-        return f"it has no {' and no '.join(value)}" if dropped else "it has a URL, text and a timestamp"
+        date = short(page.page.timestamp, 60) if "timestamp" in value else ""
+        lacks = f"it has no {' and no '.join(value)}" + (f": {date} is no date" if date else "")
+        return lacks if dropped else "it has a URL, text and a timestamp"
 
 
 @dataclass(frozen=True)

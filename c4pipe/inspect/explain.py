@@ -39,7 +39,7 @@ from c4pipe.text.hashes import is_validation, normalise_url, page_key, url_key
 from c4pipe.text.spans import cut, remove_spans, units_of
 from c4pipe.wet.columns import EXTRA, flat, parse_columns
 from c4pipe.wet.inputs import part_of
-from c4pipe.wet.page import microseconds, text_order
+from c4pipe.wet.page import moment_of, text_order
 
 _RECORD = "warc_record_id"
 
@@ -342,7 +342,7 @@ class _WorkExplainer:
         age = RuleVerdict("corpus", StaleCapture.name, not is_newest, fact, asked=not is_tombstone)
         if is_tombstone:
             for dropped in self._dropped.find(url, [source], ["clean"]):
-                if capture["captured"] in (microseconds(dropped.timestamp), text_order(dropped.timestamp)):
+                if capture["captured"] in (moment_of(dropped.timestamp), text_order(dropped.timestamp)):
                     return replace(dropped, rules=(age, *dropped.rules))
             note = f"Its work file does not say which: {self._next_step(source)}."
             return CaptureVerdict(url, timestamp, JOB_1, source, rules=(age,), note=note)

@@ -122,7 +122,7 @@ class ReadRobots(ScanStep[str, Path]):
                 f"{item} can't be read: {error_reason(error, of=item)}; the same command reads only what is missing"
             ) from error
         if not has_record(counted.first):
-            raise C4pipeError(f"{item} {HAS_NO}: {describe_content(counted.first, {})}; copy it again, or leave it out")
+            raise C4pipeError(f"{item} {HAS_NO}: {describe_content(counted.first, {})}; if it stays so, leave it out")
         return part
 
     def read(self, part: StoragePath, item: str) -> Path:

@@ -221,7 +221,8 @@ def _s3_endpoint() -> str:
 
 def _split_url(url: str) -> tuple[str, str, str]:
     parts = urlsplit(url, allow_fragments=False)
-    if "@" in parts.netloc and parts.scheme != "hdfs":
+    user = parts.netloc.rpartition("@")[0]
+    if user and (":" in user or parts.scheme in ("s3", "gs")):  # no password: hdfs://me@host, abfs://container@account
         raise UsageError(
             f"{url}: the address of a store has no user and password; give them in the environment or the profile, as "
             "for the store's own tools"

@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import io
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -140,6 +141,50 @@ def texts_of(column: pa.Array) -> list[bytes | None]:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return cast(list[bytes | None], column.cast(pa.large_binary()).to_pylist())
+
+
+def is_binary_type(kind: pa.DataType) -> bool:
+    """Tells whether a type of Arrow is bytes of any kind, or a dictionary of bytes: they may be text in UTF-8."""
+    return re.match("(dictionary<values=)?(large_|fixed_size_)?binary", str(kind)) is not None
+
+
+def values_of(column: pa.Array) -> list[Any]:
+    """Returns the values of a column as Python objects.
+
+    A value that Python does not have, such as a date after the year 9999, is bytes, which show it. So are binary values
+    that are not UTF-8; others are strings. The time zone of dates is UTC if its name is unknown.
+    """
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_timestamp(column.type):
+        column = _in_known_zone(column)
+    with contextlib.suppress(*UNREADABLE):
+        if not is_binary_type(column.type):
+            return cast(list[Any], column.to_pylist())
+    return list(map(_value_of, column))
+
+
+def _in_known_zone(column: pa.Array) -> pa.Array:
+    """Returns dates without nanoseconds, which Python does not have, and in UTC if their time zone is unknown."""
+    unit = "us" if column.type.unit == "ns" else column.type.unit
+    kind = pa.timestamp(unit, column.type.tz)
+    try:
+        pa.array([0], pa.int64()).cast(kind).to_pylist()
+    except UNREADABLE:
+        kind = pa.timestamp(unit, "+00:00")
+    return column.cast(kind, safe=False)
+
+
+def _value_of(scalar: Any) -> Any:
+    try:
+        value = scalar.as_py()
+        return value.decode() if isinstance(value, bytes) else value
+    except UNREADABLE as error:
+        if isinstance(scalar, pa.ListScalar):
+            return list(map(_value_of, scalar.values))
+        if isinstance(error, UnicodeDecodeError) and not pa.types.is_nested(scalar.type):
+            return error.object if is_binary_type(scalar.type) else error.object.decode("utf-8", "replace")
+        return str(scalar.cast(pa.string()) if pa.types.is_temporal(scalar.type) else scalar.type).encode()
 
 
 @contextlib.contextmanager

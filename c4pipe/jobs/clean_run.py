@@ -11,7 +11,7 @@ from c4pipe.clean.progress import watch_clean
 from c4pipe.clean.steps import CleanWetFile
 from c4pipe.clean.work_file import WorkHeader
 from c4pipe.clean.work_folder import read_headers_of
-from c4pipe.errors import C4pipeError, LostDataError
+from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io.atomic import sync
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.log import LOG
@@ -27,7 +27,8 @@ from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers, local_workers
 from c4pipe.runners.machine_limits import allowed_cores
 from c4pipe.runners.runner import run_job
-from c4pipe.wet.damage import HAS_NO
+from c4pipe.wet.columns import COLUMN_COUNTERS, RESERVED, Column, parse_columns
+from c4pipe.wet.damage import HAS_NO, describe_damage
 from c4pipe.wet.inputs import InputFile
 
 
@@ -113,9 +114,12 @@ def _verify(plan: CleanPlan, progress: Progress) -> dict[str, int]:
         map(partial(_logged_counts, without_page), read_headers_of(map(plan.target, state.done)))
     )
     problems = list(filter(None, without_page.values()))
-    if not counts.get("pages.read"):
-        for file in plan.files:  # a run with the right inputs must find no traces of these
+    lossy = _lossy_columns(plan, counts)
+    if lossy or not counts.get("pages.read"):
+        for file in plan.files:  # a run with the right inputs or columns must find no traces of these
             work_folder.forget_input(plan.target(file))
+    if lossy:
+        raise UsageError(lossy)
     _check_missing_files(plan, errors)
     if not counts.get("pages.read"):
         raise _no_page(plan, problems + errors)
@@ -124,6 +128,27 @@ def _verify(plan: CleanPlan, progress: Progress) -> dict[str, int]:
     if problems:
         progress.note(f"no page is in {'; '.join(first_of(problems))}")
     return counts
+
+
+def _lossy_columns(plan: CleanPlan, counts: Mapping[str, int]) -> str:
+    """Returns a sentence about columns that lose more than one value in a hundred, or "".
+
+    Only columns whose type the user did not name count.
+    """
+    asked = plan.options.further_columns if isinstance(plan.options, ImportOptions) else None
+    named = {each.name for each in asked or () if each.type}
+    lossy, advice = list[str](), list[str]()
+    for column in parse_columns(plan.recipe.input_columns):
+        name, kind = column
+        lost = {wider: counts.get(f"{COLUMN_COUNTERS}lost.{name}:{wider}", 0) for wider in ("string", "float", "")}
+        count = sum(lost.values())
+        values = count + counts.get(f"{COLUMN_COUNTERS}kept.{name}", 0)
+        if name not in named and count * 100 > values:
+            lost_values = f"{count:,} of the {values:,} values in the column {name} are no {kind}"
+            lossy.append(f"{lost_values}, and {column} leaves them out")
+            column = Column(name, next((wider for wider in lost if wider and lost[wider]), kind))
+        advice += [] if name in RESERVED else [str(column)]
+    return f"{'; '.join(lossy)}: give --columns {','.join(advice)}" if lossy else ""
 
 
 def _no_page(plan: CleanPlan, reasons: Sequence[str]) -> C4pipeError:
@@ -161,12 +186,10 @@ def _logged_counts(without_page: dict[str, str], header: WorkHeader) -> Mapping[
 def _why_no_page(header: WorkHeader) -> str:
     """Returns why a file has records, but no page."""
     kind = header.recipe.input_format
-    damage = {name: number for name, number in header.counts.items() if name.startswith("damage.")}
-    if kind == "WET" and damage:
-        kinds = ", ".join(f"{name.removeprefix('damage.')} {number:,}" for name, number in damage.items())
-        return f"its data are damaged ({kinds}): copy it again"
     if kind == "WET":
-        return "none of its records has text (conversion): give --from warc if it is a WARC file"
+        damage = {name[7:]: number for name, number in header.counts.items() if name.startswith("damage.")}
+        no_text = "none of its records has text (conversion): give --from warc if it is a WARC file"
+        return describe_damage(damage) if damage else no_text
     counts = {name.rpartition(".")[2]: number for name, number in header.counts.items()}
     found = ", ".join(f"{name} {number:,}" for name, number in counts.items())
     if kind == "text":

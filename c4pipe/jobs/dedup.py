@@ -1,10 +1,13 @@
 """Job 2, `dedup`: work files to a corpus. It plans, runs and verifies."""
 
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import chain, islice
 
 from c4pipe.clean.dropped_pages import prepare_dropped
+from c4pipe.clean.work_file import row_groups
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.funnel import empty_warning
 from c4pipe.corpus.manifest import Manifest
@@ -14,9 +17,10 @@ from c4pipe.dedup.progress import watch_dedup
 from c4pipe.dedup.publishers import STAGING
 from c4pipe.dedup.step import DedupPlan
 from c4pipe.errors import LostDataError
-from c4pipe.filters.corpus_rules import NearDuplicate
+from c4pipe.filters.corpus_rules import NearDuplicate, StaleCapture
 from c4pipe.io.lock import only_run
 from c4pipe.io.log import LOG
+from c4pipe.io.words import URL_SIZE, short, visible
 from c4pipe.jobs.clean_plan import CleanPlan
 from c4pipe.jobs.dedup_plan import CorpusPlan, note_files, plan_dedup
 from c4pipe.jobs.index import write_index
@@ -66,6 +70,7 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None, 
             )
             _run(plan, plan.parameters(token), progress, workers, spill)
             manifest = _verify(plan)
+            _note_addresses(plan, manifest["counts"], progress)
             if plan.options.is_local:  # it uses the processes of this machine
                 log_cost("dedup", cpu_seconds() - before, manifest["counts"].get("bytes.read", 0))
         elif not manifest["missing"]:
@@ -88,6 +93,21 @@ def write_corpus(
         files = f"{cleaned.file_count} {cleaned.recipe.input_format} files"
         raise LostDataError(f"{len(lost)} of {files} are not in the corpus: {lost[0]}, ...")
     return manifest
+
+
+def _note_addresses(plan: CorpusPlan, counts: Mapping[str, int], progress: Progress) -> None:
+    """Notes that ten documents or more share an address, such as `N/A`, or that over half have that of another one."""
+    stale, read = counts.get(f"pages.dropped.{StaleCapture.name}", 0), counts.get("pages.read", 0)
+    if plan.recipe.input_format != "text" or stale < 9:
+        return
+    tables = (table for path in plan.files.values() for table in row_groups(path, ["url"]))
+    urls = chain.from_iterable(table["url"].drop_null().to_pylist() for table in tables)
+    for url, number in Counter(islice(urls, 200_000)).most_common(1):  # memory
+        if number >= 10 or 2 * stale > read:
+            progress.note(
+                f"{stale:,} of {read:,} documents were left out, as another one has their address, most often "
+                f"{visible(short(url, URL_SIZE))}: give another --url-column, or none to make addresses"
+            )
 
 
 def _note_crawls(plan: CorpusPlan, progress: Progress) -> None:

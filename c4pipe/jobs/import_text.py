@@ -20,7 +20,7 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.file_kinds import PACKED, START, no_document
 from c4pipe.io.json_files import parse_json, read_intact_json, write_checked_json
-from c4pipe.io.parquet_footer import UNREADABLE, check_columns, is_text_type, open_parquet
+from c4pipe.io.parquet_footer import UNREADABLE, check_columns, is_binary_type, is_text_type, open_parquet
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.io.streams import InputOpener, digest_ends, input_path, is_url
 from c4pipe.io.text import parse_row
@@ -35,12 +35,13 @@ from c4pipe.wet.text_files import read_lines
 
 _KINDS = {
     "string": r"(large_)?string|string_view",
-    "int": r"u?int(8|16|32|64)",
+    "int": r"u?int(8|16|32)|int64",
     "float": "halffloat|float|double",
     "bool": "bool",
     "strings": r"(large_)?list<\w+: (large_)?string( not null)?>",
 }
-_DATE = re.compile("date|timestamp")  # types of Parquet whose values can be strings
+_NUMBER = re.compile("int|uint64|decimal")  # types of files whose values can be ints, floats and strings
+_SCALAR = re.compile("(string|float|bool)$|date|timestamp|(large_|fixed_size_)?binary")  # whose values can be strings
 _JSON_KINDS = {str: "string", bool: "bool", int: "int", float: "float", list: "strings"}
 _AND = " and "  # between several types of one column
 _AT_ONCE = 16  # requests, or parts whose lines are counted
@@ -64,7 +65,7 @@ def find_text(options: ImportOptions, on_note: Callable[[str], None]) -> tuple[t
     if other := [file for file in files if not file.name.lower().endswith(TEXT_ENDINGS)]:
         raise _not_text(other[0])
     opener = InputOpener(NetworkOptions(tries=4))  # few: a user is waiting
-    names = tuple(each.name for each in asked or ())
+    names = None if asked is None else tuple(each.name for each in asked)
     checked = partial(_check, opener, options.layout, options.needed_columns, names)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="text") as pool:
         is_data = list(pool.map(partial(_is_data, opener, options), files))
@@ -148,8 +149,8 @@ def _fits(of_file: str, kind: str) -> bool:
     """Tells whether values of a file can be converted to a type that the user gave. If a file has values of several
     types, the others are damage.
     """
-    is_scalar = of_file in ("string", "int", "float", "bool") or _DATE.match(of_file)
-    return _AND in of_file or (of_file, kind) == ("int", "float") or bool(kind == "string" and is_scalar)
+    is_number = kind in ("int", "float", "string") and _NUMBER.match(of_file)
+    return _AND in of_file or bool(is_number or (kind == "string" and _SCALAR.match(of_file)))
 
 
 def _refuse_corpora(inputs: Sequence[str]) -> None:
@@ -166,35 +167,38 @@ def _refuse_corpora(inputs: Sequence[str]) -> None:
 
 
 def _check(
-    opener: InputOpener, layout: TextLayout, needed: Sequence[str], further: Sequence[str], file: InputFile
+    opener: InputOpener, layout: TextLayout, needed: Sequence[str], further: Sequence[str] | None, file: InputFile
 ) -> Kinds | None:
     """Returns the types of the columns of a file; None if it is damaged at its start, or is plain text.
 
-    Raises UsageError if a file lacks a column.
+    `further` are the names of the further columns, None for all. Raises UsageError if a file lacks a column.
     """
-    columns = tuple(dict.fromkeys((layout.text, *needed, *further)))
+    columns = tuple(dict.fromkeys((layout.text, *needed, *(further or ()))))
     if is_parquet(file.name):
         try:
             parquet, _ = open_parquet(input_path(file.path))
             with parquet:
-                schema = parquet.schema_arrow
+                schema, footer = parquet.schema_arrow, parquet.metadata
         except UNREADABLE as error:
-            advice = "" if isinstance(error, OSError) and is_url(file.path) else "; copy it again, or leave it out"
-            raise _unreadable(file, error, advice) from error
+            if isinstance(error, OSError) and (error.errno is not None or is_url(file.path)):
+                raise _unreadable(file, error) from error
+            is_whole = str(error).startswith(("it is encrypted", "it is no Parquet"))
+            raise _unreadable(file, error, f"; {'' if is_whole else 'copy it again, or '}leave it out") from error
         _check_columns(file.path, columns, schema.names)
+        wanted = schema.names if further is None else (*layout.columns, *further)
         try:
-            check_columns(schema, [each for each in (*layout.columns, *further) if each in schema.names])
+            check_columns(schema, [each for each in wanted if each in schema.names])
         except LookupError as error:
             raise UsageError(f"{file.path} can't be read: {error}") from error
         kinds = {column: schema.field(column).type for column in columns}
-        if not is_text_type(kinds[layout.text]):
+        if not (is_text_type(kinds[layout.text]) or is_binary_type(kinds[layout.text])):
             raise UsageError(
                 f"{file.path} has no strings in its column {layout.text}, but {kinds[layout.text]}: "
                 "name another --text-column"
             )
         if layout.url in needed and not (is_text_type(kinds[layout.url]) or pa.types.is_integer(kinds[layout.url])):
             raise _no_addresses(file.path, layout.url, str(kinds[layout.url]))
-        return {each.name: _kind_of_type(each.type) for each in schema}
+        return {each.name: "int" if _is_small(footer, each) else _kind_of_type(each.type) for each in schema}
     if is_json(file.name):
         return _check_json(opener, columns, layout.url if layout.url in needed else "", file)
     if further:
@@ -207,6 +211,14 @@ def _unreadable(
 ) -> C4pipeError:
     """Returns the error for a user; the error of a download names its file already."""
     return kind(f"{file.path} can't be read: {error_reason(error, of=file.path)}{advice}")
+
+
+def _is_small(footer: Any, column: Any) -> bool:
+    """Tells by the footer of a Parquet file whether a column is uint64, and each value fits into int64."""
+    groups = map(footer.row_group, range(footer.num_row_groups))
+    chunks = (chunk for group in groups for chunk in map(group.column, range(group.num_columns)))
+    found = [chunk.statistics for chunk in chunks if chunk.path_in_schema == column.name]
+    return column.type == pa.uint64() and all(each and each.has_min_max and each.max < 2**63 for each in found)
 
 
 def _kind_of_type(arrow: Any) -> str:
@@ -224,6 +236,8 @@ def _kind_of_value(values: Sequence[Any]) -> str:
         kinds.add("a list of other values than strings")
     if kinds == {"int", "float"}:
         return "float"
+    if kinds == {"int"} and any(each is not None and abs(each) >= 2**63 for each in values):
+        return "int larger than int64"
     return min(kinds, default="") if len(kinds) < 2 else _AND.join(sorted(kinds))
 
 

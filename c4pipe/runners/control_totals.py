@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from c4pipe.errors import LostDataError
+from c4pipe.wet.columns import COLUMN_COUNTERS
 
 Report = dict[str, Any]
 """A step's report about one element: numbers by name, which are added up, and lists, which are joined."""
@@ -47,8 +48,8 @@ def add_reports(reports: Iterable[Mapping[str, Any]]) -> Report:
 
 
 def is_count(name: str) -> bool:
-    """Tells counters, such as `pages.read`, from the control totals and the lists of a report."""
-    return "." in name and not name.startswith(TOTALS_PREFIX)
+    """Tells counters, such as `pages.read`, from control totals, the lists of a report, and values of columns."""
+    return "." in name and not name.startswith((TOTALS_PREFIX, COLUMN_COUNTERS))
 
 
 def check_totals(report: Mapping[str, Any], shuffles: Mapping[str, str]) -> None:

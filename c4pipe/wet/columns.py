@@ -7,6 +7,7 @@ them in one Arrow struct, `EXTRA`; shards have them after the columns that each 
 import datetime
 import sys
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from c4pipe.errors import UsageError
@@ -113,6 +114,11 @@ def flat(pages: "pa.Table", names: Sequence[str]) -> "pa.Table":
     return pa.table(arrays, names=[*names, *(field.name for field in extra.type)])
 
 
+COLUMN_COUNTERS = "columns."
+"""The prefix of counters of values of text files, which no manifest has: `kept.NAME`, and `lost.NAME:TYPE` with a type
+that has all values of the column, "" if there is none."""
+
+
 class BadValueError(ValueError):
     """A value does not have the type of its column."""
 
@@ -120,19 +126,19 @@ class BadValueError(ValueError):
 def convert(value: Any, kind: str) -> Any:
     """Returns a value of a row in the type of its column; None for a missing value.
 
-    Numbers, truth values and dates become strings, and whole numbers floats, if the type asks for it.
+    Numbers, truth values and dates become strings, and numbers ints and floats, if the type asks for it.
 
     Raises BadValueError for any other value, also for NaN and infinity, which JSON does not have.
     """
     if value is None:
         return None
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
     if kind == "string" and isinstance(value, str):
         return value
     if kind == "string" and isinstance(value, bool):
         return str(value).lower()
     if kind == "string" and (is_number or isinstance(value, datetime.date)):
-        return str(value)
+        return f"{value:f}" if isinstance(value, Decimal) else str(value)
     if kind == "int" and is_number and -_INT64 <= value < _INT64 and value == int(value):
         return int(value)
     if kind == "float" and is_number and -_GREATEST <= value <= _GREATEST:
@@ -142,3 +148,15 @@ def convert(value: Any, kind: str) -> Any:
     if kind == "strings" and isinstance(value, list) and all(isinstance(each, str) for each in value):
         return value
     raise BadValueError
+
+
+def count_value(column: Column, value: Any, kept: Any) -> list[str]:
+    """Returns the counter of a value of a row, given what its column has of it; no counter for no value and for NaN."""
+    name, kind = column
+    if value is None or value != value:
+        return []
+    if kept is not None:
+        return [f"{COLUMN_COUNTERS}kept.{name}"]
+    has_wider = kind != "strings" and isinstance(value, str | int | float)
+    wider = "float" if isinstance(value, float) and kind in ("int", "float") else "string" if has_wider else ""
+    return [f"{COLUMN_COUNTERS}lost.{name}:{wider}"]

@@ -76,8 +76,18 @@ class NoRecordError(C4pipeError):
     """An input has no record or document. The message says what the input is."""
 
 
+_DAMAGED_BYTES = ("gzip_", "zstd_", "stream_", "junk", "header_cut", "record_cut", "bad_length", "parquet_corrupt")
+"""The starts of the kinds of damage that a whole copy of a file does not have."""
+
 HAS_NO = "has no record"
 """Words that only the error of an input without any record has."""
+
+
+def describe_damage(damage: Mapping[str, int]) -> str:
+    """Describes a file of which nothing can be read, as the end of a sentence: a copy helps if bytes are damaged."""
+    kinds = f" ({', '.join(f'{kind} {number:,}' for kind, number in damage.items())})" if damage else ""
+    is_damaged = any(kind.startswith(_DAMAGED_BYTES) for kind in damage) or not damage
+    return f"its data are damaged{kinds}: copy it again" if is_damaged else f"nothing of it can be read{kinds}"
 
 
 def describe_content(first: bytes, damage: Mapping[str, int]) -> str:
@@ -93,6 +103,5 @@ def describe_content(first: bytes, damage: Mapping[str, int]) -> str:
     if content[:5].upper() == b"WARC/" and "other_format" in damage:
         return "it is a WET or WARC file, and no text: c4pipe build reads it"
     if is_damaged or content[:5].upper() == b"WARC/":
-        kinds = ", ".join(f"{kind} {number:,}" for kind, number in damage.items())
-        return f"its data are damaged ({kinds}): copy it again"
+        return describe_damage(damage)
     return f"it is {describe_start(content)}" + (f", in {packing}" if packing and content else "")

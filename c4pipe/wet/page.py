@@ -2,13 +2,20 @@
 
 import datetime
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 # WARC 1.1, 5.4: a profile of ISO 8601, from a year to a fraction of a second.
 _WARC_DATE = re.compile(
     r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:T([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6})[0-9]*)?)?Z)?)?)?"
+)
+# ISO 8601 (and RFC 3339, in any case) as databases print it: basic or extended, UTC or an offset from it.
+_ISO_DATE = re.compile(
+    r"([0-9]{4})(-?)([0-9]{2})\2([0-9]{2})"
+    r"(?:[T ]([01][0-9]|2[0-4])(?::?([0-5][0-9])(?::?([0-5][0-9]|60)(?:[.,]([0-9]{1,6})[0-9]*)?)?)?"
+    r" ?(?:Z|UTC|GMT|([+\u2212-])([01][0-9]|2[0-3])(?::?([0-5][0-9]))?)?)?",
+    re.IGNORECASE,
 )
 _USUAL_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-5][0-9]Z")
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -31,6 +38,7 @@ class Page:
         size: the body's length in bytes.
         encoded: the body's bytes, if they are valid UTF-8.
         extra: the values of further columns by name (`wet.columns`), None for a missing value.
+        counters: the counters of its values (`columns.COLUMN_COUNTERS`).
     """
 
     def __init__(
@@ -42,6 +50,7 @@ class Page:
         size: int = 0,
         encoded: bytes | bytearray | None = None,
         extra: Mapping[str, Any] | None = None,
+        counters: Sequence[str] = (),
     ) -> None:
         """Takes the values of the attributes. Without a body, `encoded` is decoded on first use."""
         self.url = url
@@ -52,6 +61,7 @@ class Page:
         self.size = size
         self.encoded = encoded
         self.extra = extra or {}
+        self.counters = counters
 
     @cached_property
     def body(self) -> str:
@@ -76,6 +86,41 @@ def split_newlines(body: str) -> list[str]:
     `str.splitlines` also splits at Unicode's separators and a few control characters.
     """
     return trimmed((body.replace("\r", "\n") if "\r" in body else body).split("\n"))
+
+
+def warc_date(value: Any) -> str | None:
+    """Returns a WARC date, another text in ISO 8601 or a date of Python as a WARC date; None if it is no date.
+
+    Without a time zone, it is in UTC. 24:00 and a leap second (`:60`) count as the next second.
+    """
+    if isinstance(value, str):
+        if microseconds(value) is not None:
+            return value
+        value = _read_iso_date(value.strip())
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return f"{value.isoformat()}T00:00:00Z"
+    if not isinstance(value, datetime.datetime):
+        return None
+    try:
+        moment = value.astimezone(datetime.timezone.utc) if value.tzinfo else value
+    except OverflowError:
+        return None
+    return f"{moment.replace(tzinfo=None).isoformat()}Z"
+
+
+def _read_iso_date(text: str) -> datetime.datetime | None:
+    match = _ISO_DATE.fullmatch(text)
+    if match is None:
+        return None
+    year, _, month, day, hour, minute, second, fraction, sign, zone_hour, zone_minute = match.groups("0")
+    time = datetime.timedelta(0, int(second), int(fraction.ljust(6, "0")), 0, int(minute), int(hour))
+    offset = datetime.timedelta(hours=int(zone_hour), minutes=int(zone_minute))
+    if hour == "24" and time != datetime.timedelta(days=1):
+        return None
+    try:
+        return datetime.datetime(int(year), int(month), int(day)) + time - (offset if sign == "+" else -offset)
+    except (ValueError, OverflowError):  # 2019-02-30, 0001-01-01T00:00+01
+        return None
 
 
 def microseconds(warc_date: str) -> int | None:
@@ -103,6 +148,11 @@ def microseconds(warc_date: str) -> int | None:
         return None
     leap = second // _LEAP_SECOND * 1_000_000
     return (moment - _EPOCH) // _MICROSECOND + leap + int((match[7] or "").ljust(6, "0"))
+
+
+def moment_of(date: str) -> int | None:
+    """Returns a date in microseconds since 1970 (UTC), or None for a text that is no date (see `warc_date`)."""
+    return microseconds(warc_date(date) or "")
 
 
 def text_order(timestamp: str) -> int | None:

@@ -7,7 +7,7 @@ from urllib.parse import urljoin
 
 from c4pipe.io.downloads import ByteStream
 from c4pipe.wet.damage import Damage
-from c4pipe.wet.page import microseconds
+from c4pipe.wet.page import moment_of
 from c4pipe.wet.records import read_records, target_uri
 from c4pipe.wet.warc import join_chunks, parse_head
 
@@ -54,7 +54,7 @@ def read_robots(stream: ByteStream) -> Iterator[RobotsRecord | str | Damage]:
 
 def _read_response(fields: dict[str, str], response: bytes) -> RobotsRecord | str:
     url = target_uri(fields)
-    captured = microseconds(fields.get("warc-date", ""))
+    captured = moment_of(fields.get("warc-date", ""))
     head = parse_head(response)
     for reason, value in (("no_url", url), ("no_date", captured is not None), ("no_status", head)):
         if not value:

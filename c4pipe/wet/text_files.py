@@ -1,32 +1,27 @@
 """Reads the documents of text files as pages: JSON Lines and plain text, as they are or compressed, and Parquet."""
 
-import datetime
 import re
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-import pyarrow as pa
-
 from c4pipe.io.downloads import ByteStream, DownloadError
+from c4pipe.io.file_kinds import START, other_kind
 from c4pipe.io.gzip_members import FIRST_BYTES, Gap
-from c4pipe.io.parquet_footer import UNREADABLE, check_columns, open_parquet, texts_of
+from c4pipe.io.parquet_footer import UNREADABLE, check_columns, is_binary_type, open_parquet, texts_of, values_of
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import WebPath
 from c4pipe.io.text import LINE_BYTES, parse_row, read_pieces
-from c4pipe.wet.columns import RESERVED, TEXT_PROVENANCE, BadValueError, convert, parse_columns
+from c4pipe.wet.columns import RESERVED, TEXT_PROVENANCE, BadValueError, convert, count_value, parse_columns
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.extraction import NO_COLUMN, TextLayout, is_json
 from c4pipe.wet.inputs import FileSlice
-from c4pipe.wet.page import Page, microseconds
+from c4pipe.wet.page import Page, warc_date
 
 NO_TIMESTAMP = "1970-01-01T00:00:00Z"
 """The timestamp of a document without a timestamp: a page needs one, and no page was captured in 1970."""
 
-_ISO_DATE = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
-    r"(?:Z|([+-])([0-9]{2}):?([0-9]{2}))?"
-)
 _BLANK = re.compile(  # the characters of White_Space of Unicode 16, U+200B and marks; most lines have none at the start
     rb"(?:\s|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8b\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80|\xef\xbb\xbf)*"
 )
@@ -198,17 +193,22 @@ def read_parquet_pages(
         total = max(1, sum(sizes[groups.start : groups.stop]))
         for group in groups:
             rows, done = sizes[group], 0
-            try:
-                for batch in file.iter_batches(_batch_rows(file, group, columns), [group], columns, use_threads=False):
-                    share = (seen - before + done) / total
-                    for item in _read_batch(batch, seen + done, maker):
-                        yield item, share
-                    done += len(batch)
-            except UNREADABLE as error:
-                if isinstance(error, DownloadError) or (isinstance(error, OSError) and error.errno is not None):
-                    raise
-                damage = Damage("parquet_corrupt", seen + done + 1, 0, f"{rows - done} rows".encode())
-                yield damage, (seen - before) / total
+            batches = _read_rows(file, group, columns, layout.text)
+            while True:
+                try:
+                    texts, values = next(batches, ([], {}))
+                except UNREADABLE as error:
+                    if isinstance(error, DownloadError) or (isinstance(error, OSError) and error.errno is not None):
+                        raise
+                    damage = Damage("parquet_corrupt", seen + done + 1, 0, f"{rows - done} rows".encode())
+                    yield damage, (seen - before) / total
+                    break
+                if not texts:
+                    break
+                share = (seen - before + done) / total
+                for item in maker.rows(seen + done + 1, texts, values):
+                    yield item, share
+                done += len(texts)
             seen += rows
 
 
@@ -221,35 +221,15 @@ def _batch_rows(file: Any, group: int, columns: Sequence[str]) -> int:
     return min(_BATCH_ROWS, max(1, _BATCH_BYTES * rows // max(1, size)))
 
 
-def _read_batch(batch: pa.RecordBatch, before: int, maker: "_PageMaker") -> Items:
-    columns: dict[str, Sequence[Any]] = {
-        name: _list_values(batch[name]) for name in batch.schema.names if name != maker.layout.text
-    }
-    for row, text in enumerate(texts_of(batch[maker.layout.text])):
-        if text is None:
-            yield Damage("no_text", before + row + 1)
-        else:
-            yield from maker.pages(before + row + 1, text, {name: values[row] for name, values in columns.items()})
-
-
-def _list_values(column: pa.Array) -> Sequence[Any]:
-    """Returns the values of a column as Python objects."""
-    if pa.types.is_timestamp(column.type):  # Python has no nanoseconds
-        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
-    try:
-        values: list[Any] = column.to_pylist()
-    except UnicodeDecodeError:
-        is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
-        raw = column.cast(pa.large_list(pa.large_binary()) if is_list else pa.large_binary()).to_pylist()
-        values = [_decode_values(each) for each in raw]
-    return values
-
-
-def _decode_values(value: Any) -> Any:
-    """Returns bytes as a string, also bytes in a list; None as it is."""
-    if isinstance(value, list):
-        return list(map(_decode_values, value))
-    return value if value is None else value.decode("utf-8", "replace")
+def _read_rows(
+    file: Any, group: int, columns: Sequence[str], text_column: str
+) -> Iterator[tuple[list[bytes | None], dict[str, list[Any]]]]:
+    """Yields the texts of some rows of a row group, None for no text, and the values of the other columns."""
+    for batch in file.iter_batches(_batch_rows(file, group, columns), [group], columns, use_threads=False):
+        texts = texts_of(batch[text_column])
+        if is_binary_type(batch[text_column].type):
+            texts = [text if text is not None and not other_kind(text[:START], 16) else None for text in texts]
+        yield texts, {name: values_of(batch[name]) for name in columns if name != text_column}
 
 
 class _PageMaker:
@@ -277,23 +257,37 @@ class _PageMaker:
         if given is not None and given != "":
             date = warc_date(given)
             if date is None:
-                yield Damage("bad_timestamp", number, 0, str(given).encode("utf-8", "replace")[:FIRST_BYTES])
+                yield Damage("bad_timestamp", number, 0, _show(given))
             timestamp = date or NO_TIMESTAMP
-        url = "" if self.layout.url == NO_COLUMN else _read_address(row.get(self.layout.url))
+        given = None if self.layout.url == NO_COLUMN else row.get(self.layout.url)
+        url = _read_address(given)
+        if not url and given is not None and not isinstance(given, str):
+            yield Damage("bad_column", number, 0, _show(given, self.layout.url))
         self._again = self._again + 1 if number == self._number else 1
         self._number = number
         place = f"#{number}" + f".{self._again}" * (self._again > 1)
         url = url or (f"{self._address}{place}" if number else self._address)
         extra: dict[str, Any] = {"source_file": self.name, "source_row": number} if self._has_provenance else {}
-        for name, kind in self.columns:
+        counters: list[str] = []
+        for column in self.columns:
+            name, kind = column
             value = row.get(name)
             try:
                 extra[name] = convert(value, kind)
             except BadValueError:
                 extra[name] = None
-                yield Damage("bad_column", number, 0, f"{name}: {value}".encode("utf-8", "replace")[:FIRST_BYTES])
-        yield Page(url, timestamp, text, self._position, len(encoded), encoded, extra)
+                yield Damage("bad_column", number, 0, _show(value, name))
+            counters += count_value(column, value, extra[name])
+        yield Page(url, timestamp, text, self._position, len(encoded), encoded, extra, counters)
         self._position += 1
+
+    def rows(self, first: int, texts: Sequence[bytes | None], values: Mapping[str, Sequence[Any]]) -> Items:
+        """Yields the pages of some rows and their damage, given the number of the first row and their columns."""
+        for row, text in enumerate(texts):
+            if text is None:
+                yield Damage("no_text", first + row)
+            else:
+                yield from self.pages(first + row, text, {name: column[row] for name, column in values.items()})
 
     def block(self, first: int, lines: Sequence[bytes], size: int) -> Items:
         """Yields the page of a block of lines, if any, given the number of its first line and its bytes."""
@@ -303,41 +297,19 @@ class _PageMaker:
             yield from self.pages(first, b"\n".join(lines).removesuffix(b"\r"), {})
 
 
+def _show(value: Any, name: str = "") -> bytes:
+    """Returns the start of a value that can't be had, after the name of its column."""
+    if not isinstance(value, bytes):  # see `values_of`
+        value = (reprlib.repr(value) if isinstance(value, list | dict) else str(value)).encode("utf-8", "replace")
+    first: bytes = f"{name}: ".encode("utf-8", "replace") * bool(name) + value
+    return first[:FIRST_BYTES]
+
+
 def _read_address(value: Any) -> str:
     """Returns the address in a column, text or a number; "" for other values."""
     if isinstance(value, str):
         return value.strip()
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
-
-
-def warc_date(value: Any) -> str | None:
-    """Returns a WARC date, another text in ISO 8601 or a date of Python as a WARC date; None if it is no date.
-
-    Without a time zone, it is in UTC.
-    """
-    if isinstance(value, str):
-        if microseconds(value) is not None:
-            return value
-        match = _ISO_DATE.fullmatch(value.strip())
-        if match is None:
-            return None
-        day, minute, second, fraction, sign, hours, minutes = match.groups()
-        zone = f"{sign}{hours}:{minutes}" if sign else ""
-        try:
-            value = datetime.datetime.fromisoformat(
-                f"{day}T{minute}:{second or '00'}.{(fraction or '')[:6].ljust(6, '0')}{zone}"
-            )
-        except ValueError:  # 2019-02-30
-            return None
-    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
-        return f"{value.isoformat()}T00:00:00Z"
-    if not isinstance(value, datetime.datetime):
-        return None
-    try:
-        moment = value.astimezone(datetime.timezone.utc) if value.tzinfo else value
-    except OverflowError:
-        return None
-    return f"{moment.replace(tzinfo=None).isoformat()}Z"
 
 
 def _read_text(stream: ByteStream, name: str) -> Iterator[bytes | Damage]:

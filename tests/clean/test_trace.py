@@ -147,6 +147,14 @@ def test_facts_show_what_decides(web_data: Path, sample_lists: Lists) -> None:
     tfds = RecipeEvaluator(TFDS, sample_lists)
     no_time = facts_of(explain_page(tfds, Page("", "", "")))
     assert no_time["incomplete"] == "it has no url and no text and no timestamp"
+    for date, said in (
+        ("2009-03-65T08:43:19-0800", "it has no timestamp: 2009-03-65T08:43:19-0800 is no date"),
+        ("20240501100000", "it has no timestamp: 20240501100000 is no date"),
+        ("2009-03-05T08:43:19-0800", "it has a URL, text and a timestamp"),
+        ("2024-05-01T10:00:00+02:00", "it has a URL, text and a timestamp"),
+    ):
+        page = Page("http://a.example/", date, "A text.")
+        assert facts_of(explain_page(RecipeEvaluator(C4, sample_lists), page))["incomplete"] == said
     german = "Der Hund ging nach Hause. Er war sehr müde. Die Katze blieb noch lange dort.\n"
     facts = facts_of(explain_page(tfds, page_of(german)))
     assert re.fullmatch(r"de, with a probability of 0\.99\d{4}; wanted: en, with at least 0\.99", facts["language"])

@@ -148,7 +148,7 @@ def test_a_file_without_a_record_is_named(crawl: Path, tmp_path: Path, capsys: p
     (crawl / "first.warc.gz").write_bytes(b"<html><title>404 Not Found</title></html>")
     command = ["lists", "robots", str(crawl), "--lists", str(tmp_path / "lists"), "--workers", "1", "--quiet"]
     assert main.main(command) == 1
-    said = "first.warc.gz has no record: it is an HTML page (404 Not Found); copy it again, or leave it out\n"
+    said = "first.warc.gz has no record: it is an HTML page (404 Not Found); if it stays so, leave it out\n"
     assert capsys.readouterr().err.endswith(said)
     (crawl / "first.warc.gz").unlink()
     assert list_of(tmp_path / "lists", *crawl.iterdir()).size

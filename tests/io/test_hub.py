@@ -293,6 +293,8 @@ def test_a_part_of_a_file_and_a_file_that_changes() -> None:
     [
         ("ftpx://h/a.parquet", "Protocol not known: ftpx; c4pipe reads http"),
         ("abfs://b/a.parquet", "Install adlfs to access Azure"),
+        ("abfs://b@account.dfs.core.windows.net/a.jsonl", "Install adlfs to access Azure"),  # Azure's own form
+        ("abfss://b:secret@a.example/a.jsonl", "the address of a store has no user and password"),
         ("hf://a.parquet", "Access to buckets and repositories lists is not implemented"),
     ],
 )

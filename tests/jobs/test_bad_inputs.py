@@ -28,6 +28,7 @@ def test_damaged_content_is_described() -> None:
         "its data are damaged (gzip_cut 1): copy it again"
     )
     assert describe_content(PLAIN[:40], {"header_cut": 1}).startswith("its data are damaged (header_cut 1)")
+    assert describe_content(b"WARC/1.0", {"header_too_large": 1}) == "nothing of it can be read (header_too_large 1)"
 
 
 @pytest.mark.parametrize("workers", [1, 2])

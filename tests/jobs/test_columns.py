@@ -6,6 +6,7 @@ import json
 import re
 import zlib
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -150,9 +151,15 @@ def test_dedup_edits_texts_and_leaves_columns(texts: Path, tmp_path: Path, runne
         ("mixed", "b.jsonl has string in its column mixed, and"),
         ("id2", "b.jsonl has int in its column id2, and"),
         ("when", "a.parquet has timestamp[us] in its column when: give --columns when:string"),
+        ("large", "a.parquet has uint64 in its column large: give --columns large:string"),
+        ("price", "a.parquet has decimal128(7, 2) in its column price: give --columns price:string"),
+        ("raw", "a.parquet has binary in its column raw: give --columns raw:string"),
+        ("beyond:string,beyond2", "b.jsonl has int larger than int64 in its column beyond2: give --columns"),
+        ("score:int", "a.parquet has float in its column score, and --columns says int: give --columns score:float"),
+        ("tags:string", "a.parquet has strings in its column tags, and --columns says string"),
         ("nothing", "have no value in the column nothing: give --columns nothing:string"),
         ("odd", "a.parquet has struct<a: int64> in its column odd, which a corpus can't have: leave out --columns"),
-        ("all", ": give --columns id:string,ok:bool,mixed:string,id2:string,nothing:string,when:string"),
+        ("all", ": give --columns id:string,ok:bool,mixed:string,id2:string,nothing:string,"),
     ],
 )
 def test_a_column_that_can_not_be_kept_is_one_sentence(
@@ -167,10 +174,17 @@ def test_a_column_that_can_not_be_kept_is_one_sentence(
         "id2": "1",
         "nothing": None,
         "odd": {"a": 1},
+        "beyond": 1,
+        "beyond2": 1,
+        "score": 0.5,
+        "tags": ["a"],
     }
     table = pa.Table.from_pylist([row]).append_column("when", pa.array([0], pa.timestamp("us")))
+    table = table.append_column("large", pa.array([2**64 - 1], pa.uint64()))
+    table = table.append_column("price", pa.array([Decimal("7.50")], pa.decimal128(7, 2)))
+    table = table.append_column("raw", pa.array([b"a"]))
     pq.write_table(table, tmp_path / "a.parquet")
-    more = {**row, "mixed": "1", "id2": 1, "when": "now"}
+    more = {**row, "mixed": "1", "id2": 1, "when": "now", "beyond2": 2**64, "large": "1", "price": "1", "raw": "1"}
     (tmp_path / "b.jsonl").write_text(json.dumps(more) + "\n")
     output = str(tmp_path / "out")
     assert main.main(["import", str(tmp_path / "*.*"), "--columns", columns, "--output", output, "--workers", "1"]) == 2
@@ -185,6 +199,99 @@ def test_files_with_other_columns_are_named(tmp_path: Path) -> None:
     (tmp_path / "b.jsonl").write_text('{"text": "A."}\n')
     with pytest.raises(UsageError, match=r"a\.jsonl has a column b, and .*b\.jsonl has none: name the columns"):
         c4pipe.import_text(str(tmp_path), columns="all", output=tmp_path / "out")
+
+
+def write_rows(path: Path, **columns: Sequence[Any]) -> Path:
+    lines = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    path.write_text("".join(json.dumps({"text": f"Text {n}.", **each}) + "\n" for n, each in enumerate(lines)))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("values", "said", "advice"),
+    [
+        ([4] * 25 + [4.5] * 975, "975 of the 1,000 values in the column c are no int", "c:float"),
+        ([4] * 985 + [4.5] * 15, "15 of the 1,000 values in the column c are no int", "c:float"),
+        ([4] * 300 + [None] * 696 + [4.5] * 4, "4 of the 304 values in the column c are no int", "c:float"),
+        ([4] * 25 + [4.5] * 25 + ["x"] * 25, "50 of the 75 values in the column c are no int", "c:string"),
+        ([4] * 25 + [2**63] * 2, "2 of the 27 values in the column c are no int", "c:string"),
+        ([0.5] * 25 + ["0.5"], "1 of the 26 values in the column c are no float", "c:string"),
+        ([True] * 25 + [0.5], "1 of the 26 values in the column c are no bool", "c:string"),
+        ([["a"]] * 25 + ["b"], "1 of the 26 values in the column c are no strings", "c:strings"),
+        (["a"] * 25 + [["b"]], "1 of the 26 values in the column c are no string", "c:string"),
+    ],
+)
+def test_a_column_that_loses_values_is_an_error_before_a_corpus_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], values: list[Any], said: str, advice: str
+) -> None:
+    path = write_rows(tmp_path / "a.jsonl", c=values, id=[str(n) for n in range(len(values))])
+    command = ["import", str(path), "--output", str(tmp_path / "c"), "--workers", "1", "--quiet", "--columns"]
+    assert main.main([*command, "all"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"c4pipe: {said}, and c:")
+    assert error.endswith(f" leaves them out: give --columns {advice},id:string\n")
+    assert not (tmp_path / "c" / "manifest.json").exists()
+    assert main.main([*command, f"{advice},id:string"]) == 0  # the same folder takes other types
+    corpus = c4pipe.open_corpus(tmp_path / "c")
+    lost = corpus.counts.get("damage.bad_column", 0)
+    assert lost == (0 if advice not in said and advice[2:] not in said.split() else 1)
+    assert not [name for name in corpus.counts if name.startswith("columns.")]
+
+
+def test_one_value_in_a_hundred_and_values_of_a_named_type_may_be_lost(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "a.jsonl", c=[4] * 990 + [4.5] * 10)
+    assert c4pipe.import_text(path, columns="c", workers=1, output=tmp_path / "c").counts["damage.bad_column"] == 10
+    path = write_rows(tmp_path / "b.jsonl", c=[4] * 25 + [4.5] * 10)
+    made = c4pipe.import_text(path, columns="c:int", workers=1, output=tmp_path / "d")
+    assert made.counts["damage.bad_column"] == 10
+    pq.write_table(pa.table({"text": ["a", "b"], "c": [0.5, float("nan")]}), tmp_path / "c.parquet")
+    made = c4pipe.import_text(tmp_path / "c.parquet", columns="c", workers=1, output=tmp_path / "e")
+    assert made.counts["damage.bad_column"] == 1
+
+
+def test_losses_are_counted_over_all_files_in_any_order(tmp_path: Path) -> None:
+    for name, values in (("a", [1] * 950), ("b", [1] * 25 + [1.5] * 25)):
+        write_rows(tmp_path / f"{name}.jsonl", c=values)
+        write_rows(tmp_path / f"{'ab'['ba'.index(name)]}2.jsonl", c=values)
+    for names, workers in ((["a.jsonl", "b.jsonl"], 1), (["a2.jsonl", "b2.jsonl"], 2)):
+        inputs = [tmp_path / name for name in names]
+        with pytest.raises(UsageError, match="25 of the 1,000 values in the column c are no int"):
+            c4pipe.import_text(inputs, columns="c", workers=workers, output=tmp_path / "c")
+
+
+def test_numbers_of_parquet_by_their_types(tmp_path: Path) -> None:
+    prices = [Decimal(n - 2) / 100 for n in range(4)]
+    table = pa.table(
+        {
+            "text": [f"Text {n}." for n in range(4)],
+            "small": pa.array([0, 1, 2**63 - 1, None], pa.uint64()),
+            "large": pa.array([0, 1, 2**63, 2**64 - 1], pa.uint64()),
+            "price": pa.array(prices, pa.decimal128(7, 2)),
+            "cost": pa.array(prices, pa.decimal256(50, 10)),
+            "raw": pa.array([b"a", "\u00e9".encode(), b"\xff", None]),
+        }
+    )
+    pq.write_table(table, tmp_path / "a.parquet")
+    columns = "small,large:string,price:float,cost:string,raw:string"
+    c4pipe.import_text(tmp_path / "a.parquet", columns=columns, workers=1, output=tmp_path / "c")
+    pages = sorted(in_format(tmp_path / "c", "parquet"), key=lambda page: str(page["text"]))
+    found = {name: [page[name] for page in pages] for name in table.column_names[1:]}
+    assert found == {
+        "small": [0, 1, 2**63 - 1, None],
+        "large": ["0", "1", str(2**63), str(2**64 - 1)],
+        "price": [-0.02, -0.01, 0.0, 0.01],
+        "cost": ["-0.0200000000", "-0.0100000000", "0.0000000000", "0.0100000000"],
+        "raw": ["a", "\u00e9", None, None],
+    }
+
+
+def test_all_columns_need_a_name_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = [pa.array(["a"]), pa.array([1]), pa.array([2])]
+    pq.write_table(pa.Table.from_arrays(columns, names=["text", "x", "x"]), tmp_path / "a.parquet")
+    command = ["import", str(tmp_path / "a.parquet"), "--output", str(tmp_path / "c"), "--workers", "1", "--quiet"]
+    assert main.main([*command, "--columns", "all"]) == 2
+    assert capsys.readouterr().err.endswith("a.parquet can't be read: it has 2 columns named x: rename one\n")
+    assert main.main(command) == 0
 
 
 def test_values_of_other_types_are_converted_or_counted(tmp_path: Path) -> None:

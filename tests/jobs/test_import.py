@@ -180,6 +180,7 @@ def test_columns_of_parquet_that_can_not_be_used(tmp_path: Path) -> None:
     cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"text_column": "tags"}, "has no strings in its column tags, but list<element: string>: name another"),
         ({"text_column": "id"}, "has no strings in its column id, but int64: name another --text-column"),
+        ({"url_column": "gone"}, "has no column gone, but text, id, score, tags: name another column"),
         ({"url_column": "score"}, "has neither strings nor whole numbers in its column score, but double: name"),
     )
     for options, reason in cases:
@@ -226,6 +227,29 @@ def test_the_query_of_an_address_counts(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": url, "url": url}) + "\n" for url in urls))
     assert run("import", tmp_path / "a.jsonl", "--output", tmp_path / "out", "--workers", 1, "--quiet") == 0
     assert documents(tmp_path / "out") == {url: url for url in urls}
+
+
+@pytest.mark.parametrize(
+    ("addresses", "said"),
+    [
+        ([["N/A"] * 100], "99 of 100 documents were left out, as another one has their address, most often N/A: give"),
+        ([list("abcdefghijklmnopqrstuvwxyz") * 2, ["-"] * 10], "35 of 62 documents were left out, "),
+        ([[*map(str, range(100))], ["-"] * 10], "9 of 110 documents were left out, "),
+        ([[*range(12)]] * 4, "36 of 48 documents were left out, as another one has their address, most often 0: give"),
+        ([[*range(12)]] * 2, ""),
+        ([["-"] * 9], ""),
+    ],
+)
+def test_many_documents_of_one_address_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], addresses: list[list[Any]], said: str
+) -> None:
+    for number, urls in enumerate(addresses):
+        rows = [json.dumps({"text": f"{number} {n}", "url": url}) for n, url in enumerate(urls)]
+        (tmp_path / f"{number}.jsonl").write_text("\n".join(rows))
+    assert run("import", tmp_path / "*.jsonl", "--output", tmp_path / "out", "--workers", 1) == 0
+    error = " ".join(capsys.readouterr().err.split())
+    assert said in error
+    assert ("documents were left out" in error) == bool(said)
 
 
 def test_duplicates_go_and_blank_lines_stay(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.wet.page import microseconds, text_order
+from c4pipe.wet.page import microseconds, moment_of, text_order
 
 
 def moment(text: str) -> int:
@@ -47,6 +47,19 @@ def test_a_date_is_a_moment(date: str, same: str) -> None:
 )
 def test_what_is_no_date(date: str) -> None:
     assert microseconds(date) is None
+
+
+@given(
+    st.datetimes(datetime.datetime(1000, 1, 2), datetime.datetime(9999, 12, 30)),
+    st.integers(-1439, 1439),
+    st.sampled_from(["%Y-%m-%dT%H:%M:%S.%f%z", "%Y%m%dT%H%M%S,%f%z", "%Y-%m-%d %H:%M:%S.%f %z"]),
+    st.booleans(),
+)
+def test_a_date_with_an_offset_is_its_moment(when: datetime.datetime, offset: int, form: str, has_colon: bool) -> None:
+    text = when.replace(tzinfo=datetime.timezone(datetime.timedelta(minutes=offset))).strftime(form)
+    text = f"{text[:-2]}:{text[-2:]}" if has_colon else text
+    utc = when - datetime.timedelta(minutes=offset)
+    assert moment_of(text) == microseconds(utc.isoformat(timespec="microseconds") + "Z")
 
 
 @given(st.datetimes(datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31)))

@@ -113,6 +113,92 @@ def test_columns_of_parquet(tmp_path: Path) -> None:
         read_parquet(path, TextLayout("body"))
 
 
+NEVER = {  # the types of dates, and a moment of each that Python does not have
+    "timestamp[s]": 253402300800,
+    "timestamp[ms]": 1714557600_000_000,
+    "timestamp[us]": -(10**18),
+    "timestamp[s, tz=Europe/Kyiv]": 10**15,
+    "date32[day]": 4_000_000,
+    "date64[ms]": -800_000 * 86_400_000,
+}
+
+
+@pytest.mark.parametrize("kind", NEVER)
+@pytest.mark.parametrize("is_dictionary", [False, True])
+def test_a_date_that_python_does_not_have_costs_its_own_row(tmp_path: Path, kind: str, is_dictionary: bool) -> None:
+    path = tmp_path / "a.parquet"
+    numbers = [0] * 2000
+    numbers[1100] = NEVER[kind]
+    unit, _, zone = kind[kind.index("[") + 1 : -1].partition(", tz=")
+    arrow = pa.timestamp(unit, zone or None) if kind[0] == "t" else pa.date32() if unit == "day" else pa.date64()
+    dates = pa.array(numbers, pa.int32() if unit == "day" else pa.int64()).cast(arrow)
+    dates = dates.dictionary_encode() if is_dictionary else dates
+    pq.write_table(pa.table({"text": ["a"] * 2000, "timestamp": dates, "day": dates}), path)
+    items = list(text_files.read_parquet_pages(path, "a.parquet", TextLayout(), ["day:string"]))
+    damage = [item for item, _ in items if isinstance(item, Damage)]
+    assert [item[:2] for item in damage] == [("bad_timestamp", 1101), ("bad_column", 1101)]
+    assert damage[1].first == b"day: " + damage[0].first
+    pages = [item for item, _ in items if isinstance(item, Page)]
+    assert len(pages) == 2000
+    assert {page.timestamp for page in pages} == {text_files.NO_TIMESTAMP}
+    values = [page.extra["day"] for page in pages]
+    assert values.pop(1100) is None
+    (day,) = set(values)
+    if kind[0] == "d":
+        assert day == "1970-01-01"
+    elif zone:  # Parquet keeps no zone of a dictionary
+        assert day == ("1970-01-01 00:00:00+00:00" if is_dictionary else "1970-01-01 03:00:00+03:00")
+    else:
+        assert day == "1970-01-01 00:00:00"
+
+
+@pytest.mark.parametrize("zone", ["tzutc()", "US/Pacific-New", "GMT+2", "Z", "FixedOffset(offset=0, name=None)"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_a_time_zone_of_an_unknown_name_is_utc(tmp_path: Path, zone: str, unit: str) -> None:
+    path = tmp_path / "a.parquet"
+    number = 1714557600 * 1000 ** ["s", "ms", "us", "ns"].index(unit)
+    dates = pa.array([number, None], pa.int64()).cast(pa.timestamp(unit, zone))
+    pq.write_table(pa.table({"text": ["a", "b"], "timestamp": dates, "when": dates}), path)
+    first, second = (item for item, _ in text_files.read_parquet_pages(path, "a", TextLayout(), ["when:string"]))
+    assert isinstance(first, Page)
+    assert isinstance(second, Page)
+    assert (first.timestamp, first.extra) == ("2024-05-01T10:00:00Z", {"when": "2024-05-01 10:00:00+00:00"})
+    assert (second.timestamp, second.extra) == (text_files.NO_TIMESTAMP, {"when": None})
+
+
+@pytest.mark.parametrize("kind", ["binary", "large_binary", "binary_view", "dictionary", "fixed"])
+def test_binary_values_are_read_as_utf_8(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "a.parquet"
+    values = ["Ça va. ".encode() * 20, "Ça va. ".encode("latin-1") * 22 + b"ok", b"\x1f\x8b" + bytes(range(158)), None]
+    types = {"binary": pa.binary(), "large_binary": pa.large_binary(), "binary_view": pa.binary_view()}
+    array = pa.array([each and each.ljust(160) for each in values], types.get(kind, pa.binary(160)))
+    array = array.dictionary_encode() if kind == "dictionary" else array
+    pq.write_table(pa.table({"text": array, "url": array, "own": array}), path)
+    items = [item for item, _ in text_files.read_parquet_pages(path, "a.parquet", TextLayout(), ["own:string"])]
+    found = shown(iter(items))
+    text = "Ça va. " * 20
+    assert found[0] == [text.strip(), text_files.NO_TIMESTAMP, text]
+    assert [item[:2] for item in found[1:4]] == [["not_utf8", 2], ["bad_column", 2], ["bad_column", 2]]
+    assert found[4][0] == "file:a.parquet#2"
+    assert found[4][2].startswith("\ufffda va. ")
+    assert found[5:] == [["no_text", 3, 0], ["no_text", 4, 0]]
+    assert [item.extra["own"] for item in items if isinstance(item, Page)] == [text, None]
+
+
+def test_strings_that_are_not_utf_8_cost_no_other_value(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    raw = pa.array([b"\xffx", b"y"], pa.binary())
+    words = pa.StringArray.from_buffers(2, *raw.buffers()[1:])
+    nested = pa.StructArray.from_arrays([words], ["a"])
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), words)
+    pq.write_table(pa.table({"text": ["a", "b"], "url": nested, "word": words, "tags": lists}), path)
+    layout, columns = TextLayout(), ["word:string", "tags:strings"]
+    items = [item for item, _ in text_files.read_parquet_pages(path, "a.parquet", layout, columns)]
+    assert [item[:2] for item in items if isinstance(item, Damage)] == [("bad_column", 1), ("bad_column", 2)]
+    extras = [item.extra for item in items if isinstance(item, Page)]
+    assert extras == [{"word": "\ufffdx", "tags": ["\ufffdx"]}, {"word": "y", "tags": ["y"]}]
+
+
 def test_a_row_group_that_is_damaged_costs_its_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     options = {"row_group_size": 100, "compression": "none", "use_dictionary": False}
