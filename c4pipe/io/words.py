@@ -177,11 +177,8 @@ def error_reason(error: BaseException, with_path: bool = False, of: object = "")
         return f"it is no JSON (line {error.lineno:,}, column {error.colno:,})"
     if isinstance(error, OSError) and error.strerror:
         path = error.filename2 or error.filename
-        return (
-            hide_secrets(f"{path}: {_lower_first(error.strerror)}")
-            if with_path and path
-            else _lower_first(error.strerror)
-        )
+        reason = _lower_first(error.strerror)
+        return hide_secrets(f"{path}: {reason}") if with_path and path else reason
     message = hide_secrets(str(error).partition("\n")[0]).removeprefix(f"{hide_secrets(str(of))}: ")
     if re.search("magic bytes|Parquet file size is", message):
         return "it is no Parquet file, or it is cut off"

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,6 @@ TFDS = Recipe(
     description="C4 as TensorFlow Datasets 3.1.0 makes it (en), decision for decision",
     read=(BodyLines(line_separators="newlines, then unicode"), MetadataLine()),
     readable=(Incomplete(timestamps="any text"), TooLong()),
-    crawled=(),
     lines=(
         LongWord(),
         Citation(strip=False),
@@ -197,34 +197,27 @@ _AFTER_PUNCTUATION = (
 
 # Recipes of other corpora: Gopher, FineWeb, and C4 as datatrove and as Dolma filter it. Each holds the filters of
 # datatrove or Dolma, decision for decision, over the text of WET files. parity/datatrove_compare.py compares them.
-GOPHER_RECIPE = Recipe(
+_of_others = partial(Recipe, readable=(Incomplete(),), corpus=_URLS, final=(Validation(),))
+GOPHER_RECIPE = _of_others(
     name="gopher",
     description="Gopher's quality and repetition filters (2021), as datatrove 0.10.1 applies them",
     read=(BodyLines(line_separators="as crawled"),),
-    readable=(Incomplete(),),
     crawled=(_LANGUAGE, *_GOPHER_REPETITION, *_GOPHER),
-    lines=(),
-    cleaned=(),
-    corpus=_URLS,
-    final=(Validation(),),
 )
-FINEWEB_RECIPE = Recipe(
+FINEWEB_RECIPE = _of_others(
     name="fineweb",
     description="FineWeb's filters (2024) over WET text: Gopher's, C4's without line ends, FineWeb's own",
     read=(BodyLines(line_separators="as crawled, then unicode"),),
-    readable=(Incomplete(),),
     crawled=(_LANGUAGE, *_GOPHER_REPETITION, *_GOPHER),
     lines=(*_BEFORE_PUNCTUATION, *_AFTER_PUNCTUATION),
     cleaned=(*(rule() for rule in FINEWEB_RULES), EmailAddress(), PublicIpAddress()),
     # FineWeb compares the pages of each crawl alone (Penedo et al. 2024, 3.4).
     corpus=(*_URLS, NearDuplicate(within="crawl")),
-    final=(Validation(),),
 )
-FINEWEB_2_RECIPE = Recipe(
+FINEWEB_2_RECIPE = _of_others(
     name="fineweb-2",
     description="FineWeb-2's filters (2025) over WET text, with the limits, stop words and words of each language",
     read=(BodyLines(line_separators="as crawled"),),
-    readable=(Incomplete(),),
     # In FineWeb-2's order, without the rules that it sets to 0 or 999.
     crawled=(
         Language(languages=DETECTED),
@@ -234,39 +227,29 @@ FINEWEB_2_RECIPE = Recipe(
         ManyNewlines(),
         *_GOPHER,
     ),
-    lines=(),
     cleaned=(EmailAddress(), PublicIpAddress()),
     # datatrove compares the pages of one language, and takes pages that share a band for near-duplicates.
     corpus=(*_URLS, NearDuplicate(min_similarity=0.0, within="language")),
-    final=(Validation(),),
     by_language=LanguageLimits(DETECTED),
 )
-DATATROVE_C4 = Recipe(
+DATATROVE_C4 = _of_others(
     name="datatrove-c4",
     description="C4 as datatrove 0.10.1 filters it: C4QualityFilter, language, C4BadWordsFilter",
     read=(BodyLines(line_separators="as crawled, then unicode"),),
-    readable=(Incomplete(),),
-    crawled=(),
     lines=(
         *_BEFORE_PUNCTUATION,
         NoTerminalPunctuation(endings=(".", "?", "!", '"', "'"), excluded_endings=("...",)),
         *_AFTER_PUNCTUATION,
     ),
     cleaned=(_LANGUAGE, _DATATROVE_BAD_WORDS),
-    corpus=_URLS,
-    final=(Validation(),),
 )
-DOLMA_C4 = Recipe(
+DOLMA_C4 = _of_others(
     name="dolma-c4",
     description="C4 as Dolma 1.2.1 filters it: tagger c4_v2 with the mixer of its c4-replication",
     read=(BodyLines(line_separators="as crawled"),),
-    readable=(Incomplete(),),
     # In the order of the mixer's filters. They look at the page as crawled.
     crawled=(Language(min_probability=0.5), CurlyBracket(), LoremIpsum(), JavascriptPage(), BadToken()),
     lines=(NoTerminalPunctuation(endings=(".", "?", "!", '"'), excluded_endings=()), FewWords(min_words_per_line=3)),
-    cleaned=(),
-    corpus=_URLS,
-    final=(Validation(),),
 )
 
 RECIPES: Mapping[str, Recipe] = {

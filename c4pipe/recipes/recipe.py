@@ -61,13 +61,13 @@ class Recipe:
 
     name: str
     description: str
-    read: tuple[Rule, ...]
-    readable: tuple[Rule, ...]
-    crawled: tuple[Rule, ...]
-    lines: tuple[Rule, ...]
-    cleaned: tuple[Rule, ...]
-    corpus: tuple[Rule, ...]
-    final: tuple[Rule, ...]
+    read: tuple[Rule, ...] = ()
+    readable: tuple[Rule, ...] = ()
+    crawled: tuple[Rule, ...] = ()
+    lines: tuple[Rule, ...] = ()
+    cleaned: tuple[Rule, ...] = ()
+    corpus: tuple[Rule, ...] = ()
+    final: tuple[Rule, ...] = ()
     extraction: str = ""
     columns: tuple[str, ...] = ()
     by_language: ByLanguage = field(default_factory=dict, hash=False)
