@@ -15,7 +15,7 @@ from c4pipe.runners.local_flow import Workers
 from c4pipe.runners.table import find_runner
 from c4pipe.runners.worker import cpu_seconds
 
-NOT_COMPILED = "the C extensions are not compiled, so clean takes 2.5 times as long: see docs/install.md"
+NOT_COMPILED = "the C extensions are not compiled, so clean takes about 3 times as long: see docs/install.md"
 
 
 def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -> dict[str, int]:
