@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from c4pipe.clean.examples import EXAMPLES_ENDING, examples_file
 from c4pipe.clean.quarantine import quarantine_file
@@ -43,7 +43,14 @@ def missing_files(folders: Sequence[StoragePath]) -> list[Missing]:
 
 
 PLANNED = "files.json"
-"""The file in a work folder with `files`: the names, without ending, of the work files that the latest run makes."""
+"""The name of the file with `PlannedFiles` in a work folder."""
+
+
+class PlannedFiles(TypedDict):
+    """The names, without ending, of the work files that the latest run makes."""
+
+    files: Sequence[str]
+
 
 WORK_FOLDER = "_work"
 """The work folder that `build` makes inside its output, unless --work gives another one."""

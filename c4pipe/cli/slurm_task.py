@@ -13,8 +13,8 @@ _SECONDS = 60.0  # between two lines of a log: each line reads the work folder, 
 
 
 def _run() -> int:
-    folder, digest, task = sys.argv[1:]
-    run_task(Path(folder), digest, task, Progress(show_lines(printer()), note, _SECONDS))
+    folder, *digest, task = sys.argv[1:]  # an earlier version had no digest
+    run_task(Path(folder), "".join(digest), task, Progress(show_lines(printer()), note, _SECONDS))
     return 0
 
 

@@ -217,19 +217,19 @@ def _write_plan(plan: CleanPlan, folder: Path) -> str:
     options = plan.options
     command, kind = next(each for each in _OPTIONS.items() if isinstance(options, each[1]))
     values = {name: value for name, value in shared_fields(options, kind).items() if name not in _NOT_FOR_TASKS}
-    paths = {name: values.get(name) for name in ("output", "work", "cache", "annotate")}
-    values |= {name: str(storage_path(str(path)).absolute()) for name, path in paths.items() if path}
+    for name in {"output", "work", "cache", "annotate"} & {name for name, value in values.items() if value}:
+        values[name] = str(storage_path(str(values[name])).absolute())
     if not isinstance(options, CleanOptions):
         values["known"] = [str(each.absolute()) for each in options.known_corpora]
-    addresses = {str(number): file.absolute_path for number, file in enumerate(plan.files)}
+    paths = {str(number): file.absolute_path for number, file in enumerate(plan.files)}
     stored = {
         "command": command,
         "options": values,
         "recipe": plan.recipe.to_json(),
         "lists": plan.listed.lists.digests,
-        "files": [(hide_secrets(path), *file[1:]) for path, file in zip(addresses.values(), plan.files, strict=True)],
+        "files": [(hide_secrets(file.absolute_path), *file[1:]) for file in plan.files],
     }
-    secret = {number: path for number, path in addresses.items() if hide_secrets(path) != path}
+    secret = {number: path for number, path in paths.items() if hide_secrets(path) != path}
     data = {_PLAN: encode_checked_json(stored), _ADDRESSES: encode_checked_json(secret)}
     for name, content in data.items():
         write_bytes(folder / name, content, mode=0o600)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from c4pipe.clean.work_folder import MISSING_ENDING, PLANNED, WORK_FOLDER, is_work_file, missing_files
+from c4pipe.clean.work_folder import MISSING_ENDING, PLANNED, WORK_FOLDER, PlannedFiles, is_work_file, missing_files
 from c4pipe.corpus.manifest import read_manifest, sum_inputs
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.json_files import read_intact_json
@@ -61,7 +61,7 @@ def run_status(folder: StoragePath) -> RunStatus:
     missing = {name.removesuffix(MISSING_ENDING) for name in names if name.endswith(MISSING_ENDING)}
     if isinstance(work, Path) and (folders := slurm.submissions(work)):
         return _slurm_status(work, folders, done, missing)
-    planned = (read_intact_json(work / PLANNED, dict) or {}).get("files", [])
+    planned = (read_intact_json(work / PLANNED, PlannedFiles) or {"files": ()})["files"]
     if not (planned or ("lists" in names and (done or missing))):
         raise UsageError(f"{folder} is the folder of no run: give the --output or the --work folder of one")
     left = [name for name in planned if name not in done and part_of(name)[0] not in missing]

@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError
@@ -30,15 +29,14 @@ Content = TypeVar("Content")
 def prepare_folder(folder: StoragePath, identity: Mapping[str, Any]) -> None:
     """Makes a folder of parts ready: removes the parts of another request, and the incomplete files of a killed run.
 
-    No other run may use the folder at the same time.
+    The folder above it is locked (`lock.only_run`): no other run uses it, and no link stands for it.
 
     Args:
         folder: the folder of the parts.
         identity: the inputs and options of the request, as JSON values.
     """
     wanted = parse_json(json.dumps(identity))
-    is_link = isinstance(folder, Path) and folder.is_symlink()  # to a folder of somebody else
-    if is_link or read_intact_json(folder / IDENTITY, dict) != wanted:
+    if read_intact_json(folder / IDENTITY, dict) != wanted:
         remove_tree(folder)
         make_folder(folder)
         write_checked_json(folder / IDENTITY, wanted)

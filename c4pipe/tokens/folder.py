@@ -22,7 +22,7 @@ from c4pipe.corpus.reader import SHARD_ERRORS, Shard
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.json_files import Digest, FileName, check_sum, choice, from_json, read_json, text, unchanged, whole
 from c4pipe.io.parquet_footer import open_parquet, read_footer
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.paths import StoragePath, open_file
 from c4pipe.io.words import error_reason
 
 TOKEN_FILES_FORMAT, TOKEN_FILES_VERSION = "c4pipe token files", 1
@@ -204,7 +204,7 @@ def check_files(folder: Path, manifest: TokenManifest) -> None:
 
 def _check_documents(path: Path, count: int) -> None:
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             footer, is_signed = read_footer(file)
         if not is_signed or footer.num_rows != count:
             raise ValueError(f"it has not the {count:,} documents of {MANIFEST}, or no digest")

@@ -13,10 +13,10 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.errors import DamagedFileError, UsageError
-from c4pipe.io.atomic import AtomicFile, make_folder, write_text
+from c4pipe.io.atomic import AtomicFile, make_folder, write_bytes, write_text
 from c4pipe.io.json_files import read_checked_json, write_checked_json
 from c4pipe.io.lock import LOCK_NAME, file_lock, only_run
-from c4pipe.io.paths import remove_tree
+from c4pipe.io.paths import check_inner, remove_tree
 from c4pipe.io.streams import EndsDigest, cached_file, digest_ends
 from tests.helpers.crawls import LISTS, SAMPLES, files_of
 from tests.helpers.full_disk import files_of_at_most
@@ -83,6 +83,34 @@ def test_a_link_to_a_folder_is_removed_and_not_what_it_leads_to(tmp_path: Path) 
     remove_tree(tmp_path / "link")
     assert files_of(precious) == {"thesis": b"years of work"}
     assert not (tmp_path / "link").is_symlink()
+
+
+def test_a_pipe_in_place_of_a_folder_is_removed(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "_parts")
+    remove_tree(tmp_path / "_parts")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["_work", "_work/_slurm", "_parts/002/_grown", "_x/y/z", "en", "http/h"])
+def test_the_door_is_closed_if_a_link_stands_for_an_inner_folder(name: str, tmp_path: Path) -> None:
+    folder, place = tmp_path / "link", tmp_path / "folder" / name
+    place.parent.mkdir(parents=True)
+    folder.symlink_to(tmp_path / "folder")  # the user named it
+    names = ("en", "http/h", ".")
+    check_inner(folder, *names)
+    place.mkdir()
+    check_inner(folder, *names)
+    (place / "file").symlink_to("/dev/null")
+    check_inner(folder, *names)
+    place.rename(tmp_path / "other")
+    place.symlink_to(tmp_path / "other")
+    with pytest.raises(UsageError, match=f"/link/{name} is a link, and no folder that c4pipe has made: remove it, or"):
+        check_inner(folder, *names)
+
+
+def test_the_mode_of_a_file(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "plan.json", b"{}", mode=0o600)
+    assert stat.S_IMODE((tmp_path / "plan.json").stat().st_mode) == 0o600
 
 
 def test_temporary_names_cannot_be_guessed(tmp_path: Path) -> None:

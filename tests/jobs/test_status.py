@@ -146,3 +146,12 @@ def test_a_lock_that_is_a_pipe(corpus: Path, capsys: pytest.CaptureFixture[str])
     (corpus / "manifest.json").unlink()
     os.mkfifo(corpus / "_work" / ".lock")
     assert status(corpus, capsys)[0] == 1
+
+
+@pytest.mark.parametrize("files", [5, [5], [["a"]], None])
+def test_a_list_of_files_that_c4pipe_does_not_write(
+    files: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_checked_json(tmp_path / "files.json", {"files": files})
+    assert main(["status", str(tmp_path)]) == 2
+    assert "is the folder of no run" in capsys.readouterr().err
