@@ -89,11 +89,6 @@ NOT_RUN = (
     ("docs/spark.md", "import c4pipe*spark*", SPARK),
     ("docs/spark.md", "from c4pipe.cli.main import run*", SPARK),
     ("docs/objectives.md", "from datasets import load_dataset*", NETWORK),
-    (
-        "docs/choose_limits.md",
-        "duckdb *",
-        "DuckDB's own program is not installed for tests; the Python of the page asks Arrow the same",
-    ),
     ("docs/*.md", "c4pipe tune *", TUNE),
     ("docs/choose_limits.md", "c4pipe build * tuned.toml *", TUNE),
     (
