@@ -104,10 +104,12 @@ def _read(folder: StoragePath) -> _Tokens | None:
 
 
 def sizes(documents: Iterable[Mapping[str, Any]], tokenizer: DocumentTokenizer) -> Iterable[Counts]:
-    """Yields the number of tokens of each document, with the tokens around it, some documents at a time."""
+    """Yields the number of tokens of each document, with the tokens around it, some documents at a time. Raises
+    C4pipeError for a page that can't be tokenized.
+    """
     waiting = iter(documents)
-    while texts := [document["text"] for document in islice(waiting, _AT_ONCE)]:
-        yield tokenizer.encode(texts).sizes
+    while some := [(document["text"], document["url"]) for document in islice(waiting, _AT_ONCE)]:
+        yield tokenizer.encode(*zip(*some, strict=True)).sizes
 
 
 def _counted_before(

@@ -29,6 +29,7 @@ from c4pipe.runners.runner import check_runner
 from c4pipe.runners.scan import IDENTITY, Scan, prepare_folder
 from c4pipe.tokens.folder import (
     LAYOUTS,
+    MEGATRON,
     NANOGPT,
     NPY,
     TOKEN_FILES_FORMAT,
@@ -69,9 +70,9 @@ class _Job:
         options, shards = self.options, dict[TokenSet, list[Shard]]()
         for shard in self.corpus.shards():
             shards.setdefault(TokenSet.of_shard(shard), []).extend([shard] if shard.rows else [])
-        dtype = self.identity["dtype"]
+        dtype, around = self.identity["dtype"], (self.tokenizer.begin, self.tokenizer.end)
         return [
-            JoinTask(name, tuple(some), options.format, dtype, options.length, self.output, self.parts)
+            JoinTask(name, tuple(some), options.format, dtype, options.length, self.output, self.parts, around)
             for name, some in shards.items()
         ]
 
@@ -117,9 +118,10 @@ def _check_options(options: TokenFileOptions) -> _Job:
     check_runner(options)
     tokenizer = open_tokenizer(os.fspath(options.vocabulary), options.end_of_document, options.begin_of_document)
     corpus, dtype = open_language(os.fspath(options.corpus)), dtype_of(layout, tokenizer.size)
-    if layout == NANOGPT and dtype != "uint16":
+    most = {NANOGPT: 1 << 16, MEGATRON: 1 << 31}.get(layout, 1 << 32)
+    if tokenizer.size > most:
         raise UsageError(
-            f"--format nanogpt has ids below 65,536, and {tokenizer.file} has {tokenizer.size:,}: write olmo"
+            f"--format {layout} has ids below {most:,}, and {tokenizer.file} has {tokenizer.size:,}: write olmo"
         )
     if layout == NANOGPT and len(corpus.languages) != 1:
         raise UsageError(f"--format nanogpt has files of one language: give its folder, such as {corpus.path}/en")

@@ -174,10 +174,12 @@ class WriteParts(ScanStep[Shard, PartFigures]):
             for table in read_tables(shard, ["text", "url"]):
                 lengths = []
                 for first in range(0, len(table), _AT_ONCE):
-                    some, block = self._encode(table["text"].slice(first, _AT_ONCE).to_pylist())
+                    some = table.slice(first, _AT_ONCE)
+                    ids_of = self._tokenizer.encode(some["text"].to_pylist(), some["url"].to_pylist())
+                    block = ids_of.values.astype(self._little).tobytes()
                     file.write(block)
-                    lengths.append(some)
-                    tokens, checksum = tokens + int(some.sum()), isal_zlib.crc32(block, checksum)
+                    lengths.append(ids_of.sizes.astype(np.int32))
+                    tokens, checksum = tokens + len(ids_of.values), isal_zlib.crc32(block, checksum)
                 rows = pa.array(np.arange(row, row := row + len(table)))
                 columns = [pa.array(np.concatenate(lengths)), rows, table["url"].combine_chunks()]
                 writer.write_table(pa.table(columns, schema=_SCHEMA))
@@ -215,11 +217,6 @@ class WriteParts(ScanStep[Shard, PartFigures]):
             path=shard.path, rows=shard.rows, documents=documents, tokens=tokens, bytes=size, crc32=checksum
         )
 
-    def _encode(self, texts: Sequence[str]) -> tuple[Lengths, bytes]:
-        """Returns the number of tokens of each text, and the bytes of all ids, each text with its end of sequence."""
-        rows = self._tokenizer.encode(texts)
-        return rows.sizes.astype(np.int32), rows.values.astype(self._little).tobytes()
-
 
 @dataclass(frozen=True)
 class JoinTask:
@@ -230,6 +227,7 @@ class JoinTask:
         length: the tokens of a row of layout `npy`; None for other layouts.
         output: the folder of the token files.
         folder: the folder of the parts.
+        around: the ids before and after each document; None for nothing.
     """
 
     name: TokenSet
@@ -239,6 +237,7 @@ class JoinTask:
     length: int | None
     output: Path
     folder: Path
+    around: tuple[int | None, int]
 
     @cached_property
     def parts(self) -> list[TokenPart]:
@@ -319,7 +318,10 @@ def _write_blocks(path: Path, blocks: Iterable[bytes]) -> str:
 
 
 def _id_blocks(task: JoinTask, first: int, end: int) -> Iterator[bytes]:
-    """Yields the header of the layout, and the ids of all parts from token `first` up to `end`."""
+    """Yields the header of the layout, and the ids of all parts from token `first` up to `end`.
+
+    Raises C4pipeError if a part has the id that ends a document more or less often than its documents have it.
+    """
     dtype = np.dtype(task.dtype).newbyteorder("<")
     yield _header(task, dtype, end - first)
     place, start, stop = 0, first * dtype.itemsize, end * dtype.itemsize
@@ -328,9 +330,13 @@ def _id_blocks(task: JoinTask, first: int, end: int) -> Iterator[bytes]:
         if place >= stop or place + size <= start:
             place += size
             continue
+        ends = part.figures["documents"] * task.around.count(task.around[1])
         for block in part.blocks():
+            ends -= int(np.count_nonzero(np.frombuffer(block, dtype) == task.around[1]))
             yield block[max(0, start - place) : max(0, stop - place)]
             place += len(block)
+        if ends:
+            raise _damaged(part.ids, ValueError(f"it has not one id {task.around[1]} for each of its documents"))
 
 
 def _header(task: JoinTask, dtype: np.dtype[Any], tokens: int) -> bytes:

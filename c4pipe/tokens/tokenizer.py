@@ -1,11 +1,13 @@
 """The tokenizer of a corpus' tokens: a file of one of three libraries, and the ids around each document.
 
 The libraries are SentencePiece, tokenizers (`tokenizer.json`, the form of Transformers and the Hugging Face Hub) and
-tiktoken. Text is text for each of them: `</s>` in a page never becomes the token that ends a document.
+tiktoken. Text is text for each of them: `</s>` in a page never becomes the token that ends a document. The ids around
+documents are counted: a page with another number of them is an error.
 """
 
 import os
 import re
+import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -19,8 +21,9 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.atomic import write_bytes
 from c4pipe.io.json_files import read_json
 from c4pipe.io.paths import StoragePath, list_names, read_file, storage_path
-from c4pipe.io.words import error_reason, short_repr, suggestion
+from c4pipe.io.words import error_reason, short, short_repr, suggestion
 from c4pipe.objectives.rows import TokenRows, starts_of
+from c4pipe.text.long_runs import cut_runs
 from c4pipe.vocab.model import MODEL, TOKENIZER, TOKENIZER_CONFIG, SentencePieceModel, load_model, read_description
 
 SENTENCEPIECE, TOKENIZERS, TIKTOKEN = "sentencepiece", "tokenizers", "tiktoken"
@@ -30,6 +33,10 @@ _FILES = (MODEL, TOKENIZER, "spiece.model", "tokenizer.model")
 _CONFIGS = (TOKENIZER_CONFIG, "special_tokens_map.json")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _RANKS = re.compile(rb"[A-Za-z0-9+/]+=* \d+\r?\n")  # a line of a tiktoken file: the bytes of a token, and its rank
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
+_MOST_IDS = 1 << 32  # in the files of all layouts, and in the libraries
+_PROBE = "\U000f0000\0 a<"  # a character that no vocabulary has, and others: a wrong file fails before any page
+_LONG_RUN = re.compile(r"(?<!\s)\s{100000,}|(?<!\S)\S{100000,}")
 _ENDS = ("<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>")  # of GPT-2; Llama 2 and T5; Llama 3; Gemma
 
 _GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
@@ -46,6 +53,9 @@ _OPENAI: Mapping[str, tuple[str, int]] = {
     "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d": (_O200K, 199999),  # o200k_base
 }
 """The pattern and the id of `<|endoftext|>` of OpenAI's files, by SHA-256 (tiktoken_ext/openai_public.py)."""
+
+
+_STOPS = (KeyboardInterrupt, SystemExit)  # all other exceptions are the libraries'; a panic of Rust is no Exception
 
 
 @dataclass(frozen=True)
@@ -65,15 +75,36 @@ class DocumentTokenizer:
 
     def __init__(self, loaded: _Loaded, begin: int | None, end: int) -> None:
         self._loaded = loaded
-        self._begin = [np.array([each], np.int32) for each in ([] if begin is None else [begin])]
-        self._end = np.array([end], np.int32)
+        kind = np.int32 if max(loaded.size - 1, end, begin or 0) < 1 << 31 else np.uint32
+        self._begin = [np.array([each], kind) for each in ([] if begin is None else [begin])]
+        self._end = np.array([end], kind)
 
-    def encode(self, texts: Sequence[str]) -> TokenRows:
-        """Returns the ids of documents, a row for each, with the ids around it. It uses one core."""
-        rows = list(self._loaded.encode(texts))
+    def encode(self, texts: Sequence[str], urls: Sequence[str]) -> TokenRows:
+        """Returns the ids of documents, a row for each, with the ids around it. It uses one core.
+
+        Raises C4pipeError, with the URL or the first words of the document, if the library fails, or if its ids of the
+        text have one of the ids around documents.
+        """
+        rows = list[npt.NDArray[Any]]()
+        try:
+            for row in self._loaded.encode(texts):
+                rows.append(row)
+        except _STOPS:
+            raise
+        except BaseException as error:
+            raise _page_error(texts[len(rows)], urls[len(rows)], error_reason(error).rstrip(".")) from None
         joined = [each for row in rows for each in (*self._begin, row, self._end)]  # faster than `framed`
-        more = len(self._begin) + 1
-        return TokenRows(np.concatenate([np.zeros(0, np.int32), *joined]), starts_of([len(row) + more for row in rows]))
+        values = np.concatenate([self._end[:0], *joined], dtype=self._end.dtype, casting="unsafe")
+        around, more = {int(each[0]) for each in (*self._begin, self._end)}, len(self._begin) + 1
+        if sum(np.count_nonzero(values == each) for each in around) != more * len(rows):
+            number = next(number for number, row in enumerate(rows) if np.isin(row, [*around]).any())
+            raise _page_error(texts[number], urls[number], "its text has the id of a token around documents")
+        return TokenRows(values, starts_of([len(row) + more for row in rows]))
+
+
+def _page_error(text: str, url: str, reason: str) -> C4pipeError:
+    name = url or repr(short(text, 80))
+    return C4pipeError(f"{name} can't be tokenized: {reason}: leave the page out (c4pipe takedown), or change --vocab")
 
 
 @dataclass(frozen=True, repr=False)
@@ -210,10 +241,16 @@ def _load(file: str, library: str, data: bytes, pattern: str, special: Mapping[s
             model = SentencePieceModel(data)
             end = model.pieces[model.eos_id] if model.eos_id >= 0 else None
             return _Loaded(model.encode, model.size, model.control, end)
-        return _load_json(data) if library == TOKENIZERS else _load_ranks(data, pattern, special)
+        loaded = _load_json(data) if library == TOKENIZERS else _load_ranks(data, pattern, special)
+        list(loaded.encode([_PROBE]))
+        return loaded
+    except UsageError as error:
+        raise UsageError(f"{file} can't be used: {error}; give another --vocab") from None
+    except _STOPS:
+        raise
     except ImportError:
         raise UsageError(f"{file} needs the package {library}: run pip install 'c4pipe[tokenizers]'") from None
-    except (ValueError, RuntimeError) as error:
+    except BaseException as error:
         reason = error_reason(error).rstrip(".")
         raise UsageError(
             f"{file} can't be read by the package {library}: {reason}; it may need a newer {library}"
@@ -221,20 +258,52 @@ def _load(file: str, library: str, data: bytes, pattern: str, special: Mapping[s
 
 
 def _load_json(data: bytes) -> _Loaded:
-    from tokenizers import Tokenizer
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 
     tokenizer = Tokenizer.from_buffer(data)
     tokenizer.no_truncation()
     tokenizer.no_padding()
+    tokenizer.post_processor = None
     tokenizer.encode_special_tokens = True  # as text
-
-    def encode(texts: Sequence[str]) -> Iterable[npt.NDArray[Any]]:
-        encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        return (np.array(encoding.ids, np.int32) for encoding in encodings)
-
+    _check_growth(tokenizer.normalizer)
+    model = tokenizer.model
+    if isinstance(model, models.BPE):
+        model.dropout = None
     added = tokenizer.get_added_tokens_decoder()
     special = {token.content: number for number, token in added.items() if token.special}
+    pieces, has_bytes = tokenizer.get_vocab(with_added_tokens=False), getattr(model, "byte_fallback", False)
+    _check_special(special, pieces)
+    # The model itself can make a special token of its characters: then the first of them is split off, as in the files
+    # of c4pipe. Most texts have none, so the others are encoded once more.
+    names = {*special, *(filter(_BYTE.fullmatch, pieces) if has_bytes else ())} & pieces.keys()
+    found = {name: pieces[name] for name in names if [each.value for each in model.tokenize(name)] == [name]}
+    words = tokenizer.pre_tokenizer
+    first = "|".join(f"{re.escape(name[0])}(?={re.escape(name[1:])})" for name in found)
+    split = pre_tokenizers.Split(Regex(first), "merged_with_previous")
+    apart = pre_tokenizers.Sequence([each for each in (words, split) if each])
+
+    def encode(texts: Sequence[str]) -> Iterable[npt.NDArray[Any]]:
+        for text in texts:  # one at a time: the library needs 170 bytes of memory for each token
+            for tokenizer.pre_tokenizer in (words, apart):
+                (encoding,) = tokenizer.encode_batch_fast([text], add_special_tokens=False)
+                ids = np.array(encoding.ids, np.uint32)
+                if not np.isin(ids, [*found.values()]).any():
+                    break
+            yield ids
+
     return _Loaded(encode, max([*tokenizer.get_vocab().values(), -1]) + 1, special)
+
+
+def _check_growth(normalizer: Any) -> None:
+    """Raises UsageError if a normalizer makes more than 32 characters of one: a page would need too much memory."""
+    state = normalizer.__getstate__().decode() if normalizer else ""
+    steps = list(normalizer) if '"normalizers":' in state else [normalizer] * bool(normalizer)
+    for probe in {*string.printable, *state, *re.findall('"String":"(.+?)"', state)}:
+        text = probe
+        for step in steps:
+            text = step.normalize_str(text)
+            if len(text) > 32 * len(probe):  # NFKC: 18
+                raise UsageError(f"its normalizer makes more than 32 characters of one, such as {probe[:20]!r}")
 
 
 def _load_ranks(data: bytes, pattern: str, special: Mapping[str, int]) -> _Loaded:
@@ -242,29 +311,46 @@ def _load_ranks(data: bytes, pattern: str, special: Mapping[str, int]) -> _Loade
 
     from tiktoken import Encoding
 
-    pairs = (line.split() for line in data.splitlines() if line)
+    pairs = [line.split() for line in data.splitlines() if line]
     ranks = {b64decode(token): int(rank) for token, rank in pairs}
+    numbers = {each for each in ranks.values() if 0 <= each < _MOST_IDS}
+    if len(numbers) < len(pairs) or any(bytes([each]) not in ranks for each in range(256)):
+        raise UsageError("each of its lines needs another rank below 2^32, and each of the 256 bytes a token")
+    _check_special(special, ranks)
     encoding = Encoding("", pat_str=pattern, mergeable_ranks=ranks, special_tokens=dict(special))
 
     def encode(texts: Sequence[str]) -> Iterable[npt.NDArray[Any]]:
-        return (encoding.encode_to_numpy(text, disallowed_special=()).astype(np.int32) for text in texts)
+        for text in texts:
+            pieces = cut_runs(text, _LONG_RUN, 100_000)  # the library fails on a million blanks
+            rows = [encoding.encode_to_numpy(piece, disallowed_special=()) for piece in pieces]
+            yield np.concatenate(rows) if len(rows) > 1 else rows[0]
 
     return _Loaded(encode, encoding.n_vocab, special)
+
+
+def _check_special(special: Mapping[str, int], pieces: Mapping[Any, int]) -> None:
+    """Raises UsageError if a special token has the id of another piece of the vocabulary."""
+    ids = {number for piece, number in pieces.items() if piece not in special}
+    if taken := [name for name, number in special.items() if number in ids]:
+        raise UsageError(f"its special token {taken[0]!r} has the id of other text")
 
 
 def _pattern(file: StoragePath, data: bytes) -> tuple[str, dict[str, int]]:
     """Returns the pattern and the special tokens of a tiktoken file: from the JSON file beside it, or OpenAI's."""
     beside = file.parent / f"{file.name.removesuffix('.tiktoken')}.json"
-    values = read_json(beside, dict) or {}
+    values: dict[str, Any] = read_json(beside, dict) or {}
     if not values and (known := _OPENAI.get(sha256(data).hexdigest())):
         return known[0], {_ENDS[0]: known[1]}
     pattern, special = values.get("pat_str"), values.get("special_tokens")
-    if not isinstance(pattern, str) or not isinstance(special, dict):
+    ids = special.values() if isinstance(special, dict) else [None]
+    if not (pattern and isinstance(pattern, str)) or not all(
+        type(each) is int and 0 <= each < _MOST_IDS for each in ids
+    ):
         raise UsageError(
             f"{file} has ranks without the pattern that divides a text into words: write {beside} with the members "
-            '"pat_str" and "special_tokens", named as the arguments of tiktoken.Encoding'
+            '"pat_str" and "special_tokens" (ids by name), named as the arguments of tiktoken.Encoding'
         )
-    return pattern, special
+    return pattern, dict(special or {})
 
 
 def _default_end(file: StoragePath, loaded: _Loaded) -> str | None:

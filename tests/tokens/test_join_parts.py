@@ -21,6 +21,7 @@ from isal import isal_zlib
 from c4pipe.cli import main
 from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.reader import Shard
+from c4pipe.errors import C4pipeError
 from c4pipe.io.json_files import write_checked_json
 from c4pipe.io.parquet_footer import sign_footer
 from c4pipe.tokens import parts as parts_module
@@ -59,7 +60,7 @@ def join(folder: Path, parts: Sequence[Documents], layout: str, dtype: str, leng
     """Joins parts to token files in a folder, with a manifest, and returns the folder."""
     (folder / "_parts").mkdir(parents=True)
     shards = [make_part(folder / "_parts", number, len(parts), part, dtype) for number, part in enumerate(parts)]
-    task = JoinTask(TRAIN, tuple(shards), layout, dtype, length, folder, folder / "_parts")
+    task = JoinTask(TRAIN, tuple(shards), layout, dtype, length, folder, folder / "_parts", (None, 1))
     note = folder / "_parts" / task.note
     assert list(JoinParts().process((task, str(note)))) == []
     figures = json.loads(note.read_text())
@@ -122,6 +123,13 @@ def test_the_exact_bytes_of_an_array(tmp_path: Path) -> None:
     assert data[10:128] == header.ljust(117) + b"\n"
     assert data[128:].hex(" ", 4) == "05000000 06000000 01000000 70110100"
     assert np.load(folder / "c4-en-train.npy", mmap_mode="r").tolist() == [[5, 6, 1, 70_000]]
+
+
+@pytest.mark.parametrize("documents", [[[5, 1, 6, 1], [7, 1]], [[5], [7, 1]]])
+def test_ends_are_counted_before_a_file_is_published(tmp_path: Path, documents: Documents) -> None:
+    with pytest.raises(C4pipeError, match="is damaged: it has not one id 1 for each of its documents"):
+        join(tmp_path, [[[3, 1]], documents], "olmo", "uint16")
+    assert [path.name for path in tmp_path.iterdir()] == ["_parts"]
 
 
 @given(

@@ -208,7 +208,7 @@ def test_a_vocabulary_has_the_same_files_by_each_of_its_names(
     assert files_of(tmp_path / "0") == files_of(tmp_path / "1") == files_of(tmp_path / "2")
     alone = Path(shutil.copy(vocabulary / "tokenizer.json", tmp_path))  # by tokenizers, as its users have it
     every = [*texts, *(text for text in HARD if "\u0301" not in text and "\x85" not in text)]
-    rows, wanted = (open_tokenizer(str(name)).load().encode(every) for name in (alone, vocabulary))
+    rows, wanted = (open_tokenizer(str(name)).load().encode(every, every) for name in (alone, vocabulary))
     other = [
         number for number, pair in enumerate(zip(rows, wanted, strict=True)) if pair[0].tolist() != pair[1].tolist()
     ]
@@ -264,14 +264,123 @@ def test_the_tokens_around_a_document_are_a_choice(
 
 def test_text_that_looks_like_a_special_token_is_text(bpe: Path, ranks: Path) -> None:
     for file in (bpe, ranks):
-        rows = list(open_tokenizer(str(file)).load().encode([f"a{END}b", "", "c"]))
+        rows = list(open_tokenizer(str(file)).load().encode([f"a{END}b", "", "c"], ["", "", ""]))
         assert [row.tolist().count(600) for row in rows] == [1, 1, 1]
         assert [row[-1] for row in rows] == [600, 600, 600]
 
 
+def other_json(kind: str, texts: list[str]) -> dict[str, Any]:
+    """Returns a tokenizer of another model, whose special tokens are pieces of the model, as those of T5 are."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    names = ["<pad>", "</s>", "<unk>"]
+    model: Any = models.Unigram()
+    trainer: Any = trainers.UnigramTrainer(vocab_size=300, special_tokens=names, unk_token="<unk>")
+    if kind == "WordLevel":
+        model, trainer = models.WordLevel(unk_token="<unk>"), trainers.WordLevelTrainer(special_tokens=names)
+    elif kind != "Unigram":
+        model, trainer = models.BPE(unk_token="<unk>"), trainers.BpeTrainer(vocab_size=500, special_tokens=names)
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace() if kind != "WordLevel" else pre_tokenizers.WhitespaceSplit()
+    tokenizer.train_from_iterator([*texts, "</s>"], trainer)
+    tokenizer.add_special_tokens(names)
+    values: dict[str, Any] = json.loads(tokenizer.to_str())
+    if kind == "ignore_merges":
+        values["pre_tokenizer"] = {"type": "WhitespaceSplit"}
+        values["model"]["ignore_merges"] = True
+    if kind == "NFKC":
+        values["model"]["ignore_merges"] = True
+        values["pre_tokenizer"] = {"type": "WhitespaceSplit"}
+        values["normalizer"] = {"type": "NFKC"}
+    return values
+
+
+HOSTILE = "One </s> text. \uff1c/s\uff1e </s></s> <pad> <</s>> a<unk>"
+
+
+@pytest.mark.parametrize("kind", ["Unigram", "WordLevel", "BPE", "ignore_merges", "NFKC"])
+def test_special_tokens_that_the_model_itself_finds_are_text(texts: list[str], tmp_path: Path, kind: str) -> None:
+    from tokenizers import Tokenizer
+
+    values = other_json(kind, texts)
+    (tmp_path / "tokenizer.json").write_text(json.dumps(values))
+    lines = [{"text": HOSTILE, "url": "https://a.example/x"}, {"text": "Two."}, {"text": texts[0]}]
+    (tmp_path / "pages.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    made = ["import", str(tmp_path / "pages.jsonl"), "--quiet", "--workers", "1", "--output", str(tmp_path / "o")]
+    assert main.main(made) == 0
+    plain = ["--vocab", tmp_path / "tokenizer.json", "--format", "olmo", "--output", tmp_path / "new"]
+    assert run(tmp_path / "o", *plain) == 0
+    rows = np.fromfile(tmp_path / "new" / "c4-und-train.npy", np.uint16)
+    library = Tokenizer.from_str(json.dumps(values))
+    end = library.token_to_id("</s>")
+    assert rows.tolist().count(end) == 3
+    assert library.token_to_id("<pad>") not in rows
+    library.encode_special_tokens = True
+    other, hostile = open_tokenizer(str(tmp_path)).load().encode([texts[0], HOSTILE], ["", ""])
+    assert other.tolist() == [*library.encode(texts[0]).ids, end]
+    if kind != "WordLevel":  # which has no characters
+        text = library.decode(hostile[:-1].tolist(), skip_special_tokens=False)
+        assert text.replace(" ", "").count("</s>") == (5 if kind == "NFKC" else 4)
+
+
+def test_nothing_in_a_file_makes_runs_differ(bpe: Path, texts: list[str], tmp_path: Path) -> None:
+    values = json.loads(bpe.read_text())
+    values["model"]["dropout"] = 0.5
+    part = {"Sequence": {"id": "A", "type_id": 0}}
+    values["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [part] * 2,
+        "pair": [part],
+        "special_tokens": {},
+    }
+    (tmp_path / "tokenizer.json").write_text(json.dumps(values))
+    wanted = open_tokenizer(str(bpe)).load().encode(texts, texts).values
+    assert open_tokenizer(str(tmp_path)).load().encode(texts, texts).values.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("run", [" ", "\n", "\u3000", "^", "a", "\u4e2d"])
+def test_a_million_characters_without_a_word(ranks: Path, run: str) -> None:
+    from tiktoken import Encoding
+
+    file = open_tokenizer(str(ranks))
+    lines = [line.split() for line in ranks.read_bytes().splitlines()]
+    tokens = {base64.b64decode(token): int(rank) for token, rank in lines}
+    library = Encoding("", pat_str=GPT2, mergeable_ranks=tokens, special_tokens={})
+    longest = f"x{run * 99_990}y"
+    rows = list(file.load().encode([f"x{run * 1_000_000}y", longest], ["", ""]))
+    assert library.decode(rows[0][:-1].tolist()) == f"x{run * 1_000_000}y"
+    assert rows[1][:-1].tolist() == library.encode(longest)
+
+
+def test_a_page_that_a_library_can_not_do_is_named(ranks: Path, tmp_path: Path, error: Any) -> None:
+    again = shutil.copytree(ranks.parent, tmp_path / "own")
+    (again / "own.json").write_text(json.dumps({"pat_str": r"(?:a|a)+(?=b)|\S+|\s+", "special_tokens": {END: 600}}))
+    lines = [{"text": "good", "url": "https://a.example/1"}, {"text": "a" * 60, "url": "https://a.example/2"}]
+    (tmp_path / "pages.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    made = ["import", str(tmp_path / "pages.jsonl"), "--quiet", "--workers", "1", "--output", str(tmp_path / "o")]
+    assert main.main(made) == 0
+    for more in ([], ["--format", "olmo", "--output", tmp_path / "new"]):
+        message = error(tmp_path / "o", "--vocab", again, *more, status=1)
+        assert "https://a.example/2 can't be tokenized: Regex error while tokenizing" in message
+        assert message.endswith(": leave the page out (c4pipe takedown), or change --vocab")
+
+
+def test_ids_of_any_size(small_corpus: Path, bpe: Path, ranks: Path, tmp_path: Path, error: Any) -> None:
+    again = shutil.copytree(ranks.parent, tmp_path / "own")
+    (again / "own.json").write_text(json.dumps({"pat_str": GPT2, "special_tokens": {END: 3_000_000_000}}))
+    count = [small_corpus, "--vocab", again, "--output", tmp_path / "new"]
+    assert run(*count, "--format", "olmo") == 0
+    rows = np.fromfile(tmp_path / "new" / "c4-en-train.npy", np.uint32)
+    documents = json.loads((tmp_path / "new" / "manifest.json").read_text())["totals"]["en"]["train"]["documents"]
+    assert rows.tolist().count(3_000_000_000) == documents
+    message = error(*count[:3], "--output", tmp_path / "other", "--format", "megatron")
+    assert "--format megatron has ids below 2,147,483,648" in message
+    assert message.endswith("has 3,000,000,001: write olmo")
+
+
 def test_large_vocabularies_have_larger_numbers(small_corpus: Path, bpe: Path, tmp_path: Path) -> None:
     values = json.loads(bpe.read_text())
-    values["model"]["vocab"] |= {f"more{number}": number for number in range(602, 70_000)}
+    values["model"]["vocab"] |= {f"more{number}": number for number in range(600, 70_000)}
     large = tmp_path / "tokenizer.json"
     large.write_text(json.dumps(values))
     megatron_rows(small_corpus, tmp_path / "new", "--vocab", large)
@@ -301,6 +410,49 @@ def test_errors_are_one_sentence(small_corpus: Path, bpe: Path, ranks: Path, tmp
     assert f"{alone} has ranks without the pattern that divides a text into words" in error(*count, alone)
     assert 'own.json with the members "pat_str" and "special_tokens"' in error(*count, alone)
     assert "no/such/file does not exist: give the folder" in error(*count, "no/such/file")
+
+
+CHAIN = [{"type": "Replace", "pattern": {"String": a}, "content": b * 200} for a, b in ("ab", "bc", "cd", "de")]
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"normalizer": {"type": "Sequence", "normalizers": CHAIN}}, "its normalizer makes more than 32 characters"),
+        ({"normalizer": CHAIN[0]}, "its normalizer makes more than 32 characters of one, such as 'a'; give another"),
+        ({"model": {"type": "WordLevel", "vocab": {"a": 0, END: 1}, "unk_token": "no"}}, "Missing [UNK] token"),
+        ({"model": {"type": "WordLevel", "vocab": {"a": 1, END: 1, "u": 2}, "unk_token": "u"}}, "has the id of other"),
+    ],
+)
+def test_wrong_members_of_a_tokenizer_json(
+    small_corpus: Path, bpe: Path, tmp_path: Path, error: Any, more: dict[str, Any], reason: str
+) -> None:
+    (tmp_path / "tokenizer.json").write_text(json.dumps({**json.loads(bpe.read_text()), "pre_tokenizer": None, **more}))
+    assert reason in error(small_corpus, "--vocab", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "pattern", "special", "reason"),
+    [
+        ("", GPT2, "x", 'with the members "pat_str" and "special_tokens" (ids by name)'),
+        ("", GPT2, True, "(ids by name)"),
+        ("", GPT2, -1, "(ids by name)"),
+        ("", GPT2, 1 << 40, "(ids by name)"),
+        ("", "", 600, "(ids by name)"),
+        ("", GPT2, 72, f"can't be used: its special token '{END}' has the id of other text; give another --vocab"),
+        ("enp6cXE= -1\n", GPT2, 600, "each of its lines needs another rank below 2^32"),
+        (f"enp6cXE= {1 << 40}\n", GPT2, 600, "each of its lines needs another rank below 2^32"),
+        ("enp6cXE= 5\n", GPT2, 600, "each of its lines needs another rank below 2^32"),
+        ("enp6cXE=\n", GPT2, 600, "can't be read by the package tiktoken"),
+        ("", "(", 600, "can't be read by the package tiktoken"),
+    ],
+)
+def test_wrong_tiktoken_files(
+    small_corpus: Path, ranks: Path, tmp_path: Path, error: Any, line: str, pattern: str, special: Any, reason: str
+) -> None:
+    (tmp_path / "own.tiktoken").write_bytes(ranks.read_bytes() + line.encode())
+    (tmp_path / "own.json").write_text(json.dumps({"pat_str": pattern, "special_tokens": {END: special}}))
+    assert reason in error(small_corpus, "--vocab", tmp_path)
 
 
 def test_a_library_that_is_missing_is_one_sentence(
