@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from importlib.util import find_spec
 from operator import attrgetter
-from typing import cast
+from typing import Any, cast
 
 from c4pipe.errors import UsageError
+from c4pipe.text.long_runs import cut_runs
 
 _FindTokens = Callable[[str], Iterable[str]]
 
@@ -25,6 +26,8 @@ FindWords = Callable[[str], list[str]]
 _NEEDED = {"spacy ja": ("sudachipy", "sudachidict_core"), "spacy vi": ("spacy", "pyvi"), "spacy zh": ("jieba",)}
 """The packages of some tokenizers; others need the package that their name begins with."""
 
+_UNBROKEN = re.compile(r"(?<!\S)\S{10000,}")
+_MARKS_ALONE = re.compile(r"[^\w\s]{500,}")  # spaCy: 0.03 s for 500 brackets, 1.5 s for 4,000
 _JAPANESE_BYTES = 40_000  # of a text that SudachiPy takes
 _LONG_NUMBER = re.compile("[0-9,]{20,}")
 # indic-nlp-library 0.92 (MIT), indic_tokenize.py: the package itself needs Sphinx and pandas
@@ -45,7 +48,12 @@ def word_tokenizer(name: str) -> FindWords:
         warnings.simplefilter("ignore")
         tokens = make(language or library)
         tokens("a")  # loads the rest
-    return lambda text: [word for each in tokens(text) if (word := each.strip())]
+    return lambda text: [word for part in _cut_text(text) for each in tokens(part) if (word := each.strip())]
+
+
+def _cut_text(text: str) -> list[str]:
+    """Returns the pieces of a text that a library gets: long runs take it a time with the square of their length."""
+    return [part for some in cut_runs(text, _UNBROKEN, 10_000) for part in cut_runs(some, _MARKS_ALONE, 500)]
 
 
 def check_tokenizer(name: str, of: str = "") -> None:
@@ -154,8 +162,25 @@ def _thai(_: str) -> _FindTokens:
 
 
 def _lao(_: str) -> _FindTokens:
-    from laonlp.tokenize import word_tokenize
+    from laonlp.tokenize import multi_cut, word_tokenize
 
+    def fewest_words(text: str, custom_dict: Any) -> list[str]:
+        ways: dict[int, list[str]] = {0: []}  # the first of the shortest ways to each place that words lead to
+        while (first := min(ways)) < len(text):
+            words = ways.pop(first)
+            for word in custom_dict.prefixes(text[first:]):
+                end, way = first + len(word), [*words, word]
+                ways[end] = min(way, ways.get(end, way), key=lambda each: (len(each), each))
+            if not ways:
+                other = multi_cut._PAT_NONLAO.match(text[first:])
+                end = first + (other.end() if other else 1)
+                while not (other or custom_dict.prefixes(text[end:]) or end == len(text)):
+                    other = multi_cut._PAT_NONLAO.match(text[end:])
+                    end += not other
+                ways[end] = [*words, *text[first:end].split("/")]
+        return ways[len(text)]
+
+    multi_cut.mmcut = fewest_words  # its own lists all ways of a run, 2 to the power of its words
     return cast(_FindTokens, word_tokenize)
 
 

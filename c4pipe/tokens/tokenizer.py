@@ -88,23 +88,21 @@ class DocumentTokenizer:
         rows = list[npt.NDArray[Any]]()
         try:
             for row in self._loaded.encode(texts):
+                if any((row == each).any() for each in (*self._begin, self._end)):
+                    raise ValueError("its text has the id of a token around documents")
                 rows.append(row)
         except _STOPS:
             raise
         except BaseException as error:
-            raise _page_error(texts[len(rows)], urls[len(rows)], error_reason(error).rstrip(".")) from None
+            page = urls[len(rows)] or repr(short(texts[len(rows)], 80))
+            reason = error_reason(error).rstrip(".")
+            raise C4pipeError(
+                f"{page} can't be tokenized: {reason}: leave the page out (c4pipe takedown), or change --vocab"
+            ) from None
         joined = [each for row in rows for each in (*self._begin, row, self._end)]  # faster than `framed`
         values = np.concatenate([self._end[:0], *joined], dtype=self._end.dtype, casting="unsafe")
-        around, more = {int(each[0]) for each in (*self._begin, self._end)}, len(self._begin) + 1
-        if sum(np.count_nonzero(values == each) for each in around) != more * len(rows):
-            number = next(number for number, row in enumerate(rows) if np.isin(row, [*around]).any())
-            raise _page_error(texts[number], urls[number], "its text has the id of a token around documents")
+        more = len(self._begin) + 1
         return TokenRows(values, starts_of([len(row) + more for row in rows]))
-
-
-def _page_error(text: str, url: str, reason: str) -> C4pipeError:
-    name = url or repr(short(text, 80))
-    return C4pipeError(f"{name} can't be tokenized: {reason}: leave the page out (c4pipe takedown), or change --vocab")
 
 
 @dataclass(frozen=True, repr=False)
@@ -279,8 +277,8 @@ def _load_json(data: bytes) -> _Loaded:
     found = {name: pieces[name] for name in names if [each.value for each in model.tokenize(name)] == [name]}
     words = tokenizer.pre_tokenizer
     first = "|".join(f"{re.escape(name[0])}(?={re.escape(name[1:])})" for name in found)
-    split = pre_tokenizers.Split(Regex(first), "merged_with_previous")
-    apart = pre_tokenizers.Sequence([each for each in (words, split) if each])
+    split = [pre_tokenizers.Split(Regex(first), "merged_with_previous")]
+    apart = pre_tokenizers.Sequence([words, *split] if words else split)
 
     def encode(texts: Sequence[str]) -> Iterable[npt.NDArray[Any]]:
         for text in texts:  # one at a time: the library needs 170 bytes of memory for each token
@@ -322,8 +320,7 @@ def _load_ranks(data: bytes, pattern: str, special: Mapping[str, int]) -> _Loade
     def encode(texts: Sequence[str]) -> Iterable[npt.NDArray[Any]]:
         for text in texts:
             pieces = cut_runs(text, _LONG_RUN, 100_000)  # the library fails on a million blanks
-            rows = [encoding.encode_to_numpy(piece, disallowed_special=()) for piece in pieces]
-            yield np.concatenate(rows) if len(rows) > 1 else rows[0]
+            yield np.concatenate([encoding.encode_to_numpy(each, disallowed_special=()) for each in pieces])
 
     return _Loaded(encode, encoding.n_vocab, special)
 

@@ -4,16 +4,19 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import WORDS
 from c4pipe.filters.fineweb_2 import language_limits
 from c4pipe.text.page_text import joined_words
-from c4pipe.text.word_tokenizers import _cut_bytes, check_tokenizer, word_tokenizer
+from c4pipe.text.word_tokenizers import _cut_bytes, _cut_text, check_tokenizer, word_tokenizer
 
 RECORDED: list[dict[str, Any]] = json.loads(
     Path(__file__).with_name("words_of_languages.json").read_text(encoding="utf-8")
@@ -45,6 +48,38 @@ def test_models_leave_no_files(tmp_path: Path) -> None:
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert run.stdout == "['ខ្ញុំ', 'ស្រឡាញ់', 'ភាសា'] ['Tôi', 'là', 'sinh viên']\n"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.languages
+@pytest.mark.parametrize(("name", "run"), [("spacy de", "("), ("spacy xx", "'("), ("laonlp", "ບັນດາ")])
+def test_long_runs_are_cut(name: str, run: str) -> None:
+    find = word_tokenizer(name)
+    text = (run * 20_000)[:20_000]
+    started = time.process_time()
+    words = find(f"{text} a")
+    assert time.process_time() - started < 15  # without cuts, some need minutes, and one has no end
+    assert "".join(words) == f"{text}a"
+    assert words[-1] == "a"
+
+
+def test_only_long_runs_are_cut() -> None:
+    for text in ("", "a" * 9_999, "(" * 499, ("b" * 9_998 + " ") * 3, "." * 499 + "a" + "!" * 499, " " * 20_000):
+        assert _cut_text(text) == [text]
+    assert list(map(len, _cut_text("a" * 25_000))) == [10_000, 10_000, 5_000]
+    assert list(map(len, _cut_text("a" + "(" * 1_200 + "b"))) == [501, 500, 201]
+
+
+@pytest.mark.languages
+@given(
+    st.lists(st.sampled_from(["ບັນດາ", "ພາສາ", "ລາວ", "ກ", "ັ", "ໃນ", " ", "\n", "a/b", "12,5", "!", "ຫ້າ"]), max_size=9)
+)
+def test_lao_words_are_those_of_the_library(parts: list[str]) -> None:
+    word_tokenizer("laonlp")
+    from laonlp.tokenize import core, multi_cut
+
+    text, words = "".join(parts), core._word_dict_trie
+    ways = (min(each.multi, key=lambda way: way.count("/")) for each in multi_cut._multicut(text, words))
+    assert multi_cut.mmcut(text, words) == [word for way in ways for word in way.split("/")]
 
 
 def test_numbers_at_the_start_of_a_text_are_cut_at_their_marks() -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from c4pipe import read
 from c4pipe.cli import main
+from c4pipe.errors import C4pipeError
 from c4pipe.tokens.folder import find_pages
 from c4pipe.tokens.tokenizer import open_tokenizer
 from tests.helpers.crawls import files_of
@@ -321,6 +322,20 @@ def test_special_tokens_that_the_model_itself_finds_are_text(texts: list[str], t
     if kind != "WordLevel":  # which has no characters
         text = library.decode(hostile[:-1].tolist(), skip_special_tokens=False)
         assert text.replace(" ", "").count("</s>") == (5 if kind == "NFKC" else 4)
+
+
+def test_a_page_with_the_id_that_ends_a_document_is_named(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordLevel({"a": 0, "x": 1, "<unk>": 2}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.add_special_tokens(["x"])  # one character can't be divided
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    load = open_tokenizer(str(tmp_path), end="x").load()
+    assert load.encode(["a ax xa a"], [""]).values.tolist() == [0, 2, 2, 0, 1]
+    for url, name in (("https://a.example/2", "https://a.example/2"), ("", "'a x'")):
+        with pytest.raises(C4pipeError, match=f"^{name} can't be tokenized: its text has the id of a token around"):
+            load.encode(["a", "a x"], ["https://a.example/1", url])
 
 
 def test_nothing_in_a_file_makes_runs_differ(bpe: Path, texts: list[str], tmp_path: Path) -> None:
