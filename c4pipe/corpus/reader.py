@@ -7,7 +7,7 @@ formats give the same documents, except that TFRecord has its probabilities in 3
 import contextlib
 import re
 import struct
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -99,12 +99,13 @@ def read_shard(shard: Shard, first: int, end: int, verify: bool = False) -> Docu
         raise other_rows(shard, f"more than {shard.rows:,}" if more else f"{first + count:,}")
 
 
-def _count_documents(shard: Shard, rows: Iterable[Document], most: int) -> Generator[Document, None, int]:
-    """Yields the first rows, at most `most`. Compares the shard when it is open, and before the last row."""
+def _count_documents(shard: Shard, rows: Iterator[Document], most: int) -> Generator[Document, None, int]:
+    """Yields the first rows, at most `most`. Looks at the manifest when the file is open, and at the end."""
     count = 0
-    for count, document in enumerate(islice(rows, most), 1):
-        if count in (1, most):
-            check_current(shard)
+    for count, document in enumerate(islice(rows, min(1, most)), 1):  # noqa: B007
+        check_current(shard)
+        yield document
+    for count, document in enumerate(islice(rows, max(0, most - 1)), 2):  # noqa: B007
         yield document
     check_current(shard)
     return count
@@ -169,7 +170,6 @@ def check_shard(shard: Shard, verify: bool) -> None:
 
     Raises C4pipeError if they differ.
     """
-    check_current(shard)
     if isinstance(shard.file, WebPath):
         check_size(shard, shard.file.open().size)
     if verify:
@@ -198,9 +198,9 @@ def check_current(shard: Shard) -> None:
 
 
 @once_a_file
-def _listed_digests(manifest: Path) -> bytes:
-    """Returns the digests of the shards in a manifest: 64 bytes each."""
-    return b"".join(re.findall(rb'"sha256":\s*"([0-9a-f]{64})"', read_file(manifest)))
+def _listed_digests(manifest: Path) -> frozenset[bytes]:
+    """Returns the digests of the shards in a manifest."""
+    return frozenset(re.findall(rb'"sha256":\s*"([0-9a-f]{64})"', read_file(manifest)))
 
 
 def check_rows(shard: Shard) -> None:

@@ -85,6 +85,7 @@ class RandomAccess:
         check_shard(shard, self._source.verify)
         with parquet_file(shard.file) as file:
             footer = file.metadata
+        check_current(shard)
         ends = list(accumulate(footer.row_group(group).num_rows for group in range(footer.num_row_groups)))
         if footer.num_rows != shard.rows:
             raise other_rows(shard, f"{footer.num_rows:,}")
