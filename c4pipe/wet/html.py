@@ -21,6 +21,7 @@ from typing import IO, NamedTuple
 
 from c4pipe.errors import C4pipeError
 from c4pipe.wet.damage import RECORD_CAP
+from c4pipe.wet.encodings import decode
 from c4pipe.wet.extraction import find_extraction
 
 CPU_SECONDS = 20.0
@@ -34,12 +35,16 @@ _ANSWER = struct.Struct("<BI")  # status, bytes of the text
 _DONE, _REPLACED, _FAILED = range(3)
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_UTF_16 = re.compile(
+    rb"(?:[\t\n\f\r ]\0)*<\0[!?a-zA-Z]\0|(?:\0[\t\n\f\r ])*\0<\0[!?a-zA-Z]"
+)  # the start of HTML, without mark
 _META = re.compile(rb"""<meta[\s/][^>]{0,999}?charset\s*=\s*["']?\s*([^\s"'/>;]{1,40})""", re.IGNORECASE)
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _META_BYTES = 4096  # four times what the standard asks for: some pages have long scripts before it
 _DETECT_BYTES = 65536
 # Encodings whose labels stand for a larger one on the web: https://encoding.spec.whatwg.org/#names-and-labels
 _WIDER = {"gbk": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949", "big5": "big5hkscs", "iso8859-11": "cp874"}
+_UNKNOWN = dict.fromkeys(("x-mac-cyrillic", "x-mac-ukrainian"), "mac_cyrillic")  # to resiliparse
 
 
 class ExtractedText(NamedTuple):
@@ -224,13 +229,15 @@ def _trafilatura() -> Callable[[str], str]:
 def decode_html(data: bytes, charset: str) -> tuple[str, bool]:
     """Returns a page's HTML, and whether all bytes were valid in its encoding; other bytes become U+FFFD.
 
-    The byte order mark names the encoding, else `charset` (of the HTTP header, or ""), else the `meta` element. If they
-    name no encoding that browsers know, resiliparse guesses.
+    The byte order mark names the encoding, else the first tag if it is in UTF-16, else `charset` (of the HTTP header,
+    or ""), else the `meta` element. If they name no encoding that browsers know, resiliparse guesses.
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
-            return _decode(data[len(mark) :], encoding)
-    return _decode(data, _find_encoding(charset) or _find_declared(data) or _guess_encoding(data))
+            return decode(data[len(mark) :], encoding)
+    if match := _UTF_16.match(data):
+        return decode(data, "utf-16-le" if match[0].endswith(b"\0") else "utf-16-be")
+    return decode(data, _find_encoding(charset) or _find_declared(data) or _guess_encoding(data))
 
 
 def _find_declared(data: bytes) -> str | None:
@@ -247,6 +254,7 @@ def _find_encoding(label: str) -> str | None:
     from resiliparse.parse.encoding import map_encoding_to_html5
 
     name = map_encoding_to_html5(label, False) if label.isascii() and label else None
+    name = name or _UNKNOWN.get(label.strip().lower())
     try:
         return codecs.lookup(_WIDER.get(name, name)).name if name else None
     except LookupError:
@@ -257,14 +265,6 @@ def _guess_encoding(data: bytes) -> str:
     from resiliparse.parse.encoding import detect_encoding
 
     return _find_encoding(detect_encoding(data, _DETECT_BYTES) or "") or "utf-8"
-
-
-def _decode(data: bytes, encoding: str) -> tuple[str, bool]:
-    try:
-        return data.decode(encoding), True
-    except UnicodeError:
-        text = data.decode(encoding, "replace")
-        return text, False
 
 
 if __name__ == "__main__":

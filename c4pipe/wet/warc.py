@@ -1,5 +1,6 @@
 """Reads the pages of a WARC file: the HTML responses, as text. Each other record is counted by its kind."""
 
+import io
 import re
 import zlib
 from collections.abc import Callable, Generator, Iterator
@@ -7,7 +8,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from c4pipe.io.downloads import ByteStream
-from c4pipe.io.gzip_members import FIRST_BYTES
+from c4pipe.io.gzip_members import FIRST_BYTES, inflate
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.html import ExtractedText, TextExtractor
 from c4pipe.wet.page import Page
@@ -26,7 +27,11 @@ _CHUNK_END = re.compile(rb"\r?\n")
 _MOST_CODINGS = 4  # some archives inflate to themselves, again and again
 _READ = 16 * 1024  # bytes that are inflated at once: each of many small members copies the bytes after it
 _PIECE = 1 << 20  # bytes that are decoded at once
-_UNREADABLE = ("zstd", "compress", "x-compress", "dcb", "dcz", "exi")  # of the registry, without a decoder here
+_UNREADABLE = ("compress", "x-compress", "dcb", "dcz", "exi")  # of the registry, without a decoder here
+_MAGIC = re.compile(rb"(\x1f\x8b\x08)|\x28\xb5\x2f\xfd|BZh[1-9]1AY&SY|\xfd7zXZ\0")  # gzip; Zstandard, bzip2, xz
+_LZW = b"\x1f\x9d"  # the start of a body in `compress`
+_MARKUP = re.compile(rb"[\xef\xbb\xbf\xff\xfe\0\s]*<")  # behind a mark, white space, or the NUL of UTF-16
+_BINARY = re.compile(r"[\0-\x08\x0e-\x1f\ufffd].{4}", re.DOTALL)  # but for a character that is cut at the end
 
 SKIPPED = {
     "warcinfo": "a description of the file",
@@ -88,7 +93,8 @@ def decode_body(fields: dict[str, str], body: bytes) -> tuple[bytes, bool]:
     """Returns a body without chunks and compression, and whether it is whole. A damaged body ends at the damage.
 
     A plain body is cut off if it is shorter than Content-Length. Some crawlers store a decoded body with the original
-    headers: it is returned unchanged. Raises EncodingError if nothing can be decoded, TooLargeError above RECORD_CAP.
+    headers: it is returned unchanged. Some servers compress a body in another way than they say, or once more: its
+    first bytes tell. Raises EncodingError if nothing can be decoded, TooLargeError above RECORD_CAP.
     """
     claimed = "" if {"transfer-encoding", "content-encoding"} & fields.keys() else fields.get("content-length", "")
     is_whole = not re.fullmatch("[0-9]{1,18}", claimed) or len(body) >= int(claimed)
@@ -97,14 +103,17 @@ def decode_body(fields: dict[str, str], body: bytes) -> tuple[bytes, bool]:
     codings = [each.strip() for each in fields.get("content-encoding", "").lower().split(",")]
     if len(codings) > _MOST_CODINGS:
         raise EncodingError(f"{len(codings)} codings")
-    for coding in reversed(codings):
-        if coding in _UNREADABLE:
-            raise EncodingError(coding)
+    for claimed in (*reversed(codings), *[""] * _MOST_CODINGS):
+        coding = _find_coding(body) or claimed
         if body and coding in _DECODERS:
             body, ended = _decode(body, coding)
             is_whole = is_whole and ended
+        elif coding in _UNREADABLE and not _is_text(body):
+            raise EncodingError(coding)
     if len(body) > RECORD_CAP:
         raise TooLargeError
+    if _find_coding(body) or body.startswith(_LZW):
+        raise EncodingError("it is still compressed")
     return body, is_whole
 
 
@@ -128,6 +137,16 @@ def join_chunks(body: bytes) -> tuple[bytes, bool]:
     return (b"".join(chunks), False) if chunks else (body, True)
 
 
+def _find_coding(body: bytes) -> str:
+    """Returns a coding in which a body is by its first bytes, or ""."""
+    magic = _MAGIC.match(body)
+    return "" if not magic else "gzip" if magic[1] else "zstd"
+
+
+def _is_text(body: bytes) -> bool:
+    return bool(_MARKUP.match(body)) or not _BINARY.search(body[:_READ].decode("utf-8", "replace"))
+
+
 def _decode(body: bytes, coding: str) -> tuple[bytes, bool]:
     decoded, is_whole = bytearray(), False
     try:
@@ -137,9 +156,9 @@ def _decode(body: bytes, coding: str) -> tuple[bytes, bool]:
                 raise TooLargeError
         is_whole = True
     except EncodingError:
-        if not decoded and body.lstrip()[:1] != b"<":
+        if not decoded and not _is_text(body):
             raise
-    return (bytes(decoded), is_whole) if decoded else (body, True)
+    return (body, True) if not (decoded and is_whole) and _is_text(body) else (bytes(decoded), is_whole)
 
 
 def _gzip(body: bytes) -> Iterator[bytes]:
@@ -148,6 +167,17 @@ def _gzip(body: bytes) -> Iterator[bytes]:
         place = yield from _inflate(zlib.decompressobj(31), body, place)
     if not place:
         raise EncodingError("it is no gzip")
+
+
+def _members(body: bytes) -> Iterator[bytes]:
+    """Yields the decompressed pieces of a body of Zstandard, bzip2 or xz; what follows its members is ignored."""
+    if not _find_coding(body):
+        raise EncodingError("it is not compressed")
+    for piece in inflate(io.BytesIO(body)):
+        if isinstance(piece, bytes):
+            yield piece
+        elif not piece.kind.endswith("junk"):
+            raise EncodingError(piece.kind)
 
 
 def _deflate(body: bytes) -> Iterator[bytes]:
@@ -191,6 +221,7 @@ _DECODERS: dict[str, Callable[[bytes], Iterator[bytes]]] = {
     "x-gzip": _gzip,
     "deflate": _deflate,
     "br": _brotli,
+    "zstd": _members,
 }
 
 

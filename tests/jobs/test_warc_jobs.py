@@ -56,7 +56,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory, captures: Captures) -> Path:
     others = [
         response("https://example.com/old", "", {"Location": "/new"}, "301 Moved Permanently"),
         response("https://example.com/none", "Not here.", status="404 Not Found"),
-        response("https://example.com/zstd", b"", {"Content-Type": "text/html", "Content-Encoding": "zstd"}),
+        response("https://example.com/dcb", b"\xff" * 9, {"Content-Type": "text/html", "Content-Encoding": "dcb"}),
         response("https://example.com/image", b"", {"Content-Type": "image/png"}),
     ]
     write_warc(folder / "a.warc.gz", records[: len(records) // 2])

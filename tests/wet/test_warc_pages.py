@@ -1,8 +1,10 @@
 """The pages of WARC files: which records are pages, and what is counted of the others."""
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import time
 import zlib
 from collections import Counter
@@ -11,6 +13,7 @@ from typing import Any
 
 import brotli
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,6 +93,8 @@ ENCODINGS = {
     "deflate": zlib.compress(HTML.encode()),
     "Deflate": RAW.compress(HTML.encode()) + RAW.flush(),
     "br": brotli.compress(HTML.encode()),
+    "zstd": zstandard.ZstdCompressor().compress(HTML[:50].encode())
+    + zstandard.ZstdCompressor().compress(HTML[50:].encode()),
     "gzip, br": brotli.compress(gzip.compress(HTML.encode())),
     "identity": HTML.encode(),
     "utf-8": HTML.encode(),
@@ -111,12 +116,47 @@ def test_compressed_bodies_are_decompressed(extractor: TextExtractor, coding: st
     assert counts == {"warcinfo": 1}
 
 
-@pytest.mark.parametrize("head", [{"Content-Encoding": each} for each in ("gzip", "deflate", "br")])
-def test_a_body_that_the_crawler_decoded_stays(extractor: TextExtractor, head: dict[str, str]) -> None:
-    data = warc_bytes([response(URL, HTML, {**HTML_HEAD, **head, "Transfer-Encoding": "chunked"})])
-    pages, counts = read(extractor, data)
-    assert [lines(page) for page in pages] == [TEXT]
+CODINGS = ("gzip", "deflate", "br", "zstd", "compress", "x-compress", "dcb", "dcz", "exi")
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_a_body_that_the_crawler_decoded_stays(extractor: TextExtractor, coding: str) -> None:
+    head = {**HTML_HEAD, "Content-Encoding": coding, "Transfer-Encoding": "chunked"}
+    inner = HTML.partition("<body>")[2]
+    bodies = [HTML.encode(), HTML.encode("utf-8-sig"), HTML.encode("utf-16-be"), f"Menu\n{inner}".encode()]
+    pages, counts = read(extractor, warc_bytes([response(URL, body, head) for body in bodies]))
+    assert [lines(page) for page in pages] == [TEXT, TEXT, TEXT, f"Menu\n{TEXT}"]
     assert counts == {"warcinfo": 1}
+
+
+PACKED = {
+    "gzip": gzip.compress(HTML.encode()),
+    "gzip twice": gzip.compress(gzip.compress(HTML.encode())),
+    "zstd": zstandard.ZstdCompressor().compress(HTML.encode()),
+    "zstd of gzip": zstandard.ZstdCompressor().compress(gzip.compress(HTML.encode())),
+    "bzip2": bz2.compress(HTML.encode()),
+    "xz": lzma.compress(HTML.encode()),
+}
+
+
+@pytest.mark.parametrize("coding", ["", "bzip2", *CODINGS])
+def test_the_first_bytes_of_a_body_tell_how_it_is_compressed(extractor: TextExtractor, coding: str) -> None:
+    head = {**HTML_HEAD, "Content-Encoding": coding}
+    pages, counts = read(extractor, warc_bytes([response(URL, body, head) for body in PACKED.values()]))
+    assert [lines(page) for page in pages] == [TEXT] * len(PACKED)
+    assert counts == {"warcinfo": 1}
+
+
+@pytest.mark.parametrize("coding", ["", "compress"])
+def test_a_body_that_stays_compressed_is_no_page(extractor: TextExtractor, coding: str) -> None:
+    deep = HTML.encode()
+    for _ in range(9):
+        deep = gzip.compress(deep)
+    bodies = [b"\x1f\x9d\x90" + bytes(range(256)), deep, PACKED["zstd"][:-9], PACKED["gzip"][:10]]
+    head = {**HTML_HEAD, "Content-Encoding": coding}
+    pages, counts = read(extractor, warc_bytes([response(URL, body, head) for body in bodies]))
+    assert pages == []
+    assert counts == {"warcinfo": 1, "http_encoding": 4, "damaged": 4}
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br"])
