@@ -10,7 +10,7 @@ import lzma
 import re
 import zlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from isal import isal_zlib
@@ -119,7 +119,7 @@ def inflate(
         yield from _read_members(raw, data, _Gzip(), members)
         return
     while data:
-        kinds = () if plain else (_Gzip(), _Zstandard(), _Bzip2(), _Xz())
+        kinds = () if plain else (_Gzip(), _Zstandard(), _BZIP2, _XZ)
         starts = [(at, each) for each in kinds if (at := each.find(data, 0)) >= 0]
         member, kind = min(starts, key=lambda start: start[0], default=(None, None))
         plain = plain or _find_last_record(data[:member]) >= 0
@@ -240,34 +240,23 @@ class _Zstandard:
         self.decompressor = zstandard.ZstdDecompressor(dict_data=words, max_window_size=_WINDOW)
 
 
-class _Bzip2:
-    """The format bzip2, as `_Gzip`."""
+class _Stream:
+    """A format of streams, as `_Gzip`: bzip2 or xz."""
 
     name = "stream"
-    error: type[Exception] = OSError
-    magic = BZIP2
+
+    def __init__(self, magic: re.Pattern[bytes], error: type[Exception], inflater: Callable[[], Any]) -> None:
+        self._magic, self.error, self.inflater = magic, error, inflater
 
     def find(self, data: bytes, at: int) -> int:
         """Returns where the next stream may start, or -1."""
-        match = self.magic.search(data, at)
+        match = self._magic.search(data, at)
         return match.start() if match else -1
 
-    def inflater(self) -> Any:
-        """Returns an object that decompresses a stream; it keeps what it has not consumed."""
-        return bz2.BZ2Decompressor()
 
-
-class _Xz(_Bzip2):
-    """The format xz, as `_Gzip`."""
-
-    error = lzma.LZMAError
-    magic = XZ
-
-    def inflater(self) -> Any:
-        return lzma.LZMADecompressor(lzma.FORMAT_XZ, _WINDOW)
-
-
-_Kind = _Gzip | _Zstandard | _Bzip2
+_Kind = _Gzip | _Zstandard | _Stream
+_BZIP2 = _Stream(BZIP2, OSError, bz2.BZ2Decompressor)
+_XZ = _Stream(XZ, lzma.LZMAError, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _WINDOW))
 
 
 class _Frame:

@@ -39,6 +39,7 @@ LARGE_WINDOW = "its window is larger than 128 MB: unpack it first, with zstd -d 
 LINE_BYTES = 6 * 16 * 1024 * 1024
 """Bytes of the longest line that is read: JSON can write a byte of text as six (`\\u0009`), and a text has 16 MiB."""
 
+_CR_LINE = re.compile(rb"[^\r]*\r\n?|[^\r]+")  # in a part of a file whose lines end in CR, as on old Macs
 _SURROGATE = re.compile(rb"\\u[Dd][89A-Fa-f]")
 
 
@@ -225,21 +226,13 @@ def entries(lines: Iterable[str]) -> Iterator[str]:
 
 
 def lines_in(content: BinaryIO) -> Iterator[bytes]:
-    """Yields the lines of a file. Raises ValueError for a line over LINE_BYTES, or as `check_line_ends`."""
+    """Yields the lines of a file, which end in LF, CRLF or CR alone. Raises ValueError for a line over LINE_BYTES."""
     number = 0
     while line := content.readline(LINE_BYTES + 1):
         number += 1
-        if number == 1:
-            check_line_ends(line)
         if len(line) > LINE_BYTES:
             raise ValueError(f"its line {number:,} has more than {LINE_BYTES:,} bytes")
-        yield line
-
-
-def check_line_ends(start: bytes) -> None:
-    """Raises ValueError if lines end in CR alone, given the first line or the first bytes of a file."""
-    if b"\n" not in start and start[:START].rstrip(b"\r").count(b"\r") > 1:
-        raise ValueError("its lines end in CR alone, as on old Macs: convert them to LF")
+        yield from (line,) if b"\r" not in line.rstrip(b"\r\n") else (match[0] for match in _CR_LINE.finditer(line))
 
 
 def parse_row(line: bytes) -> dict[str, Any] | None:

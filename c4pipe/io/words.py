@@ -118,6 +118,11 @@ def format_count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
+def left_out(paths: Sequence[str], reason: str) -> str:
+    """Returns a sentence about files that are left out: the first of them, how many there are, and why."""
+    return f"{paths[0]} is left out{f' (one of {len(paths):,} such files)' * (len(paths) > 1)}: {reason}"
+
+
 def format_duration(seconds: float) -> str:
     """Returns a time in its two largest units: `3 d 4 h`, `5 h 12 min`, `40 s`."""
     units = {"d": 86400, "h": 3600, "min": 60, "s": 1}

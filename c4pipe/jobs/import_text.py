@@ -24,7 +24,7 @@ from c4pipe.io.parquet_footer import UNREADABLE, check_columns, is_binary_type, 
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.io.streams import InputOpener, digest_ends, input_path, is_url
 from c4pipe.io.text import parse_row
-from c4pipe.io.words import error_reason, first_of, format_size, suggestion
+from c4pipe.io.words import error_reason, first_of, format_size, left_out, suggestion
 from c4pipe.jobs.options import ImportOptions
 from c4pipe.wet.columns import RESERVED, TEXT_PROVENANCE, TYPES, Column
 from c4pipe.wet.damage import Damage
@@ -70,8 +70,7 @@ def find_text(options: ImportOptions, on_note: Callable[[str], None]) -> tuple[t
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="text") as pool:
         is_data = list(pool.map(partial(_is_data, opener, options), files))
         if others := [file.path for file, is_one in zip(files, is_data, strict=True) if not is_one and any(is_data)]:
-            more = f" (one of {len(others):,} such files)" * (len(others) > 1)
-            on_note(f"{others[0]} is left out{more}: it is one object of JSON without a column {options.layout.text}")
+            on_note(left_out(others, f"it is one object of JSON without a column {options.layout.text}"))
             files = tuple(file for file in files if file.path not in others)
         kinds = pool.map(checked, files)
         found = {file.path: of_file for file, of_file in zip(files, kinds, strict=True) if of_file is not None}

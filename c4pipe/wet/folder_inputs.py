@@ -66,24 +66,13 @@ def _end_of(name: str) -> str:
     return name if name in _NO_DATA or not end else name[end.start() :].lower()
 
 
-def drop_copies(paths: Sequence[str]) -> tuple[list[str], str]:
-    """Returns the files without those that are compressed and lie beside themselves, and a sentence about these or "".
-
-    A copy has the same name with an end for its compression, as `gzip --keep` names it.
-    """
+def find_copies(paths: Sequence[str]) -> list[str]:
+    """Returns the files that are compressed and lie beside themselves: with the same name but for the compression."""
     forms: dict[str, str] = {}
-    for path in sorted(paths, key=lambda path: len(path)):
+    for path in sorted(paths, key=len):
         forms.setdefault(bare_name(path), path)
-    kept = [path for path in paths if forms[bare_name(path)] == path]
-    if len(kept) == len(paths):
-        return kept, ""
-    copy = next(path for path in paths if path not in kept)
-    original = forms[bare_name(copy)]
-    more = f" (one of {len(paths) - len(kept):,} such files)" * (len(paths) > len(kept) + 1)
-    return kept, (
-        f"{copy} is left out{more}: it is taken for a compressed copy of {original.rpartition('/')[2]} beside it; "
-        "rename it if it has other data"
-    )
+    originals = {*forms.values()}
+    return [path for path in paths if path not in originals]
 
 
 def describe_endings(kind: str) -> str:

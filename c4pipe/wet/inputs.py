@@ -18,8 +18,8 @@ from c4pipe.io.object_store import SCHEMES, is_store, list_objects, pinned
 from c4pipe.io.paths import match_paths, walk_folders
 from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.io.text import decode_text, entries, read_content, read_text
-from c4pipe.io.words import CONTROL, error_reason, format_count
-from c4pipe.wet.folder_inputs import DESCRIBING, ENDINGS, describe_others, drop_copies, folder_error, is_input
+from c4pipe.io.words import CONTROL, error_reason, format_count, left_out
+from c4pipe.wet.folder_inputs import DESCRIBING, ENDINGS, describe_others, find_copies, folder_error, is_input
 
 log_note = logging.getLogger("c4pipe").warning
 """Logs a sentence about an input."""
@@ -347,10 +347,10 @@ class _Finder:
         return self._without_copies(chosen)
 
     def _without_copies(self, paths: Sequence[str]) -> list[str]:
-        kept, sentence = drop_copies(paths)
-        if sentence:
-            self._on_note(sentence)
-        return kept
+        if copies := find_copies(paths):
+            self._on_note(left_out(copies, "it is taken for a compressed copy of the file beside it; rename it if not"))
+        chosen = {*paths}.difference(copies)
+        return [path for path in paths if path in chosen]
 
     def _set_name(self, path: str, inside: str) -> None:
         """Names a file of text after its path in the folder that is searched."""

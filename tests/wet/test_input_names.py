@@ -96,8 +96,8 @@ def test_a_compressed_copy_beside_a_file_is_left_out_and_said(tmp_path: Path, ki
         found, notes = found_in(pattern, kind=kind)
         assert found == [f"a{end}", f"b{end}.GZ", f"c{end}.xz"]
         assert notes == [
-            f"{tmp_path}/a{end}.gz is left out (one of 2 such files): it is taken for a compressed copy of a{end} "
-            "beside it; rename it if it has other data"
+            f"{tmp_path}/a{end}.gz is left out (one of 2 such files): it is taken for a compressed copy of the file "
+            "beside it; rename it if not"
         ]
     assert found_in(*(tmp_path / name for name in names), kind=kind) == (sorted(names), [])
 
