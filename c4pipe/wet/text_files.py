@@ -109,7 +109,7 @@ def _json_pages(stream: ByteStream, maker: "_PageMaker", first: int) -> Items:
             yield item
             continue
         number, line = item
-        if _BLANK.fullmatch(line):
+        if not line or (not 0x20 < line[0] < 0x7F and _BLANK.fullmatch(line)):
             continue
         try:
             row = parse_row(line)
@@ -137,7 +137,7 @@ def _plain_pages(stream: ByteStream, maker: "_PageMaker", first_line: int) -> It
             yield item
             continue
         number, line = item
-        if _BLANK.fullmatch(line):
+        if not line or (not 0x20 < line[0] < 0x7F and _BLANK.fullmatch(line)):
             yield from maker.block(first, held, size)
             held, size = [], 0
         elif split == "lines":
@@ -239,7 +239,7 @@ class _PageMaker:
         self._has_provenance = not set(TEXT_PROVENANCE).isdisjoint(columns)
         self._address = f"file:{quote(name)}"
         self._position = 0
-        self._number, self._again = 0, 1  # the row or line of the last document, and how many documents it had
+        self._number, self._again = -1, 1  # the row or line of the last document, and how many documents it had
 
     def pages(self, number: int, encoded: bytes, row: Mapping[str, Any]) -> Items:
         """Yields the page of a document and its damage. `number` is its row or first line; 0 for a whole file."""
@@ -263,10 +263,12 @@ class _PageMaker:
         url = _read_address(given)
         if not url and given is not None and not isinstance(given, str):
             yield Damage("bad_column", number, 0, _show(given, self.layout.url))
-        self._again = self._again + 1 if number == self._number else 1
-        self._number = number
-        place = f"#{number}" + f".{self._again}" * (self._again > 1)
-        url = url or (f"{self._address}{place}" if number else self._address)
+        if not url:
+            url = f"{self._address}#{number}" if number else self._address
+            self._again = self._again + 1 if number == self._number else 1
+            self._number = number
+            if self._again > 1:
+                url += f".{self._again}"
         extra: dict[str, Any] = {"source_file": self.name, "source_row": number} if self._has_provenance else {}
         counters: list[str] = []
         for column in self.columns:
@@ -345,8 +347,12 @@ def read_lines(stream: ByteStream, name: str, first: int = 1) -> Iterator[tuple[
         if not is_cut:
             yield from _split_at_cr(number, b"".join(held))
         *lines, last = rest.split(b"\n")
+        is_usual = b"\r" not in rest and b"\xef\xbb\xbf" not in rest
         for number, line in enumerate(lines, number + 1):  # noqa: B020  # `number` continues
-            yield from _split_at_cr(number, line) if line[:1] == b"\xef" or b"\r" in line else ((number, line),)
+            if is_usual:
+                yield number, line
+            else:
+                yield from _split_at_cr(number, line)
         number, held, size, is_cut = number + 1, [last], len(last), False
     if size and not is_cut:
         yield from _split_at_cr(number, b"".join(held))
