@@ -5,12 +5,13 @@ others: by their bytes in hex; each further character of a text has the next byt
 """
 
 import codecs
-import json
 import re
 from functools import lru_cache, partial
 from pathlib import Path
 
-_TABLES: dict[str, dict[str, str]] = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+from c4pipe.io.json_files import parse_json
+
+_TABLES: dict[str, dict[str, str]] = parse_json(Path(__file__).with_suffix(".json").read_bytes())
 _BYTE = rb"[\x80-\xff]"
 _PAIR = rb"[\x81-\xfe].|" + _BYTE
 _UNITS = {  # the bytes of a character, also of one that is not valid: a decoder goes on behind them

@@ -53,7 +53,7 @@ def package_files(*endings: str) -> set[str]:
     return {str(path.relative_to(ROOT)) for path in files if path.name.endswith(endings)}
 
 
-SHIPPED = (".py", ".pyi", "py.typed", ".html", ".md", ".tsv", "sort.js")
+SHIPPED = (".py", ".pyi", "py.typed", ".html", ".md", ".tsv", "encodings.json", "sort.js")
 
 
 def test_the_source_distribution_has_what_the_build_needs_and_nothing_else(sdist: Path) -> None:
