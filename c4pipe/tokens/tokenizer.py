@@ -344,8 +344,8 @@ def _pattern(file: StoragePath, data: bytes) -> tuple[str, dict[str, int]]:
         type(each) is int and 0 <= each < _MOST_IDS for each in ids
     ):
         raise UsageError(
-            f"{file} has ranks without the pattern that divides a text into words: write {beside} with the members "
-            '"pat_str" and "special_tokens" (ids by name), named as the arguments of tiktoken.Encoding'
+            f'{file} has only ranks: write {beside} with the members "pat_str" (the pattern that divides a text into '
+            'words) and "special_tokens" (an object: names with ids below 2^32), as the arguments of tiktoken.Encoding'
         )
     return pattern, dict(special or {})
 

@@ -422,8 +422,7 @@ def test_errors_are_one_sentence(small_corpus: Path, bpe: Path, ranks: Path, tmp
     empty.mkdir()
     assert f"{empty} has no tokenizer: neither spm.model, tokenizer.json" in error(*count, empty)
     alone = Path(shutil.copy(ranks, tmp_path / "own.tiktoken"))
-    assert f"{alone} has ranks without the pattern that divides a text into words" in error(*count, alone)
-    assert 'own.json with the members "pat_str" and "special_tokens"' in error(*count, alone)
+    assert f"{alone} has only ranks: write {alone.parent / 'own.json'} with the members " in error(*count, alone)
     assert "no/such/file does not exist: give the folder" in error(*count, "no/such/file")
 
 
@@ -449,11 +448,11 @@ def test_wrong_members_of_a_tokenizer_json(
 @pytest.mark.parametrize(
     ("line", "pattern", "special", "reason"),
     [
-        ("", GPT2, "x", 'with the members "pat_str" and "special_tokens" (ids by name)'),
-        ("", GPT2, True, "(ids by name)"),
-        ("", GPT2, -1, "(ids by name)"),
-        ("", GPT2, 1 << 40, "(ids by name)"),
-        ("", "", 600, "(ids by name)"),
+        ("", GPT2, "x", 'own.json with the members "pat_str" (the pattern that divides a text into words) and '),
+        ("", GPT2, True, "(an object: names with ids below 2^32)"),
+        ("", GPT2, -1, "(an object: names with ids below 2^32)"),
+        ("", GPT2, 1 << 40, "(an object: names with ids below 2^32)"),
+        ("", "", 600, "(an object: names with ids below 2^32)"),
         ("", GPT2, 72, f"can't be used: its special token '{END}' has the id of other text; give another --vocab"),
         ("enp6cXE= -1\n", GPT2, 600, "each of its lines needs another rank below 2^32"),
         (f"enp6cXE= {1 << 40}\n", GPT2, 600, "each of its lines needs another rank below 2^32"),
