@@ -296,7 +296,7 @@ def test_special_tokens_that_the_model_itself_finds_are_text(texts: list[str], t
     made = ["import", str(tmp_path / "pages.jsonl"), "--quiet", "--workers", "1", "--output", str(tmp_path / "o")]
     assert main.main(made) == 0
     plain = ["--vocab", tmp_path / "tokenizer.json", "--format", "olmo", "--output", tmp_path / "new"]
-    assert run(tmp_path / "o", *plain) == 0
+    assert run_tokens(tmp_path / "o", *plain) == 0
     rows = np.fromfile(tmp_path / "new" / "c4-und-train.npy", np.uint16)
     library = Tokenizer.from_str(json.dumps(values))
     end = library.token_to_id("</s>")
@@ -370,7 +370,7 @@ def test_ids_of_any_size(small_corpus: Path, bpe: Path, ranks: Path, tmp_path: P
     again = shutil.copytree(ranks.parent, tmp_path / "own")
     (again / "own.json").write_text(json.dumps({"pat_str": GPT2, "special_tokens": {END: 3_000_000_000}}))
     count = [small_corpus, "--vocab", again, "--output", tmp_path / "new"]
-    assert run(*count, "--format", "olmo") == 0
+    assert run_tokens(*count, "--format", "olmo") == 0
     rows = np.fromfile(tmp_path / "new" / "c4-en-train.npy", np.uint32)
     documents = json.loads((tmp_path / "new" / "manifest.json").read_text())["totals"]["en"]["train"]["documents"]
     assert rows.tolist().count(3_000_000_000) == documents
