@@ -254,7 +254,7 @@ def check_inner(folder: StoragePath, *names: str) -> None:
 
     Raises UsageError if a link stands for such a folder: c4pipe would write and delete files outside.
     """
-    for path in _inner_folders(folder, names) if isinstance(folder, Path) else ():
+    for path in _inner_folders(folder, names) if isinstance(folder, Path) and folder.is_dir() else ():
         if path.is_symlink():
             raise UsageError(f"{path} is a link, and no folder that c4pipe has made: remove it, or put a folder there")
 
