@@ -1,5 +1,6 @@
 """Lists of blocked domains, URLs and words for the comparison with datatrove, made so that they meet real URLs."""
 
+import contextlib
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import tldextract
 
 from c4pipe.filters.url_rules import PUBLIC_SUFFIXES
+from c4pipe.lists.addresses import checked_host
 from c4pipe.lists.lists import BLOCKED_FOLDER
 from c4pipe.text.urls import host_of, word_form
 
@@ -61,7 +63,11 @@ def _domain(url: str, chance: random.Random) -> str:
     """Returns the host of a URL, or an end of it."""
     labels = host_of(url).split(".")
     name = ".".join(labels[chance.randrange(len(labels)) :] if chance.random() < 0.6 else labels[-2:])
-    return "" if name in ("example.com", "example.org") else name  # most of the made pages are there
+    if name in ("example.com", "example.org"):  # most of the made pages are there
+        return ""
+    with contextlib.suppress(ValueError):  # c4pipe refuses an entry that is no host
+        return checked_host(name)
+    return ""
 
 
 def _word(url: str, chance: random.Random) -> str:

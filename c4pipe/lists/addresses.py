@@ -6,14 +6,17 @@ Takedowns, opt-outs, blocked domains and robots.txt use these functions. The key
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import accumulate
+from typing import cast
 from urllib.parse import unquote
 
 from c4pipe.text.hashes import WHOLE_QUERY, normalise_url
 from c4pipe.text.urls import punycode
 
+_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
 _PARTS = re.compile(r"(?s)(?:(?:([A-Za-z][A-Za-z0-9+.-]*):)?//)?([^/?#\\]*)(.*)")
-_PORT = re.compile("(.*?):([0-9]*)")
+_PORT = re.compile("(?s)(.*?):([0-9]*)")
 _PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\]")
 _DELIMITED = re.compile('<(.*)>|"(.*)"')  # an address inside a text (RFC 3986, appendix C)
@@ -32,45 +35,31 @@ def split_address(url: str) -> tuple[str, str, str]:
 
     The scheme is "" if the URL has none.
     """
-    scheme, place, rest = _split(url)
+    scheme, host, port, rest = _split(url)
+    number = int(port[:6]) if port else _PORTS.get(scheme)
+    return scheme, host if number == _PORTS.get(scheme) else f"{host}:{number}", _compared(rest)
+
+
+def _split(url: str) -> tuple[str, str, str, str]:
+    """Returns the scheme of a URL, the `ascii_host` of its host, its port, and the rest; all can be empty."""
+    scheme, place, rest = cast("re.Match[str]", _PARTS.match(url)).groups("")
     host, port = place.rpartition("@")[2], ""
-    if match := _PORT.fullmatch(host):
+    if ":" in host and (match := _PORT.fullmatch(host)):
         host, port = match.groups()
-    host = ascii_host(host)
-    number = int(port[:6]) if port else None
-    return scheme, host if number in (None, _PORTS.get(scheme)) else f"{host}:{number}", _compared(rest)
-
-
-def _split(url: str) -> tuple[str, str, str]:
-    match = _PARTS.match(url)
-    assert match  # each part can be empty
-    return (match[1] or "").lower(), match[2], match[3]
-
-
-def host_in(url: str) -> str:
-    """Returns the `ascii_host` of a URL, of any scheme or none."""
-    host = _split(url)[1].rpartition("@")[2]
-    return ascii_host(match[1] if (match := _PORT.fullmatch(host)) else host)
+    return scheme.lower(), ascii_host(host), port, rest
 
 
 def ascii_host(host: str) -> str:
     """Returns a host name as browsers take it (UTS 46, non-transitional, without its checks of validity): in small
     letters, without escapes and a last dot, with labels of other scripts in Punycode.
     """
-    host = host.strip()
-    if "%" in host:
-        host = unquote(host)
-    host = host.lower() if host.isascii() else _mapped(host)
-    return host.rstrip(".")
+    host = unquote(host.strip())
+    if not host.isascii():
+        import idna  # readers of a corpus do not need it
 
-
-def _mapped(host: str) -> str:
-    import idna  # readers of a corpus do not need it
-
-    try:
-        return ".".join(map(punycode, idna.uts46_remap(host, std3_rules=False).split(".")))
-    except idna.IDNAError:  # no name that DNS can have
-        return host.lower()
+        with suppress(idna.IDNAError):  # no name that DNS can have
+            host = ".".join(map(punycode, idna.uts46_remap(host, std3_rules=False).split(".")))
+    return host.lower().rstrip(".")
 
 
 def compared_path(url: str) -> str:
@@ -80,7 +69,7 @@ def compared_path(url: str) -> str:
     escaped, as are `*` and `$`, which patterns use. In a query, `/`, `:`, `?` and `@` are not escaped. The path has no
     segments `.` and `..`.
     """
-    return _compared(_split(url)[2])
+    return _compared(_split(url)[3])
 
 
 def _compared(rest: str) -> str:
@@ -142,7 +131,7 @@ def listed_forms(entry: str) -> set[str]:
     """
     match = _DELIMITED.fullmatch(entry)
     url = (match[1] or match[2] or "") if match else entry
-    web = compared_address(url if _split(url)[0] else f"https://{url}")
+    web = compared_address(url if _SCHEME.match(url) else f"https://{url}")
     return {normalise_url(entry, f"start{WHOLE_QUERY}"), web}
 
 
@@ -160,7 +149,7 @@ def opt_out_entry(text: str) -> str:
 
     Raises ValueError, with the reason, for an invalid entry.
     """
-    host, path = checked_host(host_in(text)), compared_path(text).rstrip("/")
+    host, path = checked_host(_split(text)[1]), compared_path(text).rstrip("/")
     if "?" in path:
         raise ValueError("it has a query; the list `urls` of the rule blocked_url takes whole URLs")
     if path.count("/") > MOST_SEGMENTS:
@@ -170,7 +159,7 @@ def opt_out_entry(text: str) -> str:
 
 def covering_entries(url: str) -> Iterator[str]:
     """Yields the entries that cover a URL: its host and the domains above it (the shortest first), with path starts."""
-    labels = host_in(url).split(".")
+    labels = _split(url)[1].split(".")
     segments = compared_path(url).partition("?")[0].rstrip("/").split("/", MOST_SEGMENTS + 1)
     starts = list(accumulate(segments[: MOST_SEGMENTS + 1], "{}/{}".format))  # "", "/blog", "/blog/2024"
     for first in range(len(labels) - 1, max(-1, len(labels) - _MOST_LABELS - 1), -1):
