@@ -1,12 +1,12 @@
 """Writes docs/options.md, the reference page of all commands and options, from the parser of the command line."""
 
 import argparse
+from collections import Counter
 from pathlib import Path
 
 from c4pipe.cli.console import endings_sentence
 from c4pipe.cli.main import make_parser
 from c4pipe.cli.parser import Parser
-from c4pipe.jobs.options import CleaningOptions
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "options.md"
 
@@ -29,41 +29,54 @@ For completion of commands, options, recipes and formats in bash or zsh, put
 `register-python-argcomplete` is in the same folder as `c4pipe`.
 """
 
-_RUNNER = """\
-The options of the runner follow after `--`. For a Beam runner, they are Beam's:
-`c4pipe {name} ... --runner FlinkRunner -- --flink_master=localhost:8081 --parallelism=8`.
-For Spark, they are its settings: `c4pipe {name} ... --runner spark -- --conf spark.executor.memory=2g`.
+_SHARED = """\
+## Options of several commands
+
+These options mean the same in each command that has them. The section of a command names them, and has only its others.
 """
 
-_SLURM = """\
-For Slurm, they are the options of `sbatch`: `c4pipe {name} ... --runner slurm -- --partition=cpu --time=4:00:00`.
+_RUNNER = """\
+With `--runner`, the options of the runner follow after `--`. For a Beam runner, they are Beam's:
+`c4pipe build ... --runner FlinkRunner -- --flink_master=localhost:8081 --parallelism=8`.
+For Spark, they are its settings: `c4pipe build ... --runner spark -- --conf spark.executor.memory=2g`.
+For Slurm (`build`, `clean`, `import`), they are the options of `sbatch`:
+`c4pipe build ... --runner slurm -- --partition=cpu --time=4:00:00`.
 """
+
+_TABLE = "| argument or option | default | description |\n|---|---|---|\n"
 
 
 def options_page() -> str:
     """Returns the page `docs/options.md` in Markdown: the same text for the same parser."""
+    commands = make_parser().commands.values()
+    commands_of_row = Counter(_row(action) for parser in commands for action in _options(parser))
+    shared = [row for row, commands_with_it in commands_of_row.items() if commands_with_it > 1]
     head = _HEAD.format(endings=endings_sentence())
-    return "\n".join([head, *map(_section, make_parser().commands.values())])
+    return "\n".join([head, _SHARED, _TABLE + "".join(shared), _RUNNER, *(_section(each, shared) for each in commands)])
 
 
-def _section(parser: Parser) -> str:
+def _options(parser: Parser) -> list[argparse.Action]:
+    return [action for action in parser.arguments if action.option_strings and action.dest != "help"]
+
+
+def _section(parser: Parser, shared: list[str]) -> str:
+    """Returns the section of a command: the rows that no other command has, and the names of its shared options."""
     assert parser.command
     arguments = [action for action in parser.arguments if not action.option_strings]
-    options = [action for action in parser.arguments if action.option_strings and action.dest != "help"]
-    required = [_option(action) for action in options if action.required]
+    required = [_option(action) for action in _options(parser) if action.required]
     examples = "\n".join(f"    {example}" for example in parser.command.examples)
     usage = " ".join(["c4pipe", parser.name, *map(_argument, arguments), *required])
-    rows = [*map(_row, arguments), *map(_row, options)]
+    own = [*map(_row, arguments), *(row for row in map(_row, _options(parser)) if row not in shared)]
+    others = [f"`{action.option_strings[0]}`" for action in _options(parser) if _row(action) in shared]
     blocks = [
         f"## c4pipe {parser.name}\n",
         f"{parser.description}\n",
         f"    {usage}\n",
         f"Example:\n\n{examples}\n",
-        "| argument or option | default | description |\n|---|---|---|\n" + "".join(rows),
+        _TABLE + "".join(own),
     ]
-    if parser.takes_runner_options:
-        slurm = _SLURM if issubclass(parser.command.options, CleaningOptions) else ""
-        blocks.append((_RUNNER + slurm).format(name=parser.name))
+    if others:
+        blocks.append(f"[Shared](#options-of-several-commands): {', '.join(others)}.\n")
     return "\n".join(blocks)
 
 
