@@ -225,6 +225,7 @@ class WetFileCleaner:
 
     def _clean(self, source: CrawlSource | TextSource, target: StoragePath, batch: FileBatch | None) -> None:
         counts: Counter[str] = Counter()
+        of_columns: Mapping[str, int] = {}
         clean = (self._annotator or self._evaluator).clean
         files: list[SideFile] = []
         with (
@@ -244,12 +245,13 @@ class WetFileCleaner:
                     counts[f"records.skipped.{item.kind}"] += 1
                 else:
                     self._watch.page = item
-                    counts.update(item.counters)
+                    of_columns = item.counters
                     verdict, page = clean(item)
                     count_page(page, verdict, self._evaluator.line_counters, counts)
                     for file in files:
                         file.add(verdict, page)
                     self._watch.page = None
+            counts.update(of_columns)
             cleaned = source.cleaned(counts)
             for file in files:
                 file.finish(cleaned)

@@ -115,8 +115,11 @@ def flat(pages: "pa.Table", names: Sequence[str]) -> "pa.Table":
 
 
 COLUMN_COUNTERS = "columns."
-"""The prefix of counters of values of text files, which no manifest has: `kept.NAME`, and `lost.NAME:TYPE` with a type
-that has all values of the column, "" if there is none."""
+"""The prefix of counters of values of text files, which no manifest has: `lost.NAME:TYPE` has a type for all values of
+the column, "" if there is none."""
+
+KEPT_VALUES = f"{COLUMN_COUNTERS}kept."
+"""The prefix of counters of values that columns have, before the name of a column."""
 
 
 class BadValueError(ValueError):
@@ -150,13 +153,11 @@ def convert(value: Any, kind: str) -> Any:
     raise BadValueError
 
 
-def count_value(column: Column, value: Any, kept: Any) -> list[str]:
-    """Returns the counter of a value of a row, given what its column has of it; no counter for no value and for NaN."""
+def lost_counter(column: Column, value: Any) -> str:
+    """Returns the counter of a value that a column can't have. NaN is no value, and has a counter of its own."""
     name, kind = column
-    if value is None or value != value:
-        return []
-    if kept is not None:
-        return [f"{COLUMN_COUNTERS}kept.{name}"]
+    if value != value:
+        return f"{COLUMN_COUNTERS}nan.{name}"
     has_wider = kind != "strings" and isinstance(value, str | int | float)
     wider = "float" if isinstance(value, float) and kind in ("int", "float") else "string" if has_wider else ""
-    return [f"{COLUMN_COUNTERS}lost.{name}:{wider}"]
+    return f"{COLUMN_COUNTERS}lost.{name}:{wider}"

@@ -2,7 +2,7 @@
 
 import datetime
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -38,7 +38,7 @@ class Page:
         size: the body's length in bytes.
         encoded: the body's bytes, if they are valid UTF-8.
         extra: the values of further columns by name (`wet.columns`), None for a missing value.
-        counters: the counters of its values (`columns.COLUMN_COUNTERS`).
+        counters: the counters of the values of its file up to here (`columns.COLUMN_COUNTERS`).
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Page:
         size: int = 0,
         encoded: bytes | bytearray | None = None,
         extra: Mapping[str, Any] | None = None,
-        counters: Sequence[str] = (),
+        counters: Mapping[str, int] | None = None,
     ) -> None:
         """Takes the values of the attributes. Without a body, `encoded` is decoded on first use."""
         self.url = url
@@ -61,7 +61,7 @@ class Page:
         self.size = size
         self.encoded = encoded
         self.extra = extra or {}
-        self.counters = counters
+        self.counters = counters or {}
 
     @cached_property
     def body(self) -> str:
@@ -152,7 +152,8 @@ def microseconds(warc_date: str) -> int | None:
 
 def moment_of(date: str) -> int | None:
     """Returns a date in microseconds since 1970 (UTC), or None for a text that is no date (see `warc_date`)."""
-    return microseconds(warc_date(date) or "")
+    moment = microseconds(date)
+    return microseconds(warc_date(date) or "") if moment is None else moment
 
 
 def text_order(timestamp: str) -> int | None:

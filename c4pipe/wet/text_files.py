@@ -2,6 +2,7 @@
 
 import re
 import reprlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +14,15 @@ from c4pipe.io.parquet_footer import UNREADABLE, check_columns, is_binary_type, 
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import WebPath
 from c4pipe.io.text import LINE_BYTES, parse_row, read_pieces
-from c4pipe.wet.columns import RESERVED, TEXT_PROVENANCE, BadValueError, convert, count_value, parse_columns
+from c4pipe.wet.columns import (
+    KEPT_VALUES,
+    RESERVED,
+    TEXT_PROVENANCE,
+    BadValueError,
+    convert,
+    lost_counter,
+    parse_columns,
+)
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.extraction import NO_COLUMN, TextLayout, is_json
 from c4pipe.wet.inputs import FileSlice
@@ -239,6 +248,7 @@ class _PageMaker:
         self._has_provenance = not set(TEXT_PROVENANCE).isdisjoint(columns)
         self._address = f"file:{quote(name)}"
         self._position = 0
+        self._counters = Counter[str]()
         self._number, self._again = -1, 1  # the row or line of the last document, and how many documents it had
 
     def pages(self, number: int, encoded: bytes, row: Mapping[str, Any]) -> Items:
@@ -270,17 +280,19 @@ class _PageMaker:
             if self._again > 1:
                 url += f".{self._again}"
         extra: dict[str, Any] = {"source_file": self.name, "source_row": number} if self._has_provenance else {}
-        counters: list[str] = []
         for column in self.columns:
             name, kind = column
             value = row.get(name)
             try:
                 extra[name] = convert(value, kind)
+                counter = f"{KEPT_VALUES}{name}"
             except BadValueError:
                 extra[name] = None
                 yield Damage("bad_column", number, 0, _show(value, name))
-            counters += count_value(column, value, extra[name])
-        yield Page(url, timestamp, text, self._position, len(encoded), encoded, extra, counters)
+                counter = lost_counter(column, value)
+            if value is not None:
+                self._counters[counter] += 1
+        yield Page(url, timestamp, text, self._position, len(encoded), encoded, extra, self._counters)
         self._position += 1
 
     def rows(self, first: int, texts: Sequence[bytes | None], values: Mapping[str, Sequence[Any]]) -> Items:

@@ -9,10 +9,11 @@ import c4pipe
 from c4pipe.cli.console import MISSING
 from c4pipe.cli.main import main
 from c4pipe.errors import C4pipeError
+from c4pipe.read import documents
 from c4pipe.wet.damage import describe_content
 from tests.conftest import ROOT
 from tests.helpers.bad_inputs import BAD, GOOD, PLAIN, S3_ERROR, write_bad
-from tests.helpers.wet import record
+from tests.helpers.wet import TIMESTAMP, record
 
 LISTS = ROOT / "samples" / "lists"
 
@@ -29,6 +30,26 @@ def test_damaged_content_is_described() -> None:
     )
     assert describe_content(PLAIN[:40], {"header_cut": 1}).startswith("its data are damaged (header_cut 1)")
     assert describe_content(b"WARC/1.0", {"header_too_large": 1}) == "nothing of it can be read (header_too_large 1)"
+
+
+@pytest.mark.parametrize(
+    ("timestamps", "first", "second"),
+    [
+        ("WARC dates", "2024-05-01T09:00:00Z", "2024-05-01T18:00:00Z"),
+        ("any text", "2024-05-01T09:00:00Z", "2024-05-01T10:00:00-0800"),
+    ],
+)
+def test_dates_of_records_with_offsets(tmp_path: Path, timestamps: str, first: str, second: str) -> None:
+    captures = [("1", "2024-05-01T10:00:00+02:00"), ("1", "2024-05-01T09:00:00Z"), ("2", "2024-05-01T10:00:00-0800")]
+    data = [record(f"At {date}.\n", f"http://{host}.example/") for host, date in captures]
+    dated = [each.replace(TIMESTAMP.encode(), date.encode()) for each, (_, date) in zip(data, captures, strict=True)]
+    (tmp_path / "a.wet").write_bytes(b"".join(dated))
+    (tmp_path / "r.toml").write_text(f'base = "as-is"\n[incomplete]\ntimestamps = "{timestamps}"\n')
+    c4pipe.build_corpus(tmp_path / "a.wet", recipe=tmp_path / "r.toml", output=tmp_path / "c", workers=1)
+    assert {each["url"]: each["timestamp"] for each in documents(tmp_path / "c")} == {
+        "http://1.example/": first,
+        "http://2.example/": second,
+    }
 
 
 @pytest.mark.parametrize("workers", [1, 2])
