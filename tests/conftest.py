@@ -135,12 +135,3 @@ def sample_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     given = [str(ROOT / "samples" / "crawl"), "--lists", str(ROOT / "samples" / "lists"), "--output", str(folder)]
     assert main.main(["build", *given, "--workers", "1", "--quiet"]) == 0
     return folder
-
-
-@pytest.fixture(scope="session")
-def audited_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample crawl as a corpus of recipe c4, with all of its dropped pages. Tests read it, or copy it."""
-    folder = tmp_path_factory.mktemp("audited") / "corpus"
-    given = [str(ROOT / "samples" / "crawl"), "--lists", str(ROOT / "samples" / "lists"), "--output", str(folder)]
-    assert main.main(["build", *given, "--keep-dropped", "all", "--workers", "1", "--quiet"]) == 0
-    return folder

@@ -39,7 +39,7 @@ class TakedownOptions(TerminalOptions, WorkerOptions, CorpusArgument):
 def run(options: TakedownOptions) -> None:
     """Writes the corpus again. Raises UsageError for a list or a folder that can't be used."""
     from c4pipe.cli.progress import make_progress
-    from c4pipe.jobs.takedown import TAKEDOWN_COUNTER, takedown
+    from c4pipe.jobs.takedown import takedown
 
     given = [(kind, paths) for kind, paths in (("urls", options.urls), ("domains", options.domains)) if paths]
     if len(given) != 1:
@@ -49,11 +49,11 @@ def run(options: TakedownOptions) -> None:
             "name a new folder with --output DIR, or replace files of the corpus with --in-place, one of the two"
         )
     runner = RunnerOptions(workers=options.workers)
-    manifest = takedown(options.corpus, options.output, *given[0], runner, make_progress(options))
+    manifest, taken_down = takedown(options.corpus, options.output, *given[0], runner, make_progress(options))
     if not options.quiet:
         pages = format_count(manifest["counts"]["pages.kept"], "page")
-        left_out = format_count(manifest["counts"].get(TAKEDOWN_COUNTER, 0), "page")
-        note(f"{options.output or options.corpus} has {pages}; {left_out} left out by takedowns")
+        left_out = f"; {format_count(taken_down, 'page')} left out by this takedown" if taken_down else ""
+        note(f"{options.output or options.corpus} has {pages}{left_out}")
 
 
 COMMAND = Command(

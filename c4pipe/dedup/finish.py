@@ -17,12 +17,14 @@ from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.examples import EXAMPLES_PER_FILE, Example, SmallestKeys, make_example
 from c4pipe.clean.trace import explain_final
 from c4pipe.clean.work_file import page_columns, read_kept, read_stale
+from c4pipe.corpus.manifest import TAKEDOWN
 from c4pipe.dedup import near_duplicates, write
 from c4pipe.dedup.near_duplicates import Copies, NearDuplicates
 from c4pipe.dedup.near_pages import COPIED_HOSTS, HOSTS, NEAR_DUPLICATES, STAYED, STAYING
 from c4pipe.dedup.removals import JOINED, Removals, joined_copies, most_repeated
 from c4pipe.dedup.shuffle import CHANGES, KNOWN_URLS, MARKS, PAGES, REMOVED_SPANS, STALE_CAPTURES, Sent, unpack_table
 from c4pipe.dedup.step import DedupPlan, DedupStep, Received, RowStep, StepItem, rows_of
+from c4pipe.dedup.taken_down import TakenDown
 from c4pipe.filters.corpus_rules import KNOWN_URL, NearDuplicate, RepeatedSpan, StaleCapture
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.rows import Rows
@@ -38,9 +40,11 @@ from c4pipe.wet.columns import COPIES_COLUMN, EXTRA
 class PageFinisher:
     """Finishes pages by one recipe. A worker has a single finisher."""
 
-    def __init__(self, recipe: Recipe, lists: Lists, judged: bool = False) -> None:
-        """Takes the recipe, its lists, and whether job 1 has judged all pages, also pages that lose spans."""
-        self._recipe = recipe
+    def __init__(self, recipe: Recipe, lists: Lists, judged: bool = False, taken_down: TakenDown | None = None) -> None:
+        """Takes the recipe, its lists, whether job 1 has judged all pages, also pages that lose spans, and what
+        takedowns listed.
+        """
+        self._recipe, self._taken_down = recipe, taken_down
         self._evaluator = RecipeEvaluator(recipe, lists)
         self._span = recipe.find(RepeatedSpan)
         after_language = [each for each in self._evaluator.operations if each.knows_language]
@@ -83,7 +87,7 @@ class PageFinisher:
         pages = pa.concat_tables([pages, edited]).combine_chunks()  # `take` would do so each time
         is_dropped = pages["dropped"].is_valid().to_numpy()[rows]
         self._drop(pages, rows[is_dropped], counts, dropped, shown)
-        pages = pages.take(pa.array(rows[~is_dropped]))
+        pages = self._leave_out(pages.take(pa.array(rows[~is_dropped])), counts)
         counts["pages.kept"] += len(pages)
         for language, number in _counts(pages["language"]).items():
             counts[f"pages.kept.{language}"] += number
@@ -91,6 +95,17 @@ class PageFinisher:
         counts["units.kept"] += int(pc.sum(pages["units_left"]).as_py() or 0)
         counts["bytes.kept"] += int(pc.sum(pc.binary_length(pages["text"])).as_py() or 0)
         return pages
+
+    def _leave_out(self, pages: pa.Table, counts: Counter[str]) -> pa.Table:
+        """Returns the pages that no takedown listed, and counts the others; these are neither examples nor audited."""
+        if self._taken_down is None:
+            return pages
+        listed = pa.array(map(self._taken_down.has, pages["url"].to_pylist()), pa.bool_())
+        out = pages.filter(listed)
+        counts[f"pages.dropped.{TAKEDOWN}"] += len(out)
+        counts[f"units.dropped.{TAKEDOWN}"] += int(pc.sum(out["units_left"]).as_py() or 0)
+        self.count_languages(TAKEDOWN, out["language"], counts)
+        return pages.filter(pc.invert(listed))
 
     def _drop(
         self,
@@ -263,7 +278,7 @@ class FinishPages(DedupStep):
         super().setup()
         plan = self._plan
         lists = find_lists([storage_path(each) for each in plan.work], plan.lists)
-        self._finisher = PageFinisher(plan.rules, lists, judged=True)
+        self._finisher = PageFinisher(plan.rules, lists, judged=True, taken_down=plan.taken_down)
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Finishes the pages of a group, and sends them to their shards."""

@@ -14,6 +14,7 @@ from c4pipe.dedup import removals
 from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.dedup.publishers import STAGING, publisher, read_draft
 from c4pipe.dedup.shuffle import SHUFFLES
+from c4pipe.dedup.taken_down import TAKEDOWNS, TakenDown, unlisted_examples, unlisted_findings
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.rule import parameter_text
@@ -159,7 +160,7 @@ def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
     check_inner(output)
     manifest = manifest_file.read_manifest(output)
     if manifest:
-        if "parts" in manifest and "takedowns" not in identity:
+        if "parts" in manifest and "parts" not in identity:
             raise UsageError(f"c4pipe add has added parts to {output}: give another --output")
         for name, value in _with_known(identity):
             if not _matches(manifest, name, value):
@@ -181,7 +182,8 @@ def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
         return
     if publisher(output).holds_unfinished_build():
         return
-    foreign = sorted(list_names(output) - {STAGING, WORK_FOLDER, PARTS, dropped_pages.DROPPED_FOLDER, lock.LOCK_NAME})
+    own = {STAGING, WORK_FOLDER, PARTS, dropped_pages.DROPPED_FOLDER, lock.LOCK_NAME}
+    foreign = sorted(list_names(output) - own - ({TAKEDOWNS} if "takedowns" in identity else set()))
     if foreign:
         raise UsageError(
             f"{output} holds {', '.join(foreign[:3])}{', ...' if len(foreign) > 3 else ''} but no {MANIFEST}: "
@@ -198,6 +200,8 @@ def _matches(manifest: Manifest, name: str, value: Any) -> bool:
     """Tells whether an existing corpus has this value of an identity, or would have it if no file were missing."""
     if name == "train_shards" and manifest["missing"]:
         return True
+    if name == "takedowns":  # those of earlier versions are not known
+        return bool(list(manifest.get("takedowns", ()))[-len(value) :] == value)
     if name != "inputs":
         return bool(manifest.get(name) == value)
     wanted = {file["name"]: file for file in value}
@@ -221,6 +225,8 @@ def _complete(output: StoragePath, identity: Mapping[str, Any]) -> None:
 def begin(output: StoragePath, identity: Mapping[str, Any], expected: Sequence[str], **values: Any) -> str:
     """Prepares the output folder for shards, and writes the draft of the manifest.
 
+    Raises UsageError if the folder has a corpus with takedowns whose lists are not known any more.
+
     Args:
         output: the folder of the corpus, which `find_complete` has accepted.
         identity: the inputs, recipe and options of the corpus.
@@ -229,6 +235,12 @@ def begin(output: StoragePath, identity: Mapping[str, Any], expected: Sequence[s
 
     Returns the publication token. `finish_corpus` accepts only this token, so it notices if another run has begun.
     """
+    before = manifest_file.read_manifest(output)
+    if before and len(before.get("takedowns", ())) > len(identity.get("takedowns", ())):
+        raise UsageError(
+            f"pages were taken out of {output} by a c4pipe that kept no hashes of its lists, and they would come back: "
+            "give another --output, and run c4pipe takedown there with the same lists"
+        )
     return publisher(output).begin({"identity": dict(identity), "expected": list(expected), **values})
 
 
@@ -239,7 +251,11 @@ def load_modules() -> None:
 
 
 def finish_corpus(
-    output: StoragePath, report: Report, publication_token: str, moved: Sequence[bytes] | None = None
+    output: StoragePath,
+    report: Report,
+    publication_token: str,
+    moved: Sequence[bytes] | None = None,
+    taken_down: TakenDown | None = None,
 ) -> None:
     """Checks the report of job 2 and publishes the corpus: the last step of the job, which a runner may try again.
 
@@ -248,6 +264,7 @@ def finish_corpus(
         report: the sum of the reports of all steps.
         publication_token: the result of `begin`.
         moved: packed MOVED rows for the corpus; None if survivors can't move.
+        taken_down: what takedowns listed: the report does not show it.
 
     Raises LostDataError if control totals or counts differ, if shards are missing, or if another run has begun.
     """
@@ -267,7 +284,10 @@ def finish_corpus(
     _check_written(folder, manifest["shards"])
     digest = None if moved is None else removals.write_moved(folder, moved)
     found = make_dedup_data(report, draft["clean_counts"], digest)
+    found = unlisted_findings(found, taken_down) if taken_down else found
     data = make_report_data(report.get("profiles", ()), found, report.get("clean_examples", ()))
+    if taken_down:
+        data["examples"] = unlisted_examples(data["examples"], taken_down)
     write_descriptions(folder, manifest, found, data)
     publisher(output).publish(manifest)
 

@@ -14,6 +14,7 @@ from c4pipe.dedup import shuffle
 from c4pipe.dedup.known import Known
 from c4pipe.dedup.progress import StepTally
 from c4pipe.dedup.shuffle import Sent, Shuffle
+from c4pipe.dedup.taken_down import TakenDown
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan
 from c4pipe.io.rows import Rows
 from c4pipe.recipes.recipe import Recipe
@@ -40,6 +41,7 @@ class DedupPlan:
         spill: a folder of this machine for blocks of rows between two steps; empty if the workers share no disk.
         keep_dropped: which dropped pages are kept, and the folder for them; None to keep none.
         known: the indexes of known corpora, whose pages and spans are left out.
+        taken_down: what takedowns of the corpus listed, and is left out again; None without any.
     """
 
     recipe: Mapping[str, Any]
@@ -56,6 +58,7 @@ class DedupPlan:
     band_bits: int = 0
     keep_dropped: KeepDropped | None = None
     known: tuple[Known, ...] = ()
+    taken_down: TakenDown | None = None
 
     @cached_property
     def rules(self) -> Recipe:

@@ -258,5 +258,6 @@ class Publish(Step):
         from c4pipe.dedup import publish
 
         moved = element.get("moved_spans", []) if self._plan.moves_survivors else None
-        publish.finish_corpus(storage_path(self._plan.output), element, self._plan.publication_token, moved)
+        output, token = storage_path(self._plan.output), self._plan.publication_token
+        publish.finish_corpus(output, element, token, moved, self._plan.taken_down)
         return ()

@@ -202,14 +202,16 @@ def open_content(file: BinaryIO, name: str, most_nuls: int = 0, is_list: bool = 
     return io.BufferedReader(_Content(file, name, most_nuls, is_list), _READ)
 
 
-def lines_of(path: Path) -> Iterator[str]:
+def lines_of(path: Path, file: BinaryIO | None = None) -> Iterator[str]:
     """Yields the lines of a user's list, with any ends of lines. Bytes that are not UTF-8 become U+FFFD.
+
+    `file` is the list if it is open at its start.
 
     Lines that are longer than any page's URL are skipped, and never in memory. Raises as `open_content`.
     """
     at_start = True  # of a line
-    with io.TextIOWrapper(open_content(open_list(path), path.name, is_list=True), "utf-8", "replace") as file:
-        while line := file.readline(_LINE_CAP):
+    with io.TextIOWrapper(open_content(file or open_list(path), path.name, is_list=True), "utf-8", "replace") as text:
+        while line := text.readline(_LINE_CAP):
             if at_start and (line.endswith("\n") or len(line) < _LINE_CAP):
                 yield line.lstrip("\ufeff")  # parts of a list may begin with a mark
             at_start = line.endswith("\n")

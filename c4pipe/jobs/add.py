@@ -10,6 +10,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from c4pipe.corpus import manifest as manifest_file
@@ -18,6 +19,7 @@ from c4pipe.corpus.opened import no_manifest
 from c4pipe.dedup import publish
 from c4pipe.dedup.known import INDEX, find_indexes
 from c4pipe.dedup.removals import MOVED_SPANS
+from c4pipe.dedup.taken_down import find_taken_down
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.atomic import clear_abandoned, make_folder, move, write_bytes
 from c4pipe.io.json_files import write_json
@@ -93,7 +95,7 @@ def _plan_part(options: AddOptions, corpus: StoragePath, folder: StoragePath, wh
         "known": (str(corpus), *map(str, options.known_corpora)),
         "index": True,
     }
-    plan = plan_dedup(DedupOptions(**values))
+    plan = replace(plan_dedup(DedupOptions(**values)), taken_down=find_taken_down(corpus))
     for name in ("recipe", "fingerprint"):
         if whole[name] != plan.identity[name]:
             raise UsageError(
@@ -104,15 +106,15 @@ def _plan_part(options: AddOptions, corpus: StoragePath, folder: StoragePath, wh
 
 
 def _prepare_part(folder: StoragePath, plan: CorpusPlan, whole: Manifest, progress: Progress) -> None:
-    """Deletes an unfinished part of other files; notes that earlier takedowns do not change new pages."""
+    """Deletes an unfinished part of other files; notes that takedowns of earlier versions do not change new pages."""
     staged = manifest_file.read_manifest(folder)
     if staged is not None and any(staged.get(name) != value for name, value in plan.identity.items()):
         progress.note(f"an addition of other files was stopped: its {folder} is deleted")
         remove_tree(folder)
-    if number := len(whole.get("takedowns", ())):
+    if (number := len(whole.get("takedowns", ()))) > len(plan.identity.get("takedowns", ())):
         progress.note(
-            f"pages were taken out of the corpus ({number:,} times), and the new part can have them again: run "
-            "c4pipe takedown with the same lists afterwards"
+            f"pages were taken out of the corpus ({number:,} times) by a c4pipe that kept no hashes of its lists, and "
+            "the new part can have them again: run c4pipe takedown with the same lists afterwards"
         )
 
 

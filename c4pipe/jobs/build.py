@@ -4,6 +4,7 @@ from c4pipe.clean.work_folder import is_work_file
 from c4pipe.corpus.manifest import Manifest
 from c4pipe.dedup import publish
 from c4pipe.dedup.known import find_known
+from c4pipe.dedup.taken_down import find_taken_down
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import list_names
 from c4pipe.jobs.clean import clean
@@ -37,7 +38,8 @@ def plan_build(options: BuildOptions | ImportOptions, progress: Progress | None 
     plan = plan_clean(options, progress)
     inputs = list(dict.fromkeys((file.name, file.size, None) for file in plan.files))
     known = find_known(options.known_corpora, plan.recipe)
-    identity = corpus_identity(plan.recipe, plan.listed.lists.digests, inputs, options.formats, known=known)
+    lists, taken_down = plan.listed.lists.digests, find_taken_down(options.folder)
+    identity = corpus_identity(plan.recipe, lists, inputs, options.formats, known=known, taken_down=taken_down)
     publish.check_folder(options.folder, identity)
     _check_work(plan)
     return plan

@@ -20,7 +20,7 @@ from c4pipe.errors import LostDataError
 from c4pipe.filters.corpus_rules import NearDuplicate, StaleCapture
 from c4pipe.io.lock import only_run
 from c4pipe.io.log import LOG
-from c4pipe.io.words import URL_SIZE, short, visible
+from c4pipe.io.words import URL_SIZE, format_count, short, visible
 from c4pipe.jobs.clean_plan import CleanPlan
 from c4pipe.jobs.dedup_plan import CorpusPlan, note_files, plan_dedup
 from c4pipe.jobs.index import write_index
@@ -54,6 +54,9 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None, 
         done, again = ([], plan.sources) if manifest is None else (plan.sources, [])
         prepare_dropped(plan.dropped, "dedup", done, again, progress)
         if manifest is None:
+            if plan.taken_down:
+                takedowns = format_count(len(plan.taken_down.takedowns), "takedown")
+                progress.note(f"the pages of {takedowns} stay out of the corpus")
             _note_crawls(plan, progress)
             if ";" in plan.text_versions:
                 progress.note(f"warning: several versions decide the text, as the manifest says: {plan.text_versions}")

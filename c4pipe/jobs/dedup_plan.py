@@ -17,6 +17,7 @@ from c4pipe.dedup.known import Known, find_known
 from c4pipe.dedup.near_pages import BAND_ROW
 from c4pipe.dedup.shuffle import SPAN_ROW, bucket_bits, group_size
 from c4pipe.dedup.step import DedupPlan
+from c4pipe.dedup.taken_down import TakenDown, find_taken_down
 from c4pipe.errors import UsageError
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.json_files import parse_json
@@ -45,6 +46,7 @@ class CorpusPlan:
         dropped: the dropped pages to keep, and their folder; None to keep none.
         known: the indexes of the known corpora.
         languages: the counters of job 1 by language and rule, over all work files, instead of in the headers.
+        taken_down: what takedowns of the corpus listed, and is left out again; None without any.
     """
 
     options: DedupOptions | BuildOptions | ImportOptions
@@ -55,6 +57,7 @@ class CorpusPlan:
     dropped: KeepDropped | None = None
     known: tuple[Known, ...] = ()
     languages: Mapping[str, int] = field(default_factory=dict)
+    taken_down: TakenDown | None = None
 
     @property
     def recipe(self) -> Recipe:
@@ -71,7 +74,7 @@ class CorpusPlan:
         """The identity of the corpus, as JSON values: two corpora with the same identity have the same bytes."""
         inputs = list(dict.fromkeys((each.source, each.source_bytes, each.ends_sha256) for each in self.headers))
         lists, formats = self.headers[0].lists, self.options.formats
-        return corpus_identity(self.recipe, lists, inputs, formats, self.layout, self.known)
+        return corpus_identity(self.recipe, lists, inputs, formats, self.layout, self.known, self.taken_down)
 
     @cached_property
     def text_versions(self) -> str:
@@ -127,6 +130,7 @@ class CorpusPlan:
             publication_token=publication_token,
             keep_dropped=self.dropped,
             known=self.known,
+            taken_down=self.taken_down,
         )
 
 
@@ -161,7 +165,8 @@ def plan_dedup(
     missing = work_folder.missing_files(options.work_folders)
     known = tuple(each for each in missing if inputs is None or each["name"] in inputs)
     corpora = find_known(options.known_corpora, recipe)
-    return CorpusPlan(options, files, headers, layout, known, dropped, corpora, languages)
+    taken_down = find_taken_down(options.folder)
+    return CorpusPlan(options, files, headers, layout, known, dropped, corpora, languages, taken_down)
 
 
 def _without_languages(header: WorkHeader, languages: Counter[str]) -> WorkHeader:
@@ -178,6 +183,7 @@ def corpus_identity(
     formats: Sequence[str],
     layout: Layout | None = None,
     known: Sequence[Known] = (),
+    taken_down: TakenDown | None = None,
 ) -> dict[str, Any]:
     """Returns the identity of a corpus, as JSON values.
 
@@ -188,6 +194,7 @@ def corpus_identity(
         formats: names of shard formats.
         layout: the shards; None if they are not known yet.
         known: the indexes of the known corpora.
+        taken_down: what takedowns of the corpus listed; None without any.
     """
     values = {
         "recipe": recipe.to_json(),
@@ -197,6 +204,7 @@ def corpus_identity(
         "formats": formats,
         **({"train_shards": dict(zip(layout.languages, layout.train_shards, strict=True))} if layout else {}),
         **({"known": [each.digest for each in known]} if known else {}),
+        **({"takedowns": taken_down.takedowns} if taken_down else {}),
     }
     identity: dict[str, Any] = parse_json(json.dumps(values))
     return identity

@@ -1,22 +1,32 @@
-"""The pages of a list that a takedown leaves out, and the examples that the new report may still show."""
+"""The pages of a list that a takedown leaves out."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import io
+import re
+from array import array
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from c4pipe.errors import UsageError
-from c4pipe.filters.url_rules import find_opt_out
-from c4pipe.io.paths import StoragePath
-from c4pipe.io.text import lines_of
-from c4pipe.io.words import error_reason
-from c4pipe.lists.addresses import opt_out_entry
-from c4pipe.lists.lists import has_key, sorted_keys
-from c4pipe.report.data import make_dedup_data, read_dedup_data
-from c4pipe.text.hashes import U64, normalise_url, url_key
+import numpy as np
+import numpy.typing as npt
 
-_CUT = 99  # characters of the shortest URL that is shortened in a report
+from c4pipe.corpus.manifest import TAKEDOWN
+from c4pipe.errors import UsageError
+from c4pipe.io.text import lines_of, open_list
+from c4pipe.io.words import error_reason, short, visible
+from c4pipe.lists.addresses import compared_address, covering_entries, listed_forms, opt_out_entry
+from c4pipe.lists.lists import bad_entry, listed_places
+from c4pipe.text.hashes import U64, url_key
+from c4pipe.text.languages import language_counter
+
+_SUFFIX = re.compile(r"((ac|co|com|edu|go|gob|gouv|gov|ne|net|nom|or|org)\.[a-z]{2}|[^./]+)")  # most public suffixes
+_COUNTER = f"pages.dropped.{TAKEDOWN}"
+
+MOST_NAMED = 5
+"""The most entries that a note names."""
 
 
 @dataclass(frozen=True)
@@ -27,68 +37,74 @@ class PageList:
         kind: `urls` for whole URLs; `domains` for hosts, with their subdomains, and hosts with a path.
         sha256: of the files, with a line end between two.
         keys: the keys of its entries, sorted.
-        scheme: how the corpus removes the scheme of URLs (`Recipe.page_keys`).
+        numbers: the number of the entry of each key, from 0, in the order of the lines.
+        paths: the files.
     """
 
     kind: str
-    first: str
     sha256: str
     keys: U64
-    scheme: str
+    numbers: npt.NDArray[np.uint32]
+    paths: Sequence[Path]
+
+    def entries_with(self, url: str) -> list[int]:
+        """Returns the numbers of the entries that have a URL."""
+        forms = covering_entries(url) if self.kind == "domains" else (compared_address(url),)
+        return [int(each) for each in self.numbers[listed_places(self.keys, [url_key(form) for form in forms])]]
 
     def has(self, url: str) -> bool:
         """Tells whether the list has a URL."""
-        if self.kind == "domains":
-            return find_opt_out(url, self.keys) is not None
-        return has_key(self.keys, url_key(normalise_url(url, self.scheme)))
+        return bool(self.entries_with(url))
+
+    def named(self, numbers: Sequence[int]) -> list[str]:
+        """Returns the first entries with some numbers, as a note shows them. A pipe, which was read, has none."""
+        lines = filter(None, map(str.strip, chain.from_iterable(map(lines_of, self.paths))))
+        wanted = numbers[:MOST_NAMED]
+        found = {number: line for number, line in enumerate(islice(lines, max(wanted) + 1)) if number in wanted}
+        return [repr(short(visible(found[number]), 60)) for number in wanted if number in found]
 
 
-def read_page_list(kind: str, paths: Sequence[Path], scheme: str) -> PageList:
-    """Returns the pages of lists, files with one URL or one host on each line.
+def read_page_list(kind: str, paths: Sequence[Path], on_note: Callable[[str], None]) -> PageList:
+    """Returns the pages of lists, files with one URL or one host on each line. Notes hosts that are public suffixes.
 
     Raises UsageError if a file can't be read, has no entry, or an entry that is no host.
     """
-    first, keys = "", list[int]()
-    try:
-        for path in paths:
-            before = len(keys)
-            for line in filter(None, map(str.strip, lines_of(path))):
-                first = first or line
+    digest, keys, numbers, number = hashlib.sha256(), array("Q"), array("I"), 0
+    for path in paths:
+        before = len(keys)
+        try:
+            with open_list(path) as file:
+                data = file.read()  # a pipe can be read once
+            digest.update(b"\n" * bool(number) + data)
+            for line_number, line in enumerate(lines_of(path, io.BytesIO(data)), 1):
+                if not (entry := line.strip()):
+                    continue
                 try:
-                    entry = opt_out_entry(line) if kind == "domains" else normalise_url(line, scheme)
+                    forms = {opt_out_entry(entry)} if kind == "domains" else listed_forms(entry)
                 except ValueError as error:
-                    raise UsageError(f"--{kind} {path}: {line[:200]!a} can't be used: {error}") from None
-                keys.append(url_key(entry))
-            if len(keys) == before:
-                raise UsageError(f"--{kind} {path} has no entry: give one on each line")
-        digest = hashlib.sha256(b"\n".join(path.read_bytes() for path in paths)).hexdigest()
-    except (OSError, ValueError) as error:
-        raise UsageError(f"--{kind} {path} can't be read: {error_reason(error)}; give a text file") from error
-    return PageList(kind, first[:200], digest, sorted_keys(keys), scheme)
+                    raise bad_entry(f"--{kind} {path}", line_number, entry, error) from None
+                if kind == "domains" and _SUFFIX.fullmatch(min(forms)):
+                    on_note(f"warning: --{kind} {path}, line {line_number:,}: {entry!a} covers all hosts that end so")
+                keys.extend(map(url_key, forms))
+                numbers.extend([number] * len(forms))
+                number += 1
+        except (OSError, ValueError) as error:
+            raise UsageError(f"--{kind} {path} can't be read: {error_reason(error)}; give a text file") from error
+        if len(keys) == before:
+            raise UsageError(f"--{kind} {path} has no entry: give one on each line")
+    found, places = np.unique(np.frombuffer(keys, np.uint64), return_index=True)
+    return PageList(kind, digest.hexdigest(), found, np.frombuffer(numbers, np.uint32)[places], paths)
 
 
-def unlisted_findings(folder: StoragePath, listed: PageList) -> dict[str, Any]:
-    """Returns the content of `dedup.json` without examples that show a listed page."""
-    found: Any = read_dedup_data(folder) or make_dedup_data({})
-    hosts = [(each, f"https://{each['host']}/ https://{each['of']}/") for each in found.get("copied_hosts", ())]
-    clusters = [each for each in found.get("near_duplicates", ()) if not _shows(listed, each["url"])]
-    more = {"near_duplicates": clusters, "copied_hosts": [each for each, urls in hosts if not _shows(listed, urls)]}
-    return {
-        **{name: value for name, value in found.items() if name not in ("sha256", *more)},
-        **{name: value for name, value in more.items() if value},
-        "examples": unlisted_examples(listed, found["examples"]),
-    }
-
-
-def unlisted_examples(listed: PageList, examples: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """Returns the examples of a report, by rule, that show no listed page."""
-    left = {
-        rule: [each for each in pages if not _shows(listed, f"{each['url']} {each['fact']}")]
-        for rule, pages in examples.items()
-    }
-    return {rule: pages for rule, pages in left.items() if pages}
-
-
-def _shows(listed: PageList, words: str) -> bool:
-    """Tells whether one of some words is a listed URL. A URL that was shortened may be listed."""
-    return any((each.endswith("…") and len(each) > _CUT) or listed.has(each) for each in words.split())
+def counts_without(before: Mapping[str, int], parts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Returns the counters of the new corpus, from the old counters and the results for its shards."""
+    counts = {_COUNTER: 0, **before}
+    for part in parts:
+        (language, split), pages = part["shard"], part["pages"]
+        counts["bytes.kept"] -= part["bytes"]
+        if pages:
+            for name in ("pages.kept", f"pages.kept.{language}", *["pages.validation"] * (split == "validation")):
+                counts[name] -= pages
+            for name in (_COUNTER, language_counter(language, TAKEDOWN)):
+                counts[name] = counts.get(name, 0) + pages
+    return dict(sorted(counts.items()))

@@ -4,22 +4,26 @@ import contextlib
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.corpus.formats.shard_format import open_binary, shard_schema
 from c4pipe.corpus.formats.table import find_format
-from c4pipe.corpus.manifest import GROWN, MANIFEST, REPLACEMENTS, TAKEDOWN, Manifest, part_folder, read_manifest
+from c4pipe.corpus.manifest import GROWN, MANIFEST, REPLACEMENTS, Manifest, part_folder, read_manifest
 from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.corpus.reader import Shard, check_current, read_tables
 from c4pipe.corpus.writer import ShardFile, ShardWriter
 from c4pipe.dedup import publish
-from c4pipe.dedup.publishers import publisher
+from c4pipe.dedup.publishers import STAGING, publisher
 from c4pipe.dedup.removals import MOVED_SPANS
+from c4pipe.dedup.taken_down import TAKEDOWNS, find_taken_down, store_taken_down, unlisted_examples, unlisted_findings
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.atomic import AtomicFile, make_folder, move, sync
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json
@@ -27,18 +31,14 @@ from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, check_inner, list_names, read_file, remove_tree, storage_path
 from c4pipe.io.streams import InputPath
 from c4pipe.io.versions import versions
-from c4pipe.io.words import error_reason, first_of
-from c4pipe.jobs.listed_pages import PageList, read_page_list, unlisted_examples, unlisted_findings
-from c4pipe.report.data import make_report_data, read_report_data
+from c4pipe.io.words import error_reason, first_of, format_count
+from c4pipe.jobs.listed_pages import MOST_NAMED, PageList, counts_without, read_page_list
+from c4pipe.report.data import make_dedup_data, make_report_data, read_dedup_data, read_report_data
 from c4pipe.report.descriptions import write_descriptions
 from c4pipe.report.profile import Profiler
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
-from c4pipe.text.languages import language_counter
-
-TAKEDOWN_COUNTER = f"pages.dropped.{TAKEDOWN}"
-"""The counter of the pages that takedowns left out."""
 
 
 def takedown(
@@ -48,8 +48,8 @@ def takedown(
     lists: Sequence[Path],
     runner: RunnerOptions,
     progress: Progress,
-) -> Manifest:
-    """Writes a corpus again without the pages of lists, and returns its manifest.
+) -> tuple[Manifest, int]:
+    """Writes a corpus again without the pages of lists, and returns its manifest and the number of these pages.
 
     Args:
         folder: the folder of the corpus, which is only read if `output` is given.
@@ -62,7 +62,8 @@ def takedown(
     Shards without a listed page are linked, or copied if a link is not possible; in place they stay. A run that was
     stopped starts again, but the moves at the end of a takedown in place go on. A finished run is left as it is.
 
-    Raises UsageError for a list or a folder that can't be used, C4pipeError if a shard can't be read or written.
+    Raises UsageError for a list or a folder that can't be used, C4pipeError if the corpus has no page of the lists, or
+    if a shard can't be read or written.
     """
     folder = folder.absolute()
     if output is None:
@@ -71,12 +72,12 @@ def takedown(
     if str(output) == str(folder) or str(output).startswith(f"{folder}/"):
         raise UsageError(f"--output {output} is in the folder of the corpus: give a new folder")
     corpus = open_corpus(folder)
-    return _write_without(corpus, read_page_list(kind, lists, corpus.recipe.page_keys[0]), output, runner, progress)
+    return _write_without(corpus, read_page_list(kind, lists, progress.note), output, runner, progress)
 
 
 def _take_down_in_place(
     folder: StoragePath, kind: str, lists: Sequence[Path], runner: RunnerOptions, progress: Progress
-) -> Manifest:
+) -> tuple[Manifest, int]:
     """Writes the new corpus into a folder inside the corpus, then moves its files over those of the corpus."""
     if not isinstance(folder, Path):
         raise UsageError(f"--in-place: a store has no rename, so {folder} can't be replaced at once: give --output")
@@ -92,16 +93,21 @@ def _take_down_in_place(
         last = len(parts) or 1
         if any(GROWN in list_names(part_folder(folder, number)) for number in (last, last + 1)):
             raise UsageError(f"an addition to {folder} was stopped at its end: repeat the command c4pipe add first")
-        listed = read_page_list(kind, lists, corpus.recipe.page_keys[0])
+        listed = read_page_list(kind, lists, progress.note)
         remove_tree(new)
-        since = done[parts[-1]["takedowns"] :] if parts else done  # the last part can have pages of earlier lists
-        if since and (since[-1]["kind"], since[-1]["list"]) == (kind, listed.sha256):
+        held = find_taken_down(folder)  # the last part can have pages of other lists
+        since = [*(done[parts[-1]["takedowns"] :] if parts else done), *(held.takedowns if held else ())]
+        if any((each["kind"], each["list"]) == (kind, listed.sha256) for each in since):
             names = ", ".join(map(str, lists))
             progress.note(f"{folder} is without the pages of {names} already, and nothing was done")
-            return corpus.manifest
-        manifest = _write_without(corpus, listed, new, runner, progress)
+            return corpus.manifest, 0
+        try:
+            written = _write_without(corpus, listed, new, runner, progress)
+        except C4pipeError:
+            remove_tree(new)
+            raise
         _replace(folder, new, progress)
-    return manifest
+    return written
 
 
 def _replace(folder: Path, new: Path, progress: Progress) -> None:
@@ -109,6 +115,7 @@ def _replace(folder: Path, new: Path, progress: Progress) -> None:
     targets = {path: folder / path.relative_to(new) for path in sorted(new.rglob("[!.]*")) if path.is_file()}
     del targets[new / MANIFEST]
     check_inner(folder, *(str(path.relative_to(new).parent) for path in targets))
+    make_folder(folder / TAKEDOWNS)
     for each in {target.parent for target in targets.values()}:
         if each.stat().st_dev != new.stat().st_dev or not os.access(each, os.W_OK | os.X_OK):
             raise C4pipeError(
@@ -128,16 +135,23 @@ def _replace(folder: Path, new: Path, progress: Progress) -> None:
 
 def _write_without(
     corpus: Corpus, listed: PageList, output: StoragePath, runner: RunnerOptions, progress: Progress
-) -> Manifest:
-    """Writes a corpus without the listed pages into a folder, and returns its manifest."""
+) -> tuple[Manifest, int]:
+    """Writes a corpus without the listed pages into a folder. Returns its manifest and the number of these pages."""
     identity, folder = _identity(corpus, listed), cast(StoragePath, corpus.path)
     with only_run(output):
         if done := publish.find_complete(output, identity, corpus.manifest["missing"]):
             progress.note_complete(output)
-            return done
+            return done, 0
         publish.begin(output, identity, [each.path for name in corpus.formats for each in corpus.shards(None, name)])
         target = publisher(output).shards_folder
-        manifest = _write(corpus, _WriteShard(listed, str(target)), identity, runner, progress)
+        parts = _write(corpus, _WriteShard(listed, str(target)), runner, progress)
+        if not (pages := sum(part["pages"] for part in parts)):
+            for shard in corpus.manifest["shards"]:
+                (target / shard["path"]).unlink()
+            remove_tree(output / STAGING)
+            raise _no_page(corpus, listed)
+        _note_entries(listed, parts, progress)
+        manifest = _describe(corpus, listed, target, identity, parts)
         copies = {folder / MOVED_SPANS: target / MOVED_SPANS}
         for number, _ in enumerate(manifest.get("parts", ()), 1):
             of_part, copy = part_folder(folder, number), part_folder(output, number)
@@ -145,8 +159,36 @@ def _write_without(
         for source, copy in copies.items():
             if source.exists():
                 _link(source, copy)
+        store_taken_down(output, find_taken_down(folder), identity["takedowns"][-1], listed.keys)
         publisher(output).publish(manifest)
-    return manifest
+    return manifest, pages
+
+
+def _no_page(corpus: Corpus, listed: PageList) -> C4pipeError:
+    (first,) = listed.named([0]) or ["not known"]
+    other = "hosts, give them with --domains" if listed.kind == "urls" else "URLs, give them with --urls"
+    return C4pipeError(
+        f"{corpus.path} has no page of --{listed.kind}, whose first line is {first}, and nothing was written: "
+        f"check the list; if it has {other}"
+    )
+
+
+def _note_entries(listed: PageList, parts: Sequence[Mapping[str, Any]], progress: Progress) -> None:
+    """Notes which entries have no page, and which hosts have the most."""
+    pages = np.zeros(int(listed.numbers.max()) + 1, np.int64)
+    for part in parts:
+        entries = np.array(part["entries"], np.int64).reshape(-1, 2)
+        np.add.at(pages, entries[:, 0], entries[:, 1])
+    known = np.unique(listed.numbers)  # an entry that is there twice counts once
+    if len(idle := known[pages[known] == 0]):
+        names = ", ".join(listed.named(idle.tolist()))
+        of = f"{format_count(len(known), 'entry', 'entries')} of --{listed.kind}"
+        progress.note(f"warning: no page for {len(idle):,} of {of}: {names}{', …' * (len(idle) > MOST_NAMED)}")
+    if listed.kind == "domains":
+        most = [number for number in np.argsort(-pages, kind="stable")[:MOST_NAMED].tolist() if pages[number]]
+        counts = (format_count(int(pages[number]), "page") for number in most)
+        named = zip(counts, listed.named(most), strict=False)  # a pipe has no names
+        progress.note("most pages: " + ", ".join(f"{count} of {name}" for count, name in named))
 
 
 def _identity(corpus: Corpus, listed: PageList) -> dict[str, Any]:
@@ -157,10 +199,8 @@ def _identity(corpus: Corpus, listed: PageList) -> dict[str, Any]:
     return {**{name: before[name] for name in names if name in before}, "takedowns": takedowns}
 
 
-def _write(
-    corpus: Corpus, step: "_WriteShard", identity: Mapping[str, Any], runner: RunnerOptions, progress: Progress
-) -> Manifest:
-    """Writes shards, card and report to the folder of the step, and returns the new manifest."""
+def _write(corpus: Corpus, step: "_WriteShard", runner: RunnerOptions, progress: Progress) -> list[Mapping[str, Any]]:
+    """Writes the shards to the folder of the step, and returns the results of `_WriteShard`."""
     shards = zip(*(corpus.shards(None, name) for name in corpus.formats), strict=True)
     with tempfile.TemporaryDirectory(prefix="c4pipe-takedown-") as folder:
         scan = Scan(
@@ -170,42 +210,27 @@ def _write(
             {f"{number:06}.json": formats for number, formats in enumerate(shards)},
         )
         scan.run(runner, progress, "takedown")
-        parts = list(scan.parts())
-    listed = step.listed
-    if not any(part["pages"] for part in parts):
-        other = "hosts, give them with --domains" if listed.kind == "urls" else "URLs, give them with --urls"
-        progress.note(
-            f"warning: {corpus.path} has no page of --{listed.kind}, whose first line is {listed.first!a}: "
-            f"check the list; if it has {other}"
-        )
+        return list(scan.parts())
+
+
+def _describe(
+    corpus: Corpus, listed: PageList, folder: StoragePath, identity: Any, parts: Sequence[Mapping[str, Any]]
+) -> Manifest:
+    """Writes card and report to a folder, and returns the new manifest."""
     values = {
         **{name: value for name, value in corpus.manifest.items() if name != "sha256"},
         **identity,
-        "counts": _counts_without(corpus.manifest["counts"], parts),
+        "counts": counts_without(corpus.manifest["counts"], parts),
         "shards": sorted((file for part in parts for file in part["shards"]), key=lambda file: str(file["path"])),
         "versions": {**corpus.manifest["versions"], **versions()},
     }
     manifest = cast(Manifest, values)
-    found: Any = unlisted_findings(cast(StoragePath, corpus.path), listed)
+    found = unlisted_findings(read_dedup_data(cast(StoragePath, corpus.path)) or make_dedup_data({}), listed)
     report: Any = read_report_data(cast(StoragePath, corpus.path)) or {"examples": {}}
     data: Any = make_report_data([part["profile"] for part in parts], found)
-    data["examples"] = unlisted_examples(listed, report["examples"])
-    write_descriptions(step.folder, manifest, found, data)
+    data["examples"] = unlisted_examples(report["examples"], listed)
+    write_descriptions(folder, manifest, found, data)
     return manifest
-
-
-def _counts_without(before: Mapping[str, int], parts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Returns the counters of the new corpus, from the old counters and the results of `_WriteShard`."""
-    counts = {TAKEDOWN_COUNTER: 0, **before}
-    for part in parts:
-        (language, split), pages = part["shard"], part["pages"]
-        counts["bytes.kept"] -= part["bytes"]
-        if pages:
-            for name in ("pages.kept", f"pages.kept.{language}", *["pages.validation"] * (split == "validation")):
-                counts[name] -= pages
-            for name in (TAKEDOWN_COUNTER, language_counter(language, TAKEDOWN)):
-                counts[name] = counts.get(name, 0) + pages
-    return dict(sorted(counts.items()))
 
 
 class _WriteShard(ScanStep[tuple[Shard, ...], dict[str, Any]]):
@@ -213,38 +238,38 @@ class _WriteShard(ScanStep[tuple[Shard, ...], dict[str, Any]]):
 
     def __init__(self, listed: PageList, folder: str) -> None:
         """Takes the pages to leave out, and the folder of the new shards."""
-        self.listed, self._folder = listed, folder
-
-    @property
-    def folder(self) -> StoragePath:
-        """The folder to write to."""
-        return storage_path(self._folder)
+        self._listed, self._folder = listed, folder
 
     def scan(self, item: tuple[Shard, ...]) -> bytes:
         """Returns the files of the shard, its profile, and how many pages and bytes of text it lost."""
+        folder = storage_path(self._folder)
         shard = min(item, key=lambda each: not find_format(each.format).is_exact)
         profiler, kept, pages, size = Profiler(shard.language, shard.id.split), list[pa.Table](), 0, 0
+        entries = Counter[int]()
         for table in read_tables(shard, shard_schema(shard.columns).names):
-            taken = pa.array([self.listed.has(url) for url in table["url"].to_pylist()], pa.bool_())
+            found = [self._listed.entries_with(url) for url in table["url"].to_pylist()]
+            entries.update(chain.from_iterable(found))
+            taken = pa.array(map(bool, found), pa.bool_())
             kept.append(table.filter(pc.invert(taken)))
             profiler.add(kept[-1])
             pages += len(table) - len(kept[-1])
             size += int(pc.sum(pc.binary_length(table["text"].filter(taken))).as_py() or 0)
         if pages:
-            files = _rewrite(item, kept, self.folder)
+            files = _rewrite(item, kept, folder)
         else:
             files = [ShardFile(each.path, each.rows, each.bytes, each.sha256) for each in item]
             for each in item:
-                _link(each.file, self.folder / each.path)
+                _link(each.file, folder / each.path)
                 check_current(each)
-        found = {
+        values = {
             "shards": [file.to_json() for file in files],
             "shard": (shard.language, shard.id.split),
             "pages": pages,
+            "entries": list(entries.items()),
             "bytes": size,
             "profile": profiler.result(),
         }
-        return encode_checked_json(found)
+        return encode_checked_json(values)
 
     def read(self, part: StoragePath, item: tuple[Shard, ...]) -> dict[str, Any]:
         """Returns the result of `scan`."""

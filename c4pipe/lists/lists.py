@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.atomic import AtomicFile, make_folder
@@ -52,12 +53,20 @@ def find_key(keys: U64, key: int) -> int | None:
 
 def first_listed(keys: U64, wanted: Sequence[int]) -> int | None:
     """Returns the index of the first wanted hash among sorted hashes, or None."""
-    if not len(keys) or not wanted:
-        return None
+    listed = np.flatnonzero(_places(keys, wanted)[1]) if len(keys) else no_keys()
+    return int(listed[0]) if len(listed) else None
+
+
+def listed_places(keys: U64, wanted: Sequence[int]) -> npt.NDArray[np.intp]:
+    """Returns the places, among sorted hashes, of those wanted hashes that are there."""
+    places, listed = _places(keys, wanted)
+    return places[listed]
+
+
+def _places(keys: U64, wanted: Sequence[int]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
     values = np.array(wanted, dtype=np.uint64)  # searched together: 16 take little longer than one
     places = np.minimum(np.searchsorted(keys, values), len(keys) - 1)
-    listed = np.flatnonzero(keys[places] == values)
-    return int(listed[0]) if len(listed) else None
+    return places, keys[places] == values
 
 
 def sorted_keys(keys: Iterable[int]) -> U64:

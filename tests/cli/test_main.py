@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ LISTS = str(ROOT / "samples" / "lists")
 OUT = "{tmp}/out"
 OUTPUT = ["--output", OUT]
 FLINK, DIRECT, SPARK = "--runner=FlinkRunner", "--runner=directrunner", "--runner=spark"
+LOSES = "--direct_running_mode=multi_processing"
 WEBTEXT = ["build", CRAWL, "--lists", LISTS, "--recipe", "webtextlike"]
 
 MISTAKES = [
@@ -33,17 +35,33 @@ MISTAKES = [
     ("a typo after --", ["build", CRAWL, *OUTPUT, FLINK, "--", "--regio=x"], 2, ["--regio", "--region"]),
     ("a runner after --", ["build", CRAWL, *OUTPUT, "--", FLINK], 2, ["--runner is", "before the --"]),
     ("no option after --", ["build", CRAWL, *OUTPUT, FLINK, "--", "x.wet"], 2, ["x.wet", "Beam"]),
+    ("a wrong value after --", ["build", CRAWL, *OUTPUT, FLINK, "--", "--job_port", "x"], 2, ["--job_port", "'x'"]),
     ("a runner for recipes", ["recipes", "--", FLINK], 2, ["recipes", FLINK]),
     ("c4pipe's option after --", ["build", CRAWL, *OUTPUT, FLINK, "--", "--format=json"], 2, ["--format", "before"]),
+    ("no runner", ["build", CRAWL, *OUTPUT, "--runner="], 2, ["--runner", "there are ", " spark, slurm, Bundle"]),
+    ("a mode before --", ["build", CRAWL, *OUTPUT, DIRECT, "--direct_running_mode=in_memory"], 2, ["after --"]),
+    ("a mode of no runner", ["build", CRAWL, *OUTPUT, DIRECT, "--", "--direct_running_mode=no"], 2, ["'no'"]),
+    ("a mode of this machine", ["build", CRAWL, *OUTPUT, "--direct_running_mode=in_memory"], 2, ["--runner"]),
+    ("processes of Beam's", ["build", CRAWL, *OUTPUT, DIRECT, "--", LOSES], 2, [LOSES.replace("=", " "), "loses data"]),
+    ("threads of Beam's", ["tokens", "c", "--vocab", "v", DIRECT, "--", "--direct_num_workers=2"], 2, ["loses data"]),
+    ("an option missing", ["build", CRAWL, *OUTPUT, "--runner=dataflow"], 2, ["DataflowRunner", "option: project"]),
     ("Spark's master for Beam", ["build", CRAWL, *OUTPUT, DIRECT, "--spark-master=x"], 2, ["for --runner spark"]),
     ("Spark's master alone", ["build", CRAWL, *OUTPUT, "--spark-master", "x"], 2, ["--spark-master x", "for --runner"]),
     ("Beam's option for Spark", ["build", CRAWL, *OUTPUT, SPARK, "--", "--parallelism=2"], 2, ["--paral", "--conf"]),
+    ("Beam's before the --", ["build", CRAWL, *OUTPUT, SPARK, "--parallelism=2"], 2, ["no option --parallelism"]),
+    ("Spark's before the --", ["build", CRAWL, *OUTPUT, SPARK, "--conf", "a=b"], 2, ["--conf", "after --"]),
     ("Spark's for Beam", ["build", CRAWL, *OUTPUT, DIRECT, "--", "--conf", "a=b"], 2, ["Beam has no option --conf"]),
+    ("no setting", ["build", CRAWL, *OUTPUT, SPARK, "--", "--conf"], 2, ["give a name and a value"]),
     ("lists from nowhere", ["lists", "fetch", "--lists", "{tmp}/l", "--source", "http://127.0.0.1:9"], 1, [":9"]),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("arguments", "status", "says"), [pytest.param(*case[1:], id=case[0]) for case in MISTAKES])
+def marked(name: str, *case: object) -> Any:
+    """Settings of Spark are read if PySpark is installed."""
+    return pytest.param(*case, id=name, marks=[pytest.mark.spark] * (name == "no setting"))
+
+
+@pytest.mark.parametrize(("arguments", "status", "says"), [marked(*case) for case in MISTAKES])
 def test_a_mistake_is_one_sentence(
     arguments: Sequence[str], status: int, says: Sequence[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -97,13 +115,14 @@ def test_funnel_and_place_of_the_corpus(tmp_path: Path, capsys: pytest.CaptureFi
     assert "dedup: 2 of 2 files written" in captured.err
 
 
-def test_clean_then_dedup_is_build(sample_corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_clean_then_dedup_is_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     work = str(tmp_path / "work")
     assert main.main(["clean", CRAWL, "--lists", LISTS, "--work", work, "--workers", "1"]) == 0
     assert "pages left for dedup" in capsys.readouterr().out
     assert main.main(["dedup", work, "--output", str(tmp_path / "a"), "--workers", "1"]) == 0
+    assert main.main(["build", CRAWL, "--lists", LISTS, "--output", str(tmp_path / "b"), "--workers", "1"]) == 0
     for name in ("manifest.json", "en/c4-train-00000-of-00001.parquet"):
-        assert (tmp_path / "a" / name).read_bytes() == (sample_corpus / name).read_bytes()
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
 def test_recipes_shows_every_rule_and_its_source(capsys: pytest.CaptureFixture[str]) -> None:

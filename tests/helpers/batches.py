@@ -3,10 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 from c4pipe.objectives.packing import Batch
-from c4pipe.objectives.rows import TokenRows
 
 
 def unpacked(batch: Batch, lengths: Mapping[str, int]) -> list[dict[str, list[int]]]:
@@ -19,12 +16,6 @@ def unpacked(batch: Batch, lengths: Mapping[str, int]) -> list[dict[str, list[in
         for row in range(len(batch[first]))
         for number in range(1, int(batch[f"{first}_segment_ids"][row].max()) + 1)
     ]
-
-
-def equal_rows(count: int, size: int) -> TokenRows:
-    """Rows of random pieces."""
-    values = np.random.Generator(np.random.Philox(5)).integers(3, 32_000, count * size)
-    return TokenRows(values.astype(np.int32), np.arange(count + 1) * size)
 
 
 class Texts:

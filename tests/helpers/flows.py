@@ -122,8 +122,7 @@ class Keep(Step):
         return ()
 
 
-def joined(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """The sum of counts."""
+def _joined(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: dict[str, int] = {}
     for part in parts:
         for name, value in part.items():
@@ -138,7 +137,7 @@ def blocks(folder: Path) -> Callable[[Flow], None]:
         made = flow.map("Make blocks", flow.create("Numbers", range(6)), Big(folder, dies=4))
         counted = flow.map("Count blocks", flow.group_by_key("Group blocks", made["blocks"]), Count(folder))
         both = flow.flatten("Both", made["sums"], counted["counts"])
-        flow.map("Keep", flow.combine("Add up", both, joined), Keep(folder / "sum.json"))
+        flow.map("Keep", flow.combine("Add up", both, _joined), Keep(folder / "sum.json"))
 
     return graph
 

@@ -173,7 +173,7 @@ def test_shards_are_read_when_their_keys_are_due(tmp_path: Path) -> None:
     read: list[int] = []
     (bad,) = (tmp_path / "a" / "en").glob("c4-train-00009-*")
     bad.write_bytes(b"PAR1")
-    with pytest.raises(C4pipeError, match=r"c4-train-00009-of-00010\.parquet (can't be read|has 4 bytes)"):
+    with pytest.raises(C4pipeError, match=r"c4-train-00009-of-00010\.parquet can't be read"):
         compare(first, second, 3, read.append)
     assert 0.8 * 800 < sum(read) < 800
     read.clear()

@@ -18,6 +18,15 @@ from tests.helpers.crawls import LISTS, SAMPLES, sample_pages
 
 
 @pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of the sample crawl with all dropped pages."""
+    output = tmp_path_factory.mktemp("explain") / "corpus"
+    build = ["build", *map(str, SAMPLES), "--lists", str(LISTS), "--output", str(output), "--keep-dropped", "all"]
+    assert main.main([*build, "--workers", "1", "--quiet"]) == 0
+    return output
+
+
+@pytest.fixture(scope="module")
 def urls() -> set[str]:
     """A URL of each page of the sample crawl that has any."""
     return set({normalise_url(page.url): page.url for page in sample_pages() if page.url}.values())
@@ -37,20 +46,20 @@ def counted(corpus: Path) -> Counter[str | None]:
     return Counter[str | None](rules) + Counter({None: made["counts"]["pages.kept"]})
 
 
-def test_the_rule_of_each_page_is_named(audited_corpus: Path, urls: set[str]) -> None:
-    expected = counted(audited_corpus)
+def test_the_rule_of_each_page_is_named(built: Path, urls: set[str]) -> None:
+    expected = counted(built)
     expected["incomplete"] -= sum(not page.url for page in sample_pages())
-    assert reasons(audited_corpus, urls) == +expected
+    assert reasons(built, urls) == +expected
 
 
-def test_without_work_files_the_dropped_pages_tell(audited_corpus: Path, urls: set[str], tmp_path: Path) -> None:
-    corpus = Path(shutil.copytree(audited_corpus, tmp_path / "corpus", ignore=shutil.ignore_patterns("_work")))
-    expected = counted(audited_corpus)
+def test_without_work_files_the_dropped_pages_tell(built: Path, urls: set[str], tmp_path: Path) -> None:
+    corpus = Path(shutil.copytree(built, tmp_path / "corpus", ignore=shutil.ignore_patterns("_work")))
+    expected = counted(built)
     expected["incomplete"] -= sum(not page.url for page in sample_pages())
     assert reasons(corpus, urls) == +expected
 
 
-def test_the_dropped_pages_of_clean_alone(urls: set[str], tmp_path: Path) -> None:
+def test_the_dropped_pages_of_clean_alone(built: Path, urls: set[str], tmp_path: Path) -> None:
     work, corpus = tmp_path / "work", tmp_path / "corpus"
     clean = ["clean", *map(str, SAMPLES), "--lists", str(LISTS), "--work", str(work), "--keep-dropped", "all"]
     assert main.main([*clean, "--workers", "1", "--quiet"]) == 0
@@ -59,10 +68,8 @@ def test_the_dropped_pages_of_clean_alone(urls: set[str], tmp_path: Path) -> Non
     assert JOB_1 not in {each.reason for url in urls for each in explainer.explain(url)}
 
 
-def test_a_page_that_is_not_in_the_sample_of_dropped_pages(
-    audited_corpus: Path, urls: set[str], tmp_path: Path
-) -> None:
-    corpus = Path(shutil.copytree(audited_corpus, tmp_path / "corpus"))
+def test_a_page_that_is_not_in_the_sample_of_dropped_pages(built: Path, urls: set[str], tmp_path: Path) -> None:
+    corpus = Path(shutil.copytree(built, tmp_path / "corpus"))
     first, *_ = sorted((corpus / "_dropped").glob("*.clean.parquet"))
     first.unlink()
     explainer = CorpusExplainer(corpus)
@@ -79,8 +86,8 @@ def explain(explainer: CorpusExplainer, url: str) -> list[CaptureVerdict]:
         return []
 
 
-def test_a_damaged_file_of_dropped_pages_is_named(audited_corpus: Path, urls: set[str], tmp_path: Path) -> None:
-    corpus = Path(shutil.copytree(audited_corpus, tmp_path / "corpus"))
+def test_a_damaged_file_of_dropped_pages_is_named(built: Path, urls: set[str], tmp_path: Path) -> None:
+    corpus = Path(shutil.copytree(built, tmp_path / "corpus"))
     for path in (corpus / "_dropped").iterdir():
         path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(C4pipeError, match=r"_dropped/.*\.clean\.parquet can't be read: .*; delete it to explain"):

@@ -171,23 +171,28 @@ def test_takedown_after_an_addition(grown: Path, months: Path, first: Path, tmp_
     assert CorpusExplainer(tmp_path / "new").explain(left[0])[0].shards
 
 
-def test_a_list_is_applied_again_after_an_addition(
-    first: Path, months: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("by_this_version", [True, False])
+def test_a_takedown_holds_for_additions(
+    by_this_version: bool, first: Path, months: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     corpus = tmp_path / "corpus"
     shutil.copytree(first, corpus)
     (tmp_path / "list.txt").write_text(pages_of(first)[0]["url"])
     takedown = ["takedown", str(corpus), "--urls", str(tmp_path / "list.txt"), "--in-place", "--workers", "1"]
     assert main.main([*takedown, "--quiet"]) == 0
-    assert add(corpus, months / "work3") == 0
+    if not by_this_version:
+        shutil.rmtree(corpus / "_takedowns")
+    assert add(corpus, months / "work3") == (NOTHING_KEPT if by_this_version else 0)
     printed = capsys.readouterr().err
     assert f"{corpus} has no index of its present pages: c4pipe writes it first" in printed
-    assert "the new part can have them again" in printed
-    assert c4pipe.open_corpus(corpus).pages == c4pipe.open_corpus(first).pages  # the page came back
+    assert ("the pages of 1 takedown stay out of the corpus" in printed) is by_this_version
+    assert ("the new part can have them again" in printed) is not by_this_version
+    assert c4pipe.open_corpus(corpus).pages == c4pipe.open_corpus(first).pages - by_this_version
     for _ in range(2):
         assert main.main([*takedown, "--quiet"]) == 0
         assert c4pipe.open_corpus(corpus).pages == c4pipe.open_corpus(first).pages - 1
-    assert len(read_manifest(corpus)["takedowns"]) == 2  # type: ignore[index]
+    assert len(read_manifest(corpus)["takedowns"]) == (1 if by_this_version else 2)  # type: ignore[index]
+    assert c4pipe.open_corpus(corpus).counts["pages.dropped.takedown"] == 2
 
 
 def test_an_index_of_all_parts_takes_the_place_of_theirs(grown: Path, months: Path, tmp_path: Path) -> None:

@@ -74,8 +74,9 @@ def copy(annotated: Path, tmp_path: Path) -> Path:
 # The same files
 
 
-def test_annotation_changes_nothing_else(annotated: Path, sample_corpus: Path) -> None:
-    assert corpus_files(sample_corpus) == corpus_files(annotated / "c4")
+def test_annotation_changes_nothing_else(annotated: Path, tmp_path: Path) -> None:
+    assert run("build", *SAMPLES, "--lists", LISTS, "--output", tmp_path / "plain") == 0
+    assert corpus_files(tmp_path / "plain") == corpus_files(annotated / "c4")
 
 
 @pytest.mark.slow

@@ -14,16 +14,20 @@ from unicodedata import unidata_version
 import pyarrow.parquet as pq
 import pytest
 
+from c4pipe.cli import main
 from c4pipe.io.parquet_footer import parquet_writer, sign_footer
 from c4pipe.io.versions import TEXT_RULES
 from c4pipe.recipes import choose
 from c4pipe.recipes.choose import text_versions
 from c4pipe.recipes.presets import C4, RECIPES
-from tests.helpers.commands import run
 from tests.helpers.corpora import read_manifest
 from tests.helpers.crawls import LISTS, SAMPLES
 
 LISTED = ["--lists", str(LISTS), "--workers", "1"]
+
+
+def run(*arguments: object) -> int:
+    return main.main([str(each) for each in arguments])
 
 
 @pytest.fixture(scope="module")
@@ -74,11 +78,10 @@ def test_the_second_run_says_that_nothing_was_done(
     assert times(folder / result) == before
 
 
-def test_files_are_added_to_a_corpus_as_the_error_says(
-    tmp_path: Path, sample_corpus: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    corpus = tmp_path / "corpus"
+def test_files_are_added_to_a_corpus_as_the_error_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus, whole = tmp_path / "corpus", tmp_path / "whole"
     assert run("build", *SAMPLES[:2], *LISTED, "--output", corpus, "--quiet") == 0
+    assert run("build", *SAMPLES, *LISTED, "--output", whole, "--quiet") == 0
     assert run("build", *SAMPLES, *LISTED, "--output", corpus, "--quiet") == 2
     advice = capsys.readouterr().err.partition("to add files to it, run ")[2]
     found = re.match(r"c4pipe (clean) on them with another --work folder, and c4pipe (dedup) on (\S+) and ", advice)
@@ -86,9 +89,9 @@ def test_files_are_added_to_a_corpus_as_the_error_says(
     assert run(found[1], *SAMPLES[2:], *LISTED, "--work", tmp_path / "work", "--quiet") == 0
     added = [*shlex.split(found[3]), tmp_path / "work", "--output", tmp_path / "added"]
     assert run(found[2], *added, "--workers", "1", "--quiet") == 0
-    names = [path.relative_to(sample_corpus) for path in (sample_corpus / "en").iterdir()]
+    names = [path.relative_to(whole) for path in (whole / "en").iterdir()]
     assert names
-    assert all((tmp_path / "added" / name).read_bytes() == (sample_corpus / name).read_bytes() for name in names)
+    assert all((tmp_path / "added" / name).read_bytes() == (whole / name).read_bytes() for name in names)
 
 
 def _remove(file: Path) -> None:

@@ -18,6 +18,7 @@ import c4pipe
 from c4pipe.cli import main
 from c4pipe.corpus.formats.table import FORMAT_NAMES
 from c4pipe.corpus.reader import read_shard, read_tables
+from c4pipe.dedup.taken_down import find_taken_down
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.read import documents, random_access
 from c4pipe.report.data import read_report_data
@@ -59,7 +60,7 @@ def test_listed_pages_are_gone_and_all_others_stay(corpus: Path, tmp_path: Path)
     before = contents(corpus)
     pages = pages_of(corpus)
     gone = pages[2]
-    listed = gone["url"].replace("https://", "http://www.") + "/"  # compared as deduplication does
+    listed = gone["url"].replace("https://", "http://www.") + "/"
     assert run(corpus, tmp_path / "new", urls=f"{listed}\nhttps://nowhere.example/\n") == 0
     assert contents(corpus) == before
     opened, old = c4pipe.open_corpus(tmp_path / "new"), c4pipe.open_corpus(corpus)
@@ -148,6 +149,9 @@ def test_hosts_and_a_second_takedown(corpus: Path, tmp_path: Path) -> None:
     assert [each["url"] for each in pages_of(tmp_path / "two")] == [
         url for url in urls if not url.split("/")[2].endswith(parent)
     ]
+    held = find_taken_down(tmp_path / "two")
+    assert held
+    assert [url for url in urls if held.has(url)] == [url for url in urls if url.split("/")[2].endswith(parent)]
     manifest = c4pipe.open_corpus(tmp_path / "two").manifest
     assert [each["kind"] for each in manifest["takedowns"]] == ["domains", "domains"]
     assert manifest["counts"]["pages.dropped.takedown"] == len(urls) - manifest["counts"]["pages.kept"]
@@ -165,12 +169,47 @@ def test_lists_are_joined_and_a_list_without_a_page_is_told(
     assert [each["url"] for each in pages_of(tmp_path / "new")] == urls[2:]
     assert "warning" not in capsys.readouterr().err
     assert main.main([*command, str(tmp_path / "new"), "--urls", *both]) == 0, "the list of both lines is the same list"
+    before = contents(corpus)
     for option, other in (("urls", "hosts, give them with --domains"), ("domains", "URLs, give them with --urls")):
-        assert main.main([*command, str(tmp_path / option), f"--{option}", *host]) == 0
-        assert (
-            f"c4pipe: warning: {corpus} has no page of --{option}, whose first line is 'b.example': check the list; "
-            f"if it has {other}\n"
-        ) in capsys.readouterr().err
+        for where in (["--output", str(tmp_path / option)], ["--in-place"]):
+            assert main.main(["takedown", str(corpus), "--workers", "1", *where, f"--{option}", *host]) == 1
+            assert (
+                f"c4pipe: {corpus} has no page of --{option}, whose first line is 'b.example', and nothing was "
+                f"written: check the list; if it has {other}\n"
+            ) in capsys.readouterr().err
+        assert not list((tmp_path / option).iterdir())
+    assert contents(corpus) == before
+
+
+def test_what_this_takedown_did_is_told(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    urls = [each["url"] for each in pages_of(corpus)]
+    (tmp_path / "one").write_text("\n".join([urls[0], urls[0], *(f"https://x.example/{n}" for n in range(7))]))
+    (tmp_path / "two").write_text("com\nb.example\n")
+    command = ["takedown", "--workers", "1"]
+    arguments = [str(corpus), "--urls", str(tmp_path / "one"), "--output", str(tmp_path / "a")]
+    assert main.main([*command, *arguments]) == 0
+    said = capsys.readouterr().err
+    names = ", ".join(f"'https://x.example/{n}'" for n in range(5))
+    assert f"warning: no page for 7 of 8 entries of --urls: {names}, …\n" in said
+    assert f"{tmp_path / 'a'} has {len(urls) - 1} pages; 1 page left out by this takedown\n" in said
+    arguments = [str(tmp_path / "a"), "--domains", str(tmp_path / "two"), "--output", str(tmp_path / "b")]
+    assert main.main([*command, *arguments]) == 0
+    said = capsys.readouterr().err
+    gone = sum(url.split("/")[2].endswith(".com") for url in urls[1:])
+    assert gone
+    assert f"warning: --domains {tmp_path / 'two'}, line 1: 'com' covers all hosts that end so\n" in said
+    assert f"most pages: {gone} pages of 'com'\n" in said
+    assert "warning: no page for 1 of 2 entries of --domains: 'b.example'\n" in said
+    assert f"has {len(urls) - 1 - gone} pages; {gone} pages left out by this takedown\n" in said
+
+
+def test_a_list_can_be_a_pipe(corpus: Path, tmp_path: Path) -> None:
+    urls = [each["url"] for each in pages_of(corpus)]
+    command = [sys.executable, "-m", "c4pipe", "takedown", str(corpus), "--urls", "/dev/stdin", "--workers", "1"]
+    for url, status in ((urls[0], 0), (urls[1], 2)):
+        found = subprocess.run([*command, "--output", str(tmp_path / "new")], input=url.encode(), check=False)
+        assert found.returncode == status, "another list is another corpus"
+    assert [each["url"] for each in pages_of(tmp_path / "new")] == urls[1:]
 
 
 def test_a_finished_takedown_is_left_as_it_is(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,6 +229,7 @@ def test_a_list_or_folder_that_can_not_be_used_is_one_sentence(
     (tmp_path / "empty.txt").write_text("\n")
     (tmp_path / "utf16.txt").write_bytes("https://example.com/\n".encode("utf-16-le"))
     (tmp_path / "bad.txt").write_text("example.com?a=b\n")
+    (tmp_path / "star.txt").write_text("b.example\n*.b.example\n")
     for arguments, said in (
         ([*output], "name the pages to leave out with --urls FILE or with --domains FILE"),
         (["--urls", "a", "--domains", "b", *output], "one of the two"),
@@ -199,7 +239,11 @@ def test_a_list_or_folder_that_can_not_be_used_is_one_sentence(
             ["--urls", str(tmp_path / "utf16.txt"), *output],
             "utf16.txt can't be read: it is a binary file, or text in UTF",
         ),
-        (["--domains", str(tmp_path / "bad.txt"), *output], "'example.com?a=b' can't be used: it has a query"),
+        (
+            ["--domains", str(tmp_path / "bad.txt"), *output],
+            "bad.txt, line 1: the entry 'example.com?a=b' can't be used: it has a query",
+        ),
+        (["--domains", str(tmp_path / "star.txt"), *output], "star.txt, line 2: the entry '*.b.example' can't be used"),
         (
             ["--urls", str(tmp_path / "bad.txt"), "--output", str(corpus)],
             "is in the folder of the corpus: give a new folder",
@@ -342,7 +386,7 @@ def test_a_kill_at_each_step_leaves_the_old_corpus_or_the_new_one(own: Path, tmp
         shutil.copytree(own, corpus)
         command = [sys.executable, str(tmp_path / "kill.py"), str(step), *in_place(corpus, tmp_path / "list.txt")]
         status = subprocess.run(command, check=False, capture_output=True).returncode
-        left = {name: data for name, data in contents(corpus).items() if not name.startswith(("_takedown", ".lock"))}
+        left = {name: data for name, data in contents(corpus).items() if not name.startswith(("_takedown/", ".lock"))}
         if "manifest.json" in left:
             assert left in (old, new)
             seen.add("new" if left == new else "old")

@@ -442,10 +442,11 @@ def test_tfds_makes_the_documents_of_the_package(tmp_path: Path) -> None:
     assert ours == theirs
 
 
-def test_without_cld3_mc4_says_what_to_install(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["mc4", "tfds-mc4"])
+def test_without_cld3_mc4_says_what_to_install(command: str, tmp_path: Path) -> None:
     samples = Path(__file__).resolve().parents[2] / "samples"
     script = "import sys; sys.modules['gcld3'] = None; from c4pipe.cli.main import main; sys.exit(main(sys.argv[1:]))"
-    arguments = ["build", str(samples / "crawl"), "--recipe", "mc4", "--output", str(tmp_path / "corpus")]
+    arguments = ["build", str(samples / "crawl"), "--recipe", command, "--output", str(tmp_path / "corpus")]
     done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == "c4pipe: this recipe needs CLD3: run pip install 'c4pipe[cld3]'\n"

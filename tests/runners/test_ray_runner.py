@@ -19,8 +19,8 @@ from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.runner import check_runner, run_job
 from c4pipe.runners.runner_options import RunnerOptions
-from tests.helpers.corpora import corpus_files
-from tests.helpers.flows import Fail, joined, oracle, words
+from tests.helpers.corpora import contents
+from tests.helpers.flows import oracle, words
 
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL, LISTS = ROOT / "samples" / "crawl", ROOT / "samples" / "lists"
@@ -128,6 +128,14 @@ class Keep(Step):
         return ()
 
 
+def _join(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for part in parts:
+        for name, value in part.items():
+            total[name] = total.get(name, 0) + value
+    return total
+
+
 def test_work_of_killed_processes_and_lost_nodes_is_done_again(
     run: Callable[..., None], cluster: Any, tmp_path: Path
 ) -> None:
@@ -140,7 +148,7 @@ def test_work_of_killed_processes_and_lost_nodes_is_done_again(
         cluster.add_node(num_cpus=1, object_store_memory=200 << 20)
         counted = flow.map("Count blocks", flow.group_by_key("Group blocks", made["blocks"]), Count())
         both = flow.flatten("Both", made["sums"], counted["counts"])
-        flow.map("Keep", flow.combine("Add up", both, joined), Keep(tmp_path / "sum.json"))
+        flow.map("Keep", flow.combine("Add up", both, _join), Keep(tmp_path / "sum.json"))
 
     run(graph, 6)
     assert (tmp_path / "killed").exists()
@@ -176,6 +184,19 @@ def test_a_bounded_number_of_tasks_waits(run: Callable[..., None], tmp_path: Pat
     assert 2 <= max(waiting) <= 8, "two cores have eight tasks"
 
 
+class Fail(Step):
+    """Fails."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self._error = error
+
+    def process(self, element: int) -> Iterable[tuple[str, Any]]:
+        if self._error:
+            raise self._error
+        os.kill(os.getpid(), signal.SIGKILL)
+        return ()
+
+
 @pytest.mark.parametrize(
     ("error", "kind", "says"),
     [
@@ -203,7 +224,7 @@ def test_other_versions_on_a_worker_are_one_sentence(
         run(words(["a"], tmp_path))
 
 
-def test_a_session_builds_the_same_bytes(run: Callable[..., None], sample_corpus: Path, tmp_path: Path) -> None:
+def test_a_session_builds_the_same_bytes(run: Callable[..., None], tmp_path: Path) -> None:
     """From Python, as in a notebook that has initialised Ray, and which goes on to use it."""
     import ray
 
@@ -212,9 +233,14 @@ def test_a_session_builds_the_same_bytes(run: Callable[..., None], sample_corpus
     c4pipe.build_corpus(
         CRAWL, output=tmp_path / "ray", lists=LISTS, runner="ray", progress=lambda event: jobs.add(event.runner_job_id)
     )
-    assert corpus_files(tmp_path / "ray") == corpus_files(sample_corpus)
+    c4pipe.build_corpus(CRAWL, output=tmp_path / "here", lists=LISTS, workers=1)
+    assert _corpus(tmp_path / "ray") == _corpus(tmp_path / "here")
     assert any(job and job.startswith("ray-") for job in jobs)
     assert ray.is_initialized()
+
+
+def _corpus(folder: Path) -> dict[str, bytes]:
+    return {name: data for name, data in contents(folder).items() if not name.startswith("_work/.")}
 
 
 class Sleep(Step):

@@ -16,7 +16,7 @@ from c4pipe.cli.console import MISSING
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
-from tests.helpers.corpora import corpus_files
+from tests.helpers.corpora import contents
 from tests.helpers.flows import COUNTS, Fail, blocks, oracle, words
 from tests.helpers.web_data import by_data
 
@@ -129,15 +129,16 @@ def test_another_master_than_that_of_the_session_is_refused(run: Run, tmp_path: 
         run_job(lambda flow: None, options, 1)
 
 
-def test_a_session_builds_the_same_bytes(run: Run, sample_corpus: Path, tmp_path: Path) -> None:
+def test_a_session_builds_the_same_bytes(run: Run, tmp_path: Path) -> None:
     """From Python, as in a notebook that has a session."""
     run(words(["a"], tmp_path / ""))
     jobs: set[str | None] = set()
-    output = tmp_path / "spark"
+    with_spark, here = tmp_path / "spark", tmp_path / "here"
     c4pipe.build_corpus(
-        CRAWL, output=output, lists=LISTS, runner="spark", progress=lambda event: jobs.add(event.runner_job_id)
+        CRAWL, output=with_spark, lists=LISTS, runner="spark", progress=lambda event: jobs.add(event.runner_job_id)
     )
-    assert corpus_files(output) == corpus_files(sample_corpus)
+    c4pipe.build_corpus(CRAWL, output=here, lists=LISTS, workers=1)
+    assert _corpus(with_spark) == _corpus(here)
     assert any(job and job.startswith("local-") for job in jobs)
 
 
@@ -149,7 +150,7 @@ def test_the_command_builds_the_same_bytes_from_real_pages(largest_data: Path, t
     here = _command("build", *given, "--output", str(tmp_path / "here"))
     status = by_data(largest_data, shipped=MISSING, real=0)  # two of the project's broken files have no record
     assert on_spark.returncode == here.returncode == status, on_spark.stderr
-    assert corpus_files(tmp_path / "spark") == corpus_files(tmp_path / "here")
+    assert _corpus(tmp_path / "spark") == _corpus(tmp_path / "here")
     assert on_spark.stdout.rpartition("(")[0].replace("/spark", "/here") == here.stdout.rpartition("(")[0]
     assert "runner: spark, Spark " in log.read_text()
     noise = [line for line in on_spark.stderr.splitlines() if not line.startswith(("clean:", "dedup:", "Spark: "))]
@@ -159,6 +160,10 @@ def test_the_command_builds_the_same_bytes_from_real_pages(largest_data: Path, t
 def _command(*arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "c4pipe", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+
+
+def _corpus(folder: Path) -> dict[str, bytes]:
+    return {name: data for name, data in contents(folder).items() if not name.startswith("_work/.")}
 
 
 def test_ctrl_c_ends_the_command(tmp_path: Path) -> None:

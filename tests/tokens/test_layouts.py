@@ -17,10 +17,13 @@ from c4pipe.tokens import files, folder
 from c4pipe.tokens.folder import TokenSet, dtype_of, find_pages
 from c4pipe.tokens.options import TokenFileOptions
 from c4pipe.tokens.parts import JoinParts, WriteParts
-from tests.helpers.commands import run_tokens
 from tests.helpers.crawls import files_of
 
 Ids = npt.NDArray[Any]
+
+
+def run(*arguments: Any) -> int:
+    return main.main(["tokens", *map(str, arguments), "--workers", "1", "--quiet"])
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +63,13 @@ def read_llmc(path: Path) -> Ids:
 
 def test_llmc(small_corpus: Path, model: Path, ids: dict[str, list[int]], tmp_path: Path) -> None:
     output = tmp_path / "new"
-    assert run_tokens(small_corpus, "--vocab", model, "--format", "llmc", "--output", output) == 0
+    assert run(small_corpus, "--vocab", model, "--format", "llmc", "--output", output) == 0
     for split, wanted in ids.items():
         assert read_llmc(output / f"c4-en-{split}_000001.bin").tolist() == wanted
     (place,) = find_pages(output / "c4-en-train_000001.bin", 5)
     assert wanted_ids(ids["train"], 5) == (place.start, place.tokens)
     before = files_of(output)
-    assert run_tokens(small_corpus, "--vocab", model, "--format", "llmc", "--output", output) == 0
+    assert run(small_corpus, "--vocab", model, "--format", "llmc", "--output", output) == 0
     assert files_of(output) == before
 
 
@@ -109,18 +112,18 @@ def test_llmc_has_several_files_of_about_one_size(
 def test_nanogpt(small_corpus: Path, model: Path, ids: dict[str, list[int]], tmp_path: Path, capsys: Any) -> None:
     # nanoGPT, train.py: np.memmap(os.path.join(data_dir, 'train.bin'), dtype=np.uint16, mode='r'), and 'val.bin'
     arguments = [small_corpus / "en", "--vocab", model, "--format", "nanogpt", "--output", tmp_path / "new"]
-    assert run_tokens(*arguments) == 0
+    assert run(*arguments) == 0
     for split, wanted in ids.items():
         name = {"train": "train.bin", "validation": "val.bin"}[split]
         assert np.memmap(tmp_path / "new" / name, dtype=np.uint16, mode="r").tolist() == wanted
     for path in ("train.bin", "c4-en-train_documents.parquet"):
         assert find_pages(tmp_path / "new" / path, 3) == find_pages(tmp_path / "new" / "train.bin", 3)
-    assert run_tokens(small_corpus, *arguments[1:-1], tmp_path / "two") == 2
+    assert run(small_corpus, *arguments[1:-1], tmp_path / "two") == 2
     assert "--format nanogpt has files of one language: give its folder" in capsys.readouterr().err
 
 
 def test_olmo(small_corpus: Path, model: Path, ids: dict[str, list[int]], tmp_path: Path) -> None:
-    assert run_tokens(small_corpus, "--vocab", model, "--format", "olmo", "--output", tmp_path / "new") == 0
+    assert run(small_corpus, "--vocab", model, "--format", "olmo", "--output", tmp_path / "new") == 0
     dtype = json.loads((tmp_path / "new" / "manifest.json").read_text())["dtype"]
     for split, wanted in ids.items():
         path = tmp_path / "new" / f"c4-en-{split}.npy"

@@ -20,7 +20,6 @@ from c4pipe.errors import UsageError
 from c4pipe.runners.events import ProgressEvent
 from c4pipe.tokens.folder import dtype_of, find_pages
 from c4pipe.vocab.model import SentencePieceModel, load_model
-from tests.helpers.commands import run_tokens
 from tests.helpers.crawls import files_of
 from tests.helpers.full_disk import files_of_at_most
 from tests.helpers.machine import library
@@ -29,6 +28,10 @@ from tests.helpers.megatron import read_indexed
 
 LENGTH = 64
 UNREAD = {"versions", "eos", "recipe", "fingerprint"}
+
+
+def run(*arguments: Any) -> int:
+    return main.main(["tokens", *map(str, arguments), "--workers", "1", "--quiet"])
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +48,7 @@ def written(small_corpus: Path, model: Path, tmp_path_factory: pytest.TempPathFa
     """The token files of a corpus, by layout."""
     folder = tmp_path_factory.mktemp("written")
     for layout, more in (("megatron", []), ("npy", ["--length", LENGTH])):
-        assert run_tokens(small_corpus, "--vocab", model, "--format", layout, "--output", folder / layout, *more) == 0
+        assert run(small_corpus, "--vocab", model, "--format", layout, "--output", folder / layout, *more) == 0
     return {layout: folder / layout for layout in ("megatron", "npy")}
 
 
@@ -212,25 +215,37 @@ def test_parts_that_are_done_are_not_done_again(
     whole = {path: path.read_bytes() for path in (first, second)}
     arguments = [corpus, "--vocab", model, "--format", "megatron", "--output", tmp_path / "new"]
     second.write_bytes(whole[second][:-9] + b"not there")  # as large, and no Parquet
-    assert run_tokens(*arguments) == 1
+    assert run(*arguments) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert f"{second} can't be read" in line
     assert not (tmp_path / "new" / "manifest.json").exists()
-    assert run_tokens(*arguments[:3], "--format", "npy", "--length", 8, "--output", tmp_path / "new") == 2
+    assert run(*arguments[:3], "--format", "npy", "--length", 8, "--output", tmp_path / "new") == 2
     assert "has the parts of other token files" in capsys.readouterr().err
     second.write_bytes(whole[second])
     first.write_bytes(whole[first][:-9] + b"not there")  # is not read any more
     part = tmp_path / "new" / "_parts" / f"en-{first.name}.ids"
     data = part.read_bytes()
     part.write_bytes(bytes([data[0] ^ 1]) + data[1:])
-    assert run_tokens(*arguments) == 1
+    assert run(*arguments) == 1
     assert f"{part} is damaged: its checksum is another one; delete it" in capsys.readouterr().err
     part.write_bytes(data)
-    assert run_tokens(*arguments) == 0
+    assert run(*arguments) == 0
     assert files_of(tmp_path / "new") == files_of(written["megatron"])
 
 
 # What can be wrong
+
+
+@pytest.fixture
+def error(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs the command, which must fail, and gives its sentence."""
+
+    def message(*arguments: Any, status: int = 2) -> str:
+        assert run(*arguments) == status
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
+    return message
 
 
 def test_errors_are_one_sentence(
@@ -266,7 +281,7 @@ def test_a_full_disk_is_one_sentence(small_corpus: Path, model: Path, tmp_path: 
     assert "can't be written: " in message
     assert "File too large" in message or "file too large" in message
     assert not (tmp_path / "new" / "manifest.json").exists()
-    assert run_tokens(*arguments) == 0
+    assert run(*arguments) == 0
 
 
 def test_what_can_not_be_found(written: dict[str, Path], tmp_path: Path, error: Any) -> None:
@@ -321,7 +336,7 @@ def test_a_malformed_manifest_is_one_sentence(written: dict[str, Path], tmp_path
 
 
 def test_what_find_prints(written: dict[str, Path], pages: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_tokens(written["megatron"] / "c4-en-train_text_document", "--find", 3) == 0
+    assert run(written["megatron"] / "c4-en-train_text_document", "--find", 3) == 0
     wanted = pages["c4-en-train"][3]
     where = f"document 3: {wanted['shard']}, row {wanted['row']}, {len(wanted['ids']):,} tokens, {wanted['url']}"
     assert capsys.readouterr().out == f"{where}\n"

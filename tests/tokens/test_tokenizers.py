@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from c4pipe.cli import main
 from c4pipe.errors import C4pipeError
 from c4pipe.tokens.folder import find_pages
 from c4pipe.tokens.tokenizer import open_tokenizer
-from tests.helpers.commands import run_tokens
 from tests.helpers.crawls import files_of
 from tests.helpers.hub import serve_hub
 from tests.helpers.megatron import read_indexed
@@ -29,6 +29,22 @@ pytestmark = pytest.mark.consumers  # Transformers makes the files
 
 END = "<|endoftext|>"
 GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
+
+
+def run(*arguments: Any) -> int:
+    return main.main(["tokens", *map(str, arguments), "--workers", "1", "--quiet"])
+
+
+@pytest.fixture
+def error(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs the command, which must fail, and gives its sentence."""
+
+    def message(*arguments: Any, status: int = 2) -> str:
+        assert run(*arguments) == status
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
+    return message
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +109,7 @@ def ranks(bpe: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def megatron_rows(corpus: Path, output: Path, *arguments: Any) -> list[list[int]]:
-    assert run_tokens(corpus, "--format", "megatron", "--output", output, *arguments) == 0
+    assert run(corpus, "--format", "megatron", "--output", output, *arguments) == 0
     return read_indexed(output / "c4-en-train_text_document").rows
 
 
@@ -107,9 +123,7 @@ def test_a_tokenizer_json(small_corpus: Path, bpe: Path, ids: list[list[int]], t
     assert manifest["versions"].keys() == {"c4pipe", "tokenizers"}
     (place,) = find_pages(tmp_path / "new" / "c4-en-train.bin", 3)
     assert place.tokens == len(ids[3])
-    assert (
-        run_tokens(small_corpus, "--vocab", bpe, "--format", "npy", "--length", 50, "--output", tmp_path / "npy") == 0
-    )
+    assert run(small_corpus, "--vocab", bpe, "--format", "npy", "--length", 50, "--output", tmp_path / "npy") == 0
     joined = [each for row in ids for each in row]
     assert np.load(tmp_path / "npy" / "c4-en-train.npy").ravel().tolist() == joined[: len(joined) // 50 * 50]
 
@@ -191,7 +205,7 @@ def test_a_vocabulary_has_the_same_files_by_each_of_its_names(
     names = [vocabulary, vocabulary / "spm.model", vocabulary / "tokenizer.json"]
     for number, name in enumerate(names):
         arguments = ["--vocab", name, "--format", "megatron", "--output", tmp_path / str(number)]
-        assert run_tokens(tmp_path / "corpus", *arguments) == 0
+        assert run(tmp_path / "corpus", *arguments) == 0
     assert files_of(tmp_path / "0") == files_of(tmp_path / "1") == files_of(tmp_path / "2")
     alone = Path(shutil.copy(vocabulary / "tokenizer.json", tmp_path))  # by tokenizers, as its users have it
     every = [*texts, *(text for text in HARD if "\u0301" not in text and "\x85" not in text)]
@@ -208,7 +222,7 @@ def test_a_vocabulary_has_the_same_files_by_each_of_its_names(
 
 def test_counts_and_a_subset(small_corpus: Path, bpe: Path, ids: list[list[int]], tmp_path: Path, error: Any) -> None:
     corpus = Path(shutil.copytree(small_corpus, tmp_path / "corpus"))
-    assert run_tokens(corpus / "en", "--vocab", bpe, "--budget-subset", 4000) == 0
+    assert run(corpus / "en", "--vocab", bpe, "--budget-subset", 4000) == 0
     content = json.loads((corpus / "tokens.json").read_text())
     total = sum(map(len, ids))
     assert content["totals"]["en"]["train"] == {"documents": len(ids), "tokens": total}
@@ -225,7 +239,7 @@ def test_counts_and_a_subset(small_corpus: Path, bpe: Path, ids: list[list[int]]
     begin = ["--begin-of-document", "<s>"]
     assert "tokens.json has counts with another --begin-of-document" in error(corpus, "--vocab", bpe, *begin)
     (corpus / "tokens.json").unlink()
-    assert run_tokens(corpus, "--vocab", bpe, *begin) == 0
+    assert run(corpus, "--vocab", bpe, *begin) == 0
     content = json.loads((corpus / "tokens.json").read_text())
     assert content["totals"]["en"]["train"]["tokens"] == total + len(ids)
     assert content["bos"] == 601
@@ -296,7 +310,7 @@ def test_special_tokens_that_the_model_itself_finds_are_text(texts: list[str], t
     made = ["import", str(tmp_path / "pages.jsonl"), "--quiet", "--workers", "1", "--output", str(tmp_path / "o")]
     assert main.main(made) == 0
     plain = ["--vocab", tmp_path / "tokenizer.json", "--format", "olmo", "--output", tmp_path / "new"]
-    assert run_tokens(tmp_path / "o", *plain) == 0
+    assert run(tmp_path / "o", *plain) == 0
     rows = np.fromfile(tmp_path / "new" / "c4-und-train.npy", np.uint16)
     library = Tokenizer.from_str(json.dumps(values))
     end = library.token_to_id("</s>")
@@ -370,7 +384,7 @@ def test_ids_of_any_size(small_corpus: Path, bpe: Path, ranks: Path, tmp_path: P
     again = shutil.copytree(ranks.parent, tmp_path / "own")
     (again / "own.json").write_text(json.dumps({"pat_str": GPT2, "special_tokens": {END: 3_000_000_000}}))
     count = [small_corpus, "--vocab", again, "--output", tmp_path / "new"]
-    assert run_tokens(*count, "--format", "olmo") == 0
+    assert run(*count, "--format", "olmo") == 0
     rows = np.fromfile(tmp_path / "new" / "c4-en-train.npy", np.uint32)
     documents = json.loads((tmp_path / "new" / "manifest.json").read_text())["totals"]["en"]["train"]["documents"]
     assert rows.tolist().count(3_000_000_000) == documents

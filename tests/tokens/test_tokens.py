@@ -22,11 +22,14 @@ from c4pipe.read.reader import Reader
 from c4pipe.read.source import find
 from c4pipe.tokens import count, subset
 from c4pipe.vocab.model import load_model
-from tests.helpers.commands import run_tokens
 from tests.helpers.corpora import write_edited
 from tests.helpers.crawls import files_of
 from tests.helpers.s3 import store_of
 from tests.helpers.web import serve
+
+
+def run(*arguments: Any) -> int:
+    return main.main(["tokens", *map(str, arguments), "--workers", "1", "--quiet"])
 
 
 def train_rows(corpus: Path, language: str) -> list[dict[str, Any]]:
@@ -55,8 +58,8 @@ def counted(small_corpus: Path, models: dict[int, Path], tmp_path_factory: pytes
     """A corpus with its counts, and with token-budget subsets of several sizes."""
     corpus = Path(shutil.copytree(small_corpus, tmp_path_factory.mktemp("counted") / "corpus"))
     for size in (1, 4096, 9000):
-        assert run_tokens(corpus / "en", "--vocab", models[300], "--budget-subset", size) == 0
-    assert run_tokens(corpus, "--vocab", models[300]) == 0
+        assert run(corpus / "en", "--vocab", models[300], "--budget-subset", size) == 0
+    assert run(corpus, "--vocab", models[300]) == 0
     return corpus
 
 
@@ -109,7 +112,7 @@ def test_what_was_counted_is_not_counted_again(corpus: Path, counted: Path, mode
     shard = corpus / "en" / "c4-train-00000-of-00005.parquet"
     before = shard.read_bytes()
     shard.write_bytes(before[:-9] + b"not there")  # as large, and no Parquet
-    assert run_tokens(corpus, "--vocab", models[300]) == 1
+    assert run(corpus, "--vocab", models[300]) == 1
     assert not (corpus / count.TOKENS_FILE).exists()
     there = {path: path.stat().st_mtime_ns for path in waiting.glob("*.parquet.json")}
     assert there  # those in front of the one that can't be read
@@ -118,7 +121,7 @@ def test_what_was_counted_is_not_counted_again(corpus: Path, counted: Path, mode
     changed = {**json.loads(first.read_text()), "tokens": 7}
     del changed["sha256"]
     write_checked_json(first, changed)
-    assert run_tokens(corpus, "--vocab", models[300]) == 0
+    assert run(corpus, "--vocab", models[300]) == 0
     assert report(corpus)["shards"][0] == changed  # was taken from there
     assert report(corpus)["shards"][1:] == report(counted)["shards"][1:]
     assert not waiting.exists()
@@ -128,13 +131,13 @@ def test_counts_that_were_edited_are_not_used(corpus: Path, counted: Path, model
     shard = corpus / "en" / "c4-train-00000-of-00005.parquet"
     before = shard.read_bytes()
     shard.write_bytes(before[:-9] + b"not there")
-    assert run_tokens(corpus, "--vocab", models[300]) == 1
+    assert run(corpus, "--vocab", models[300]) == 1
     shard.write_bytes(before)
     edited = list((corpus / "_tokens").glob("*.parquet.json"))
     assert edited
     for path in edited:
         path.write_text(json.dumps({**json.loads(path.read_text()), "tokens": 7}))
-    assert run_tokens(corpus, "--vocab", models[300]) == 0
+    assert run(corpus, "--vocab", models[300]) == 0
     assert report(corpus) == report(counted)
 
 
@@ -142,22 +145,22 @@ def test_counts_of_other_things_are_not_used(corpus: Path, models: dict[int, Pat
     shard = corpus / "en" / "c4-train-00000-of-00005.parquet"
     before = shard.read_bytes()
     shard.write_bytes(before[:-9] + b"not there")
-    assert run_tokens(corpus, "--vocab", models[320]) == 1  # leaves counts by another vocabulary
+    assert run(corpus, "--vocab", models[320]) == 1  # leaves counts by another vocabulary
     shard.write_bytes(before)
-    assert run_tokens(corpus, "--vocab", models[300]) == 0
+    assert run(corpus, "--vocab", models[300]) == 0
     by_300 = report(corpus)
     path = corpus / "manifest.json"
     path.write_text(path.read_text() + "\n")  # another digest: as if it had been built anew
-    assert run_tokens(corpus, "--vocab", models[320]) == 0
+    assert run(corpus, "--vocab", models[320]) == 0
     by_320 = report(corpus)
     assert by_320["totals"]["en"]["train"]["tokens"] < by_300["totals"]["en"]["train"]["tokens"]
     assert by_320["manifest"] != by_300["manifest"]
 
 
 def test_the_languages_of_a_corpus_one_by_one(corpus: Path, counted: Path, models: dict[int, Path]) -> None:
-    assert run_tokens(corpus / "de", "--vocab", models[300]) == 0
+    assert run(corpus / "de", "--vocab", models[300]) == 0
     assert list(report(corpus)["totals"]) == ["de"]
-    assert run_tokens(corpus / "en", "--vocab", models[300]) == 0
+    assert run(corpus / "en", "--vocab", models[300]) == 0
     assert report(corpus) == report(counted)
 
 
@@ -169,8 +172,8 @@ def test_a_corpus_in_a_store(
     files["bucket/corpus/spm.model"] = (models[300] / "spm.model").read_bytes()
     with store_of(moto, files, monkeypatch):
         corpus = "s3://bucket/corpus"
-        assert run_tokens(f"{corpus}/en", "--vocab", f"{corpus}/spm.model", "--budget-subset", 9000) == 0
-        assert run_tokens(corpus, "--vocab", f"{corpus}/spm.model") == 0
+        assert run(f"{corpus}/en", "--vocab", f"{corpus}/spm.model", "--budget-subset", 9000) == 0
+        assert run(corpus, "--vocab", f"{corpus}/spm.model") == 0
         assert (storage_path(corpus) / count.TOKENS_FILE).read_bytes() == (counted / count.TOKENS_FILE).read_bytes()
         assert not (storage_path(corpus) / "_tokens").exists()
         assert list(read.documents(f"{corpus}/subset-en-9000.json")) == list(
@@ -197,7 +200,7 @@ def test_a_subset_can_end_with_a_document_or_with_the_corpus(
 ) -> None:
     for documents in (len(lengths) - 3, len(lengths)):
         size = sum(lengths[:documents])
-        assert run_tokens(corpus / "en", "--vocab", models[300], "--budget-subset", size) == 0
+        assert run(corpus / "en", "--vocab", models[300], "--budget-subset", size) == 0
         assert len(read.documents(corpus / f"subset-en-{size}.json")) == documents
 
 
@@ -258,6 +261,18 @@ def test_the_repeats_of_the_paper(size: str, times: int) -> None:
 
 
 # What can be wrong
+
+
+@pytest.fixture
+def error(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs the command, which must fail, and gives its sentence."""
+
+    def message(*arguments: Any, status: int = 2) -> str:
+        assert run(*arguments) == status
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
+    return message
 
 
 def test_errors_are_one_sentence(counted: Path, models: dict[int, Path], tmp_path: Path, error: Any) -> None:

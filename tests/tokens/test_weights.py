@@ -17,12 +17,15 @@ from c4pipe.text.hashes import is_validation, normalise_url
 from c4pipe.tokens import find_pages
 from c4pipe.wet.page import Page
 from tests.dedup.test_near_duplicates import build
-from tests.helpers.commands import run_tokens
 from tests.helpers.crawls import files_of
 from tests.helpers.megatron import read_indexed
 from tests.helpers.near_crawls import TIMESTAMP, made_texts
 
 TABLE, WEIGHTS = "1:0.5,2:2,5:3,9:0", {1: 0.5, 2: 2, 5: 3, 9: 0}
+
+
+def run(*arguments: Any) -> int:
+    return main.main(["tokens", *map(str, arguments), "--workers", "1", "--quiet"])
 
 
 def page_of(text: str, number: int) -> Page:
@@ -40,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build(folder, pages, copies=True, shards=3)
     more = ["--size", "300", "--workers", "1", "--quiet"]
     assert main.main(["vocab", str(folder / "corpus" / "und"), "--output", str(folder / "vocab"), *more]) == 0
-    assert run_tokens(*command(folder, "tokens")) == 0
+    assert run(*command(folder, "tokens")) == 0
     return folder
 
 
@@ -79,9 +82,9 @@ def test_other_weights_are_refused_and_the_same_change_nothing(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = files_of(folder / "tokens")
-    assert run_tokens(*command(folder, "tokens", "9:0.0,5:3,2:2,1:.5")) == 0
+    assert run(*command(folder, "tokens", "9:0.0,5:3,2:2,1:.5")) == 0
     for other in ("1:1", None):
-        assert run_tokens(*command(folder, "tokens", other)) == 2
+        assert run(*command(folder, "tokens", other)) == 2
         assert (
             "has other token files (weights: [[1, 0.5], [2, 2.0], [5, 3.0], [9, 0.0]], and here "
             in capsys.readouterr().err
@@ -105,7 +108,7 @@ def test_other_weights_are_refused_and_the_same_change_nothing(
 def test_wrong_weights_are_one_sentence(
     weights: str, says: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_tokens(*command(folder, "wrong", weights)) == 2
+    assert run(*command(folder, "wrong", weights)) == 2
     error = capsys.readouterr().err
     assert says in error
     assert error.count("\n") == 1
@@ -113,7 +116,7 @@ def test_wrong_weights_are_one_sentence(
 
 
 def test_weights_need_copies_and_a_format(small_corpus: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_tokens(small_corpus, *command(folder, "wrong")[1:]) == 2
+    assert run(small_corpus, *command(folder, "wrong")[1:]) == 2
     assert f"{small_corpus} has no column copies, and weights need it" in capsys.readouterr().err
-    assert run_tokens(folder / "corpus", "--vocab", folder / "vocab", "--weights", "1:1") == 2
+    assert run(folder / "corpus", "--vocab", folder / "vocab", "--weights", "1:1") == 2
     assert "--weights is not for a count of tokens" in capsys.readouterr().err

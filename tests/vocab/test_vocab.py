@@ -17,12 +17,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from c4pipe.cli import main
 from c4pipe.errors import DamagedFileError
 from c4pipe.io import paths
 from c4pipe.objectives import Tokenizer
 from c4pipe.vocab import job, load_model, model, sample, train
 from c4pipe.vocab.request import Settings
-from tests.helpers.commands import run
 from tests.helpers.web_data import by_data
 
 WORDS = (
@@ -46,6 +46,10 @@ def write(path: Path, texts: Sequence[str]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     return path
+
+
+def run(*arguments: Any) -> int:
+    return main.main([str(each) for each in arguments])
 
 
 def can_be_interrupted() -> None:
