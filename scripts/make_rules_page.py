@@ -1,6 +1,7 @@
-"""Writes what docs/rules.md has from the rule table and the recipes: the list below each rule's name, and the order.
+"""Writes what docs/rules.md has from the rule table and the recipes: the lists, the rows of tables, and the order.
 
-The text between is written by hand. A rule without a section gets none: its text has to be written first.
+The text between is written by hand, and so is the last cell of a row. A rule without a section or a row gets none: its
+text has to be written first.
 """
 
 import re
@@ -18,36 +19,45 @@ from c4pipe.recipes.presets import RECIPES  # noqa: E402
 from c4pipe.recipes.recipe import STAGES  # noqa: E402
 
 PAGE = ROOT / "docs" / "rules.md"
-SECTION = re.compile(r"(^### `(\w+)`\n\n)((?:- .*\n(?:  .*\n)*)*)", re.MULTILINE)
+SECTION = re.compile(r"(^### `(\w+)`\n\n)((?:- .*\n)*)", re.MULTILINE)
+ROW = re.compile(r"^\| `(\w+)` \|.*\| (.*) \|$", re.MULTILINE)
 ORDER = re.compile(r"^\| stage \|.*\n(?:\|.*\n)+", re.MULTILINE)
 
 
 def rules_page(page: str) -> str:
-    """Returns the page with its lists and its table of stages as the code has them."""
-    listed = SECTION.sub(lambda match: match[1] + "".join(f"- {item}\n" for item in _items(match[2], match[3])), page)
-    return ORDER.sub(lambda _: "".join(_stage_rows()), listed)
+    """Returns the page with its lists, its rows of rules and its table of stages as the code has them."""
+    listed = SECTION.sub(lambda match: match[1] + "".join(f"- {item}\n" for item in _items(match[2])), page)
+    rows = ROW.sub(lambda match: _row(match[1], match[2]) if match[1] in RULES else match[0], listed)
+    return ORDER.sub(lambda _: "".join(_stage_rows()), rows)
 
 
-def _items(name: str, before: str) -> Iterator[str]:
-    kind = RULES[name]
-    rule = kind()
+def _items(name: str) -> Iterator[str]:
+    rule = RULES[name]()
     yield "Does: " + rule.sentence
-    yield "Parameters: " + ("; ".join(_parameter(name, each) for each in rule.parameters) or "none")
-    if allowed := {each: values for each in rule.parameters if (values := choices(kind, each))}:
-        yield "Allowed: " + "; ".join(f"`{each}`: {worded(values)}" for each, values in allowed.items())
+    if rule.parameters:
+        yield "Parameters: " + "; ".join(_parameter(name, each) for each in rule.parameters)
     yield f"Recipes: {_recipes(name)}"
     yield f"Source: {rule.source}"
-    # the class of the rule, and behind it what was written by hand: others that take part
-    others = re.findall(r"`([^`]+)`", before.partition("- Code: ")[2])[1:]
-    names = [f"{kind.__module__}.{kind.__qualname__}", *others]
-    yield "Code: " + _quoted(names)
+
+
+def _row(name: str, note: str) -> str:
+    """A rule as a row; what stands in the last cell is written by hand."""
+    rule = RULES[name]()
+    parameters = "; ".join(_parameter(name, each) for each in rule.parameters) or "none"
+    return f"| `{name}` | {rule.sentence} | {parameters} | {_recipes(name)} | {note} |"
 
 
 def _parameter(name: str, parameter: str) -> str:
-    """A parameter with its value in `c4`, and that in `tfds` where it differs."""
+    """A parameter with its value in `c4`, its value in `tfds` if it differs, and the other values, if they are few."""
     value = RULES[name]().parameters[parameter]
     in_tfds = RECIPES["tfds"].need(RULES[name]).parameters.get(parameter, value)
-    return f"`{parameter}` = {worded(value)}" + (f" (`tfds`: {worded(in_tfds)})" if in_tfds != value else "")
+    others = tuple(each for each in choices(RULES[name], parameter) if each != value)
+    texts = [f"`{parameter}` = {worded(value)}"]
+    if in_tfds != value:
+        texts.append(f"(`tfds`: {worded(in_tfds)})")
+    if others:
+        texts.append(f"or {worded(others)}")
+    return " ".join(texts)
 
 
 def _recipes(name: str) -> str:
