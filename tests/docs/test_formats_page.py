@@ -47,7 +47,7 @@ def test_each_field_of_the_manifest_is_described(sample_corpus: Path) -> None:
 
 
 def test_each_column_is_described() -> None:
-    work, _, rest = PAGE.partition("\n## The corpus\n")
+    work, _, rest = PAGE.partition("\n## Shards\n")
     for text, schema in ((work, WORK_SCHEMA), (rest.partition("\n## manifest.json\n")[0], CORPUS_SCHEMA)):
         types = {quoted(cells[0])[0]: cells[1] for cells in table_rows(text) if len(cells) == 3 and quoted(cells[0])}
         columns = {f.name: re.sub(r"list<\w+: (\w+)>", r"list of \1", str(f.type)) for f in schema}
