@@ -11,8 +11,6 @@ from typing import NamedTuple
 from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
-from websockets.exceptions import InvalidStatus
-from websockets.sync.client import connect
 
 import c4pipe
 from c4pipe.clean.annotated_folder import open_annotated
@@ -133,6 +131,9 @@ def test_the_page_fits(opened: Opened, width: int, dark: bool) -> None:
 
 def test_no_page_of_another_server_gets_the_session(opened: Opened) -> None:
     """A browser sends the cookie to all ports of the machine, and with a WebSocket from any of their pages."""
+    from websockets.exceptions import InvalidStatus
+    from websockets.sync.client import connect
+
     page = opened.address.partition("?")[0]
     cookies = CookieJar()
     with build_opener(HTTPCookieProcessor(cookies)).open(opened.address):
