@@ -1,4 +1,4 @@
-"""Sources that use a column: documents several times, by their number of copies; or the best documents first.
+"""Sources that use a column: documents several times, by a table or a curve; or the best documents first.
 
 The column `copies` has the number of pages of the crawl that were nearly the same (`--copies`). FineWeb 2 calls weights
 by this number rehydration: its README at https://github.com/huggingface/fineweb-2 has a table of weights.
@@ -14,25 +14,28 @@ from functools import lru_cache
 from numbers import Real
 from typing import Any
 
+import mmh3
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from c4pipe.corpus.formats.shard_format import DocumentGenerator
-from c4pipe.corpus.reader import Shard
+from c4pipe.corpus.formats.shard_format import PROBABILITY, DocumentGenerator
+from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.errors import UsageError
-from c4pipe.io.words import short
+from c4pipe.io.words import short, suggestion
 from c4pipe.read.chosen import Best, check_column, column_of, read_turns
+from c4pipe.read.curve import MOST_TIMES, Curve, CurveTimes, Floats, curve_times, parse_curve
 from c4pipe.read.indexed import RandomAccess
 from c4pipe.read.order import Order, Span, random_numbers
 from c4pipe.read.source import Source
-from c4pipe.wet.columns import COPIES_COLUMN
+from c4pipe.wet.columns import COPIES_COLUMN, parse_columns
 
 _access = lru_cache(maxsize=8)(RandomAccess)
 
-Weights = tuple[tuple[int, float], ...]
-"""By size, from the smallest on: documents of at least that many copies are read that many times."""
+_MOST_LABELS = 1000
 
-_MOST = 1000  # times that a document is read
+Weights = tuple[tuple[int, float], ...] | CurveTimes
+"""By size, from the smallest on: documents of at least that many copies are read that many times. Or a curve."""
 
 
 @dataclass(frozen=True)
@@ -48,35 +51,48 @@ class WeightedSource(Source):
     @property
     def identity(self) -> dict[str, Any]:
         """The identity of these documents, as JSON values, with the weights."""
-        return {**super().identity, "weights": [list(each) for each in self.weights]}
+        return {**super().identity, "weights": weights_to_json(self.weights)}
 
 
-def weighted(source: Source, weights: Mapping[int, float]) -> WeightedSource:
-    """Returns a source whose documents are read as often as a table says, after it has read the column `copies`.
+def weights_to_json(weights: Weights) -> Any:
+    """Returns weights as a value of JSON."""
+    return weights.to_json() if isinstance(weights, CurveTimes) else [list(each) for each in weights]
+
+
+def weighted(source: Source, weights: Mapping[Any, Any]) -> WeightedSource:
+    """Returns a source whose documents are read as often as a table says, after it has read the columns it needs.
 
     Args:
         source: the shards of a corpus.
         weights: by number of copies, how often a document of at least that many copies is read in an epoch. A document
             of fewer copies than the smallest number is read once. Of documents with weight 2.5, half are read twice,
-            half three times: random numbers decide, which depend on the number of the shard and of the row.
+            half three times: random numbers decide, which depend on the number of the shard and of the row. Or the
+            members of a `Curve`, whose quantiles are those of the documents of the source; the URL decides.
 
     Raises UsageError for impossible numbers or documents without the column, C4pipeError if a file can't be read.
     """
     if source.documents is not None:
         raise UsageError(f"{source.path} is a subset of some tokens, each read once: give weights for its corpus")
-    table = weight_table(weights, source.path, source.columns)
+    table = weight_table(weights, source.path, source.columns, source.shards)
     totals = tuple(int(times_read(shard, table).sum()) for shard in source.shards)
     return source.as_kind(WeightedSource, documents=totals, weights=table)
 
 
-def weight_table(weights: Mapping[int, float], path: str, columns: Sequence[str]) -> Weights:
-    """Returns weights as a table. Raises UsageError for impossible numbers, or without the column `copies`."""
+def weight_table(weights: Mapping[Any, Any], path: str, columns: Sequence[str], shards: Sequence[Shard]) -> Weights:
+    """Returns weights as a table, for the documents of shards. Raises UsageError for impossible numbers, or without a
+    column that they need.
+    """
+    if {"column", "quantiles"} & set(weights):
+        curve = parse_curve(weights)
+        check_column(curve.column, path, [*columns, f"{PROBABILITY}:float"])
+        _check_labels(curve.by, path, columns)
+        return _measure(curve, path, shards)
     for size, weight in weights.items():
         whole = isinstance(size, int) and not isinstance(size, bool) and size >= 1
-        if not (whole and isinstance(weight, Real) and math.isfinite(weight) and 0 <= weight <= _MOST):
+        if not (whole and isinstance(weight, Real) and math.isfinite(weight) and 0 <= float(weight) <= MOST_TIMES):
             raise UsageError(
                 f"weights: {short(f'{size!r}: {weight!r}', 60)}: give numbers of copies from 1 on, and weights from 0 "
-                f"to {_MOST:,}, such as {{1: 1, 2: 2, 100: 8}}"
+                f"to {MOST_TIMES:,}, such as {{1: 1, 2: 2, 100: 8}}"
             )
     if not weights:
         raise UsageError("weights={}: give a table such as {1: 1, 2: 2, 100: 8}, or None to read each document once")
@@ -88,6 +104,8 @@ def weight_table(weights: Mapping[int, float], path: str, columns: Sequence[str]
 @lru_cache(maxsize=8)
 def times_read(shard: Shard, weights: Weights) -> npt.NDArray[np.int16]:
     """Returns how often each document of a shard is read: an array of shape [rows]."""
+    if isinstance(weights, CurveTimes):
+        return _times_by_curve(shard, weights)
     copies = column_of(shard, "copies")[1]
     sizes, values = np.array([0, *(size for size, _ in weights)]), np.array([1.0, *(weight for _, weight in weights)])
     weight = values[np.searchsorted(sizes, copies, "right") - 1]
@@ -95,6 +113,62 @@ def times_read(shard: Shard, weights: Weights) -> npt.NDArray[np.int16]:
     drawn = (random_numbers(len(copies), 0, shard.id.shard_index, is_train) >> np.uint64(11)) / 2.0**53
     times: npt.NDArray[np.int16] = np.floor(weight + drawn).astype(np.int16)
     return times
+
+
+def _times_by_curve(shard: Shard, curve: CurveTimes) -> npt.NDArray[np.int16]:
+    """Returns how often each document of a shard is read: of weight 2.5, the hash of seed and URL decides."""
+    of_label = {each.label: each for each in curve.labels}
+    times = [np.zeros(0, np.int16)]
+    for table in read_tables(shard, list(dict.fromkeys([curve.column, *filter(None, [curve.by]), "url"]))):
+        names, labels = _labels_of(table, curve.by)
+        values, weight = _values_of(table, curve.column), np.zeros(len(table))
+        for number, name in enumerate(names):
+            weight[labels == number] = of_label[name].of(values[labels == number])
+        between = np.flatnonzero(weight % 1)
+        urls = table["url"].take(pa.array(between)).to_pylist()
+        hashes = np.fromiter((mmh3.hash64(url, curve.seed, signed=False)[0] for url in urls), np.uint64, len(urls))
+        weight[between] += (hashes >> np.uint64(11)) / 2.0**53
+        times.append(np.floor(weight).astype(np.int16))
+    return np.concatenate(times)
+
+
+def _measure(curve: Curve, path: str, shards: Sequence[Shard]) -> CurveTimes:
+    """Returns a curve with the values of its quantiles in the documents of shards."""
+    known: dict[str | None, int] = {}
+    all_labels, all_values = [np.zeros(0, np.int64)], [np.zeros(0)]
+    for shard in shards:
+        for table in read_tables(shard, list(dict.fromkeys([curve.column, *filter(None, [curve.by])]))):
+            names, labels = _labels_of(table, curve.by)
+            numbers = np.array([known.setdefault(name, len(known)) for name in names], np.int64)
+            if len(known) > _MOST_LABELS:
+                raise UsageError(f"{path} has more than {_MOST_LABELS:,} labels in {curve.by}: give a column of fewer")
+            all_labels.append(numbers[labels])
+            all_values.append(_values_of(table, curve.column))
+    values = np.concatenate(all_values)
+    return curve_times(curve, list(known), np.concatenate(all_labels), values, np.ones(len(values)))
+
+
+def _values_of(table: pa.Table, column: str) -> Floats:
+    """Returns the numbers of a column, -inf for none."""
+    numbers = table[column].cast(pa.float64(), safe=False).fill_null(-math.inf).to_numpy()
+    return np.where(np.isnan(numbers), -math.inf, numbers)
+
+
+def _labels_of(table: pa.Table, column: str) -> tuple[list[str | None], npt.NDArray[np.int64]]:
+    """Returns the labels of a column, as strings, and the number of each row's label; one label without a column."""
+    if not column:
+        return [None], np.zeros(len(table), np.int64)
+    encoded = table[column].cast(pa.string()).combine_chunks().dictionary_encode(null_encoding="encode")
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int64)
+
+
+def _check_labels(column: str, path: str, columns: Sequence[str]) -> None:
+    """Raises UsageError if a corpus has no column of labels with this name, given its further columns."""
+    labels = ["language", *(each.name for each in parse_columns(columns) if each.type in ("string", "int", "bool"))]
+    if column and column not in labels:
+        raise UsageError(
+            f"{path} has no column {column} of labels: it has {', '.join(labels)}{suggestion(column, labels)}"
+        )
 
 
 @dataclass(frozen=True)

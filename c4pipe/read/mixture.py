@@ -13,7 +13,8 @@ import numpy.typing as npt
 from c4pipe.corpus.formats.shard_format import Document
 from c4pipe.errors import UsageError
 from c4pipe.io.arguments import checks_arguments
-from c4pipe.io.words import short_repr
+from c4pipe.io.words import short, short_repr
+from c4pipe.read.by_column import weighted
 from c4pipe.read.order import WINDOW, Order, random_numbers
 from c4pipe.read.reader import EpochPart, PartReader, Reader, cut_parts, divided, parts_from, parts_to_json, whole_part
 from c4pipe.read.source import Source, find
@@ -257,7 +258,7 @@ AnyReader = Reader | Mixture
 
 @checks_arguments
 def mix(
-    paths: Sequence[str | Path],
+    paths: Sequence[str | Path | dict[str, Any]],
     split: str = "train",
     *,
     seed: int,
@@ -271,7 +272,7 @@ def mix(
 
     Args:
         paths: corpora, subsets and files of text, as for `documents`. A language of a corpus is its folder:
-            `corpus/en`.
+            `corpus/en`. A dict with `path` and `weights` reads its documents as often as `weights` of `documents` say.
         split: the split of the corpora.
         seed: a number from which the choice of sources and their orders are drawn.
         limit: K, the largest number of documents that a source counts for; None for no limit.
@@ -286,5 +287,11 @@ def mix(
 
     Raises UsageError and C4pipeError as `documents` does.
     """
-    sources = [find(path, split) for path in paths]
+    sources = []
+    for each in paths:
+        given: dict[str, Any] = each if isinstance(each, dict) else {"path": each}
+        if not {"path"} <= set(given) <= {"path", "weights"}:
+            raise UsageError(f"paths: {short(repr(each), 80)}: give a path, or a dict with path and weights")
+        source = find(given["path"], split)
+        sources.append(weighted(source, given["weights"]) if given.get("weights") is not None else source)
     return Mixture(sources, Order(seed, 0, shard_index, num_shards, window), limit, temperature)

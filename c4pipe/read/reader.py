@@ -311,10 +311,11 @@ class DocumentOptions:
         bool, Option("whether the SHA-256 of each file is compared with the manifest before the file is read")
     ] = False
     weights: Annotated[
-        Mapping[int, float] | None,
+        Mapping[Any, Any] | None,
         Option(
             "how often a document is read in an epoch, by its number of copies: {2: 2, 100: 0.5} reads a document of "
-            "2 to 99 copies twice, and half of those of 100 or more; the corpus needs the column copies (--copies)",
+            "2 to 99 copies twice, and half of those of 100 or more; the corpus needs the column copies (--copies). Or "
+            'by the quantiles of any column of numbers: {"column": "score", "quantiles": [[0.4, 0], [1, 2]]}',
             otherwise="each document once",
         ),
     ] = None

@@ -23,7 +23,7 @@ from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
 from c4pipe.io.paths import list_names, remove_tree, storage_path
 from c4pipe.io.words import format_count, short, short_repr, suggestion
-from c4pipe.read.by_column import Weights, weight_table
+from c4pipe.read.by_column import Weights, weight_table, weights_to_json
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner import check_runner
 from c4pipe.runners.scan import IDENTITY, Scan, prepare_folder
@@ -128,7 +128,8 @@ def _check_options(options: TokenFileOptions) -> _Job:
     weights: Weights = ()
     if options.weights is not None:
         shards = corpus.shards()
-        weights = weight_table(options.weights, str(corpus.path), shards[0].columns if shards else ())
+        columns = shards[0].columns if shards else ()
+        weights = weight_table(options.weights, str(corpus.path), columns, corpus.shards("train"))
     identity = {
         "layout": layout,
         "manifest": corpus.digest,
@@ -138,7 +139,7 @@ def _check_options(options: TokenFileOptions) -> _Job:
         "eos": tokenizer.end,
         **({"bos": tokenizer.begin} if tokenizer.begin is not None else {}),
         **({"length": length} if length is not None else {}),
-        **({"weights": [list(each) for each in weights]} if weights else {}),
+        **({"weights": weights_to_json(weights)} if weights else {}),
     }
     return _Job(options, tokenizer, corpus, identity, output, weights)
 
@@ -179,7 +180,7 @@ def _read_finished(job: _Job) -> TokenManifest | None:
 
 
 def _show_value(value: Any) -> str:
-    return short(json.dumps(value), 80) if isinstance(value, list) else shown(value)
+    return short(json.dumps(value), 80) if isinstance(value, list | dict) else shown(value)
 
 
 def _run(job: _Job, progress: Progress) -> dict[TokenSet, SetFigures]:

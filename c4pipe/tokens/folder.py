@@ -71,7 +71,7 @@ class _NpyTotals(TypedDict):
 class _Optional(TypedDict, total=False):
     length: Annotated[int, whole(1)]  # the tokens of a row of layout `npy`
     bos: int
-    weights: Sequence[Sequence[Any]]
+    weights: Any  # pairs by number of copies, or a curve
 
 
 class TokenManifest(_Optional):

@@ -1,0 +1,129 @@
+"""Weights by the quantiles of a column, compared with plain Python that sorts and counts."""
+
+import json
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import mmh3
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import c4pipe
+from c4pipe import read
+from c4pipe.errors import UsageError
+from c4pipe.read.curve import LabelTimes, bucket_starts, parse_curve
+
+QUANTILES: list[list[float]] = [[0.4, 0], [0.9, 1.5], [0.95, 4], [1, 7]]
+ROWS = 240
+
+
+def bucket_of(value: Any, values: list[Any], sizes: list[int], ends: list[str]) -> int:
+    """The first bucket whose end is not below the share of this and smaller values, counted exactly."""
+    share = Fraction(sum(size for each, size in zip(values, sizes, strict=True) if each <= value), sum(sizes))
+    return next(number for number, end in enumerate([*ends, "1"]) if share <= Fraction(end))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from([-np.inf, -1.5, 0.0, 0.25, 3, 1e300]), st.integers(1, 50)), min_size=1),
+    st.lists(st.integers(1, 99), unique=True, max_size=6),
+)
+def test_buckets_are_those_of_plain_python(rows: list[tuple[float, int]], percent: list[int]) -> None:
+    values, sizes = [value for value, _ in rows], [size for _, size in rows]
+    ends = [f"0.{each:02}" for each in sorted(percent)]
+    starts = bucket_starts(np.array(values), np.array(sizes, float), np.array([float(end) for end in ends]))
+    kept = LabelTimes(None, tuple(None if each == -np.inf else each for each in starts.tolist()), tuple(range(7)))
+    found = kept.of(np.array(values)).tolist()
+    assert found == [bucket_of(value, values, sizes, ends) for value in values]
+
+
+@pytest.fixture(scope="module", params=[1, 3])
+def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of one or of three shards: some scores occur several times, and some pages have none, or no topic."""
+    folder = tmp_path_factory.mktemp("curve")
+    rows = [
+        {"text": f"This is text {number}.", "url": f"https://example.com/{number}"}
+        | ({"score": number * 7 % 100 / 40 - 0.5, "stars": number % 6} if number % 9 else {})
+        | ({"topic": "science" if number % 3 else ""} if number % 10 else {})
+        for number in range(ROWS)
+    ]
+    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    columns = ["score:float", "stars:int", "topic:string"]
+    options: dict[str, Any] = {"columns": columns, "shards": request.param, "workers": 1}
+    c4pipe.import_text(folder / "rows.jsonl", output=folder / "corpus", **options)
+    return folder / "corpus"
+
+
+def wanted_times(pages: list[Any], column: str, by: str, seed: int) -> Counter[str]:
+    """How often each URL is read, by plain Python."""
+    found: Counter[str] = Counter()
+    for page in pages:
+        group = [each for each in pages if not by or each[by] == page[by]]
+        values = [-np.inf if each[column] is None else each[column] for each in group]
+        value = -np.inf if page[column] is None else page[column]
+        weight = QUANTILES[bucket_of(value, values, [1] * len(values), ["0.4", "0.9", "0.95"])][1]
+        draw = (mmh3.hash64(page["url"], seed, signed=False)[0] >> 11) / 2**53
+        found[page["url"]] = int(weight + draw)
+    return +found
+
+
+@pytest.mark.parametrize(("column", "by", "seed"), [("score", "", 0), ("stars", "topic", 5), ("score", "language", 1)])
+def test_documents_are_read_as_often_as_the_curve_says(corpus: Path, column: str, by: str, seed: int) -> None:
+    weights = {"column": column, "quantiles": QUANTILES, "by": by, "seed": seed}
+    wanted = wanted_times(list(read.documents(corpus)), column, by, seed)
+    assert {1, 2, 7} <= set(wanted.values())
+    for count in (1, 4):
+        hosts = [read.documents(corpus, seed=3, weights=weights, shard_index=n, num_shards=count) for n in range(count)]
+        assert Counter(page["url"] for host in hosts for page in host) == wanted
+    other = read.documents(corpus, seed=3, weights={**weights, "seed": seed + 1})
+    assert Counter(page["url"] for page in other) == wanted_times(list(read.documents(corpus)), column, by, seed + 1)
+    with pytest.raises(UsageError, match="weights"):
+        other.restore(read.documents(corpus, seed=3, weights=weights).state())
+
+
+def test_a_mixture_reads_by_weights(corpus: Path) -> None:
+    weights: dict[str, Any] = {"column": "score", "quantiles": [[0.5, 0], [1, 2]]}
+    mixture = read.mix([{"path": corpus, "weights": weights}, corpus], seed=1)
+    once, source = read.documents(corpus), read.documents(corpus, weights=weights)
+    assert mixture.rates == pytest.approx(
+        [len(source) / (len(source) + len(once)), len(once) / (len(source) + len(once))]
+    )
+    with pytest.raises(UsageError, match="give a path, or a dict with path and weights"):
+        read.mix([{"path": corpus, "weight": weights}], seed=1)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"column": "scor"}, "has no column scor of numbers: it has score, stars, language_probability; did you mean"),
+        ({"column": "topic"}, "has no column topic of numbers: it has score, stars"),
+        ({"column": 1}, "weights: column is 1 instead of the name of a column; give a table such as"),
+        ({"by": "score"}, "has no column score of labels: it has language, stars, topic"),
+        ({"byy": "topic"}, "weights have no 'byy': give column, quantiles, by, seed; did you mean 'by'"),
+        ({"quantiles": []}, "the ends of quantiles rise from above 0 to 1; give a table such as"),
+        ({"quantiles": [[0.5, 1], [0.5, 2], [1, 1]]}, "the ends of quantiles rise from above 0 to 1"),
+        ({"quantiles": [[0.5, 1]]}, "the ends of quantiles rise from above 0 to 1"),
+        ({"quantiles": [[0.5, 1], [1]]}, "quantiles are pairs of an end and a number of times"),
+        ({"quantiles": [[1, -1]]}, "documents are read from 0 to 1,000 times"),
+        ({"quantiles": [[1, float("nan")]]}, r"weights: quantiles\[0\]\[1\] is nan instead of a number"),
+        ({"quantiles": [[1, {1}]]}, "weights: Object of type set is not JSON serializable"),
+        ({"seed": -1}, "seed is -1 instead of a whole number from 0 to 4294967295"),
+    ],
+)
+def test_wrong_curves_are_one_sentence(corpus: Path, change: Any, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        read.documents(corpus, weights={"column": "score", "quantiles": QUANTILES, **change})
+
+
+def test_a_split_without_documents(corpus: Path) -> None:
+    assert list(read.documents(corpus, split="validation", weights={"column": "score", "quantiles": QUANTILES})) == []
+
+
+def test_a_curve_of_one_bucket() -> None:
+    curve = parse_curve({"column": "score", "quantiles": [(1, 2)]})
+    assert curve.ends.tolist() == []
+    assert LabelTimes(None, (), (2.0,)).of(np.array([-np.inf, 7])).tolist() == [2, 2]
