@@ -5,6 +5,7 @@ import io
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 
 from c4pipe.clean.annotated_folder import Annotate
@@ -146,8 +147,12 @@ class WetFileCleaner:
         lists: Lists,
         keep_dropped: KeepDropped | None = None,
         annotate: Annotate | None = None,
+        all_columns: bool = False,
     ) -> None:
-        """Takes the recipe and its lists, which dropped pages are kept, and where annotated pages are written."""
+        """Takes the recipe and its lists, which dropped pages are kept, and where annotated pages are written.
+
+        `all_columns` is as in `TextLayout`.
+        """
         self._watch = SlowWatch()
         self._recipe = recipe
         self._lists = lists
@@ -155,7 +160,10 @@ class WetFileCleaner:
         self._annotate = annotate
         self._evaluator = RecipeEvaluator(recipe, lists)
         self._annotator = Annotator(self._evaluator, annotate.labels) if annotate else None
-        self._layout = TextLayout.of_extraction(recipe.extraction) if is_text_layout(recipe.extraction) else None
+        is_text = is_text_layout(recipe.extraction)
+        self._layout = (
+            replace(TextLayout.of_extraction(recipe.extraction), all_columns=all_columns) if is_text else None
+        )
 
     def clean(
         self,

@@ -40,23 +40,25 @@ class CleanWetFile(Step):
         keep_dropped: KeepDropped | None = None,
         annotate: Annotate | None = None,
         input_kind: str = "wet",
+        all_columns: bool = False,
     ) -> None:
         """Takes the arguments of `WetFileCleaner` in a form that can be pickled, the network, and the kind of inputs.
 
         `lists` is the folder of the lists, `digests` the SHA-256 of each list by name. `input_kind` is `wet` (also for
-        WARC files) or `text`.
+        WARC files) or `text`. `all_columns` is as in `TextLayout`.
         """
         self._network = network
         self._keep_dropped = keep_dropped
         self._annotate = annotate
-        self._input_kind = input_kind
+        self._input_kind, self._all_columns = input_kind, all_columns
         self._recipe = recipe.to_json()
         self._lists = str(lists)
         self._digests = dict(digests)
 
     def setup(self) -> None:
         lists = load_lists(storage_path(self._lists), self._digests)
-        self._cleaner = WetFileCleaner(Recipe.from_json(self._recipe), lists, self._keep_dropped, self._annotate)
+        recipe = Recipe.from_json(self._recipe)
+        self._cleaner = WetFileCleaner(recipe, lists, self._keep_dropped, self._annotate, self._all_columns)
         self._sources = InputOpener(self._network, lambda wait: self._notes.wait(wait))
 
     def process(self, element: tuple[tuple[Any, ...], ...]) -> Iterable[tuple[str, Any]]:

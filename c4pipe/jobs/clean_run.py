@@ -1,5 +1,6 @@
 """The parts of job 1 that every runner has: cleans files in a prepared work folder, and verifies the result."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,9 +16,9 @@ from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io.atomic import sync
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.log import LOG
-from c4pipe.io.words import first_of
+from c4pipe.io.words import first_of, format_count
 from c4pipe.jobs.clean_plan import CleanPlan, work_state
-from c4pipe.jobs.import_text import number_lines
+from c4pipe.jobs.import_text import JSON_KINDS, number_lines
 from c4pipe.jobs.logs import count_values, key_values
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
 from c4pipe.lists.lists import LISTS_FOLDER
@@ -27,7 +28,7 @@ from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers, local_workers
 from c4pipe.runners.machine_limits import allowed_cores
 from c4pipe.runners.runner import run_job
-from c4pipe.wet.columns import COLUMN_COUNTERS, RESERVED, Column, parse_columns
+from c4pipe.wet.columns import COLUMN_COUNTERS, LEFT_VALUES, RESERVED, Column, parse_columns
 from c4pipe.wet.damage import HAS_NO, describe_damage
 from c4pipe.wet.inputs import InputFile
 
@@ -64,6 +65,7 @@ def run_clean(plan: CleanPlan, files: list[InputFile], progress: Progress, worke
             plan.dropped,
             options.annotation,
             options.input_kind,
+            isinstance(options, ImportOptions) and options.further_columns is None,
         )
         flow.map("Clean file", flow.create("Files", tasks), step)
 
@@ -123,6 +125,8 @@ def _verify(plan: CleanPlan, progress: Progress) -> dict[str, int]:
     _check_missing_files(plan, errors)
     if not counts.get("pages.read"):
         raise _no_page(plan, problems + errors)
+    if left := _left_columns(plan, counts):
+        progress.note(left)
     for error in errors:
         LOG.warning("missing: %s", error)
     if problems:
@@ -149,6 +153,26 @@ def _lossy_columns(plan: CleanPlan, counts: Mapping[str, int]) -> str:
             column = Column(name, next((wider for wider in lost if wider and lost[wider]), kind))
         advice += [] if name in RESERVED else [str(column)]
     return f"{'; '.join(lossy)}: give --columns {','.join(advice)}" if lossy else ""
+
+
+def _left_columns(plan: CleanPlan, counts: Mapping[str, int]) -> str:
+    """Returns a sentence about the columns that begin after the first rows of JSON, or ""."""
+    types = {each.__name__: kind for each, kind in JSON_KINDS.items()}
+    left: dict[str, Counter[str]] = {}
+    for counter, count in counts.items():
+        if counter.startswith(LEFT_VALUES):
+            name, _, kind = counter.removeprefix(LEFT_VALUES).rpartition(":")
+            left.setdefault(name, Counter())[types.get(kind, "")] += count
+    names = sorted(left, key=lambda name: (-left[name].total(), name))
+    shown = "; ".join(first_of([f"{name} in {format_count(left[name].total(), 'row')}" for name in names], 3))
+    advice = [str(each) for each in parse_columns(plan.recipe.input_columns) if each.name not in RESERVED]
+    known = len(advice)
+    for name in names[:3]:
+        kinds = sorted(left[name])  # "" comes first
+        kind = kinds[0] if len(kinds) < 2 or not kinds[0] else "float" if kinds == ["float", "int"] else "string"
+        advice += [f"{name}:{kind}"] if kind and name not in RESERVED else []
+    give = f": give --columns {','.join(advice)}" if len(advice) > known else ""
+    return f"warning: columns that begin after the first rows are left out: {shown}{give}" if left else ""
 
 
 def _no_page(plan: CleanPlan, reasons: Sequence[str]) -> C4pipeError:

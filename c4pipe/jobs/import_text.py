@@ -42,7 +42,7 @@ _KINDS = {
 }
 _NUMBER = re.compile("int|uint64|decimal")  # types of files whose values can be ints, floats and strings
 _SCALAR = re.compile("(string|float|bool)$|date|timestamp|(large_|fixed_size_)?binary")  # whose values can be strings
-_JSON_KINDS = {str: "string", bool: "bool", int: "int", float: "float", list: "strings"}
+JSON_KINDS = {str: "string", bool: "bool", int: "int", float: "float", list: "strings"}
 _AND = " and "  # between several types of one column
 _AT_ONCE = 16  # requests, or parts whose lines are counted
 _OBJECT_BYTES = 1 << 20  # of the largest file that describes others
@@ -65,8 +65,7 @@ def find_text(options: ImportOptions, on_note: Callable[[str], None]) -> tuple[t
     if other := [file for file in files if not file.name.lower().endswith(TEXT_ENDINGS)]:
         raise _not_text(other[0])
     opener = InputOpener(NetworkOptions(tries=4))  # few: a user is waiting
-    names = None if asked is None else tuple(each.name for each in asked)
-    checked = partial(_check, opener, options.layout, options.needed_columns, names)
+    checked = partial(_check, opener, options.layout, options.needed_columns, asked)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="text") as pool:
         is_data = list(pool.map(partial(_is_data, opener, options), files))
         if others := [file.path for file, is_one in zip(files, is_data, strict=True) if not is_one and any(is_data)]:
@@ -74,6 +73,13 @@ def find_text(options: ImportOptions, on_note: Callable[[str], None]) -> tuple[t
             files = tuple(file for file in files if file.path not in others)
         kinds = pool.map(checked, files)
         found = {file.path: of_file for file, of_file in zip(files, kinds, strict=True) if of_file is not None}
+    for name in (each.name for each in asked or ()):
+        if without := [path for path, kinds in found.items() if name not in kinds]:
+            paths = " ".join(first_of(without, 1))
+            similar = suggestion(name, found[without[0]])
+            on_note(
+                f"warning: the first rows of {paths} have no column {name}: it is kept if later rows have it{similar}"
+            )
     wanted = _all_columns(found, options.layout) if asked is None else asked
     typed = [_typed(each, found) for each in wanted]
     if refused := [reason for _, reason in typed if reason]:
@@ -166,13 +172,15 @@ def _refuse_corpora(inputs: Sequence[str]) -> None:
 
 
 def _check(
-    opener: InputOpener, layout: TextLayout, needed: Sequence[str], further: Sequence[str] | None, file: InputFile
+    opener: InputOpener, layout: TextLayout, needed: Sequence[str], further: Sequence[Column] | None, file: InputFile
 ) -> Kinds | None:
     """Returns the types of the columns of a file; None if it is damaged at its start, or is plain text.
 
-    `further` are the names of the further columns, None for all. Raises UsageError if a file lacks a column.
+    `further` are the further columns, None for all. Raises UsageError if a file lacks a column; the first rows of JSON
+    may lack a column whose type is given.
     """
-    columns = tuple(dict.fromkeys((layout.text, *needed, *(further or ()))))
+    must = [each.name for each in further or () if is_parquet(file.name) or not each.type]
+    columns = tuple(dict.fromkeys((layout.text, *needed, *must)))
     if is_parquet(file.name):
         try:
             parquet, _ = open_parquet(input_path(file.path))
@@ -184,7 +192,7 @@ def _check(
             is_whole = str(error).startswith(("it is encrypted", "it is no Parquet"))
             raise _unreadable(file, error, f"; {'' if is_whole else 'copy it again, or '}leave it out") from error
         _check_columns(file.path, columns, schema.names)
-        wanted = schema.names if further is None else (*layout.columns, *further)
+        wanted = schema.names if further is None else (*layout.columns, *must)
         try:
             check_columns(schema, [each for each in wanted if each in schema.names])
         except LookupError as error:
@@ -230,7 +238,7 @@ def _kind_of_type(arrow: Any) -> str:
 
 def _kind_of_value(values: Sequence[Any]) -> str:
     """Returns the type of the values of a JSON key, as `Kinds` has it."""
-    kinds = {_JSON_KINDS.get(type(each), "an object") for each in values if each is not None}
+    kinds = {JSON_KINDS.get(type(each), "an object") for each in values if each is not None}
     if any(isinstance(each, list) and not all(isinstance(item, str) for item in each) for each in values):
         kinds.add("a list of other values than strings")
     if kinds == {"int", "float"}:

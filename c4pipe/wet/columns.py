@@ -122,6 +122,10 @@ KEPT_VALUES = f"{COLUMN_COUNTERS}kept."
 """The prefix of counters of values that columns have, before the name of a column."""
 
 
+LEFT_VALUES = f"{COLUMN_COUNTERS}left."
+"""The prefix of counters of values that no column has: the name of the key and the Python type of the value follow."""
+
+
 class BadValueError(ValueError):
     """A value does not have the type of its column."""
 

@@ -42,13 +42,15 @@ _EXTRACTION = re.compile(rf"{KIND}: column (\S+), url (\S+), timestamp (\S+), sp
 class TextLayout:
     """How documents lie in text files: the columns, or the keys of JSON, and how plain text is split (TEXT_SPLITS).
 
-    With NO_COLUMN as `url`, addresses are made from file names and rows. Raises UsageError for other values.
+    With NO_COLUMN as `url`, addresses are made from file names and rows. With `all_columns`, values of keys that are no
+    columns are counted (LEFT_VALUES). Raises UsageError for other values.
     """
 
     text: str = "text"
     url: str = "url"
     timestamp: str = "timestamp"
     split: str = TEXT_SPLITS[0]
+    all_columns: bool = False
 
     def __post_init__(self) -> None:
         if self.split not in TEXT_SPLITS:

@@ -16,6 +16,7 @@ from c4pipe.io.streams import WebPath
 from c4pipe.io.text import LINE_BYTES, parse_row, read_pieces
 from c4pipe.wet.columns import (
     KEPT_VALUES,
+    LEFT_VALUES,
     RESERVED,
     TEXT_PROVENANCE,
     BadValueError,
@@ -38,6 +39,7 @@ _MARKS = re.compile(rb"(?m:^)(?:\xef\xbb\xbf)+")  # parts that were put together
 _CR_LINES = re.compile(rb"[^\r]+(?:\r+\Z)?|(?<=\r)(?=\r)")  # of a line whose inner lines end in CR
 _BATCH_BYTES = 8 * 1024 * 1024  # of text that are Python objects at a time, about
 _BATCH_ROWS = 1024
+_MOST_COUNTERS = 2000  # of a file whose keys are data
 _READ = 256 * 1024  # bytes of a part of a file
 
 Items = Iterator[Page | Damage]
@@ -132,6 +134,8 @@ def _json_pages(stream: ByteStream, maker: "_PageMaker", first: int) -> Items:
         if not isinstance(text, str):
             yield Damage("no_text", number, len(line), line[:FIRST_BYTES])
             continue
+        if maker.layout.all_columns:
+            maker.count_left(row)
         yield from maker.pages(number, text.encode(), row)
 
 
@@ -245,11 +249,20 @@ class _PageMaker:
     def __init__(self, name: str, layout: TextLayout, columns: Sequence[str]) -> None:
         self.name, self.layout = name, layout
         self.columns = [each for each in parse_columns(columns) if each.name not in RESERVED]
+        self._known = {*layout.columns, *(each.name for each in self.columns)}
         self._has_provenance = not set(TEXT_PROVENANCE).isdisjoint(columns)
         self._address = f"file:{quote(name)}"
         self._position = 0
         self._counters = Counter[str]()
         self._number, self._again = -1, 1  # the row or line of the last document, and how many documents it had
+
+    def count_left(self, row: Mapping[str, Any]) -> None:
+        """Counts the values of keys that are no columns; of at most _MOST_COUNTERS keys."""
+        for name, value in row.items():
+            if name not in self._known and value is not None:
+                counter = f"{LEFT_VALUES}{name}:{type(value).__name__}"
+                if counter in self._counters or len(self._counters) < _MOST_COUNTERS:
+                    self._counters[counter] += 1
 
     def pages(self, number: int, encoded: bytes, row: Mapping[str, Any]) -> Items:
         """Yields the page of a document and its damage. `number` is its row or first line; 0 for a whole file."""

@@ -201,6 +201,26 @@ def test_files_with_other_columns_are_named(tmp_path: Path) -> None:
         c4pipe.import_text(str(tmp_path), columns="all", output=tmp_path / "out")
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_columns_that_begin_after_the_first_rows_are_said_and_can_be_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], workers: int
+) -> None:
+    later = {20: {"c": 1, "z": 1}, 21: {"c": 0.5, "y": {"a": 1}}, 22: {"y": [], "language": "en"}, 23: {"c": None}}
+    for name in ("a", "b"):
+        lines = [{"text": f"Text {n} of {name}.", "id": n} | later.get(n, {}) for n in range(24)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    command = ["import", str(tmp_path / "*.jsonl"), "--workers", str(workers), "--columns"]
+    assert main.main([*command, "all", "--output", str(tmp_path / "all")]) == 0
+    said = "c in 4 rows; y in 4 rows; language in 2 rows; and 1 more: give --columns id:int,c:float\n"
+    assert said in capsys.readouterr().err
+    assert main.main([*command, "id:int,c:float,zz:int", "--output", str(tmp_path / "named")]) == 0
+    error = capsys.readouterr().err
+    assert "a.jsonl and 1 more have no column zz: it is kept if later rows have it" in error
+    assert "are left out" not in error
+    pages = in_format(tmp_path / "named", "parquet")
+    assert sorted(each["c"] for each in pages if each["c"] is not None) == [0.5, 0.5, 1, 1]
+
+
 def write_rows(path: Path, **columns: Sequence[Any]) -> Path:
     lines = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     path.write_text("".join(json.dumps({"text": f"Text {n}.", **each}) + "\n" for n, each in enumerate(lines)))
