@@ -14,8 +14,8 @@ corpus without a page: exit status 4.
 import re
 
 _SECRETS = re.compile(
-    # A `Path` of a URL has one slash; abfs://container@account is no secret.
-    r"(?:(?<=://)(?<!abfs://)(?<!abfss://)|(?<=\w\w:/)(?!/))[^/?#\s'\"]*(?=@)"
+    # A `Path` of a URL has one slash; abfs://container@account is no secret, but abfs://user:password@account is.
+    r"(?:(?<=://)(?:(?<!abfs://)(?<!abfss://)|(?=[^/?#\s'\":]*:[^/?#\s'\"]*@))|(?<=\w\w:/)(?!/))[^/?#\s'\"]*(?=@)"
     r"|(?<=[?&])([\w.-]{0,40}(?:signature|credential|token|secret|password|passwd|accesskeyid)[\w.-]{0,40}="
     r"|(?:[\w.-]{0,40}[._-])?(?:api)?key=|(?:sig|policy|key-pair-id|auth|authorization|jwt|pwd)=)"
     r"(?:[^&#\s'\"]*[^&#\s'\":;,.)])?",

@@ -30,6 +30,9 @@ from tests.helpers.web import serve
         ("http://h/a?sig=a:b: no, http://h/?sig=c; no", "http://h/a?sig=***: no, http://h/?sig=***; no"),
         ("http://h/@me/a?u=b@c", "http://h/@me/a?u=b@c"),
         ("abfss://box@account/a?sig=b", "abfss://box@account/a?sig=***"),
+        ("abfs://me:pass@account/a and abfss://box@me:pass@h", "abfs://***@account/a and abfss://***@h"),
+        ("abfss://box@account:443/a@b:c@d", "abfss://box@account:443/a@b:c@d"),
+        *((f"{scheme}://me:pass@h/a", f"{scheme}://***@h/a") for scheme in ("wasbs", "az", "sftp", "hdfs", "gs")),
         ("me:pass@h is no address", "me:pass@h is no address"),
         (f"{Path('https://me:pass@h/x?token=a')} is no folder", "https:/***@h/x?token=*** is no folder"),
         ("C:/me@home/a and s3:/b/a@c", "C:/me@home/a and s3:/b/a@c"),
@@ -44,7 +47,9 @@ def test_secrets_are_hidden(text: str, shown: str) -> None:
     "option",
     ["--output", "--work", "--cache", "--lists", "--links", "--recipe", "--language-model", "--log", "--annotate"],
 )
-@pytest.mark.parametrize("address", ["https://me:verysecret@127.0.0.1:9/x", "s3://me:verysecret@bucket/x"])
+@pytest.mark.parametrize(
+    "address", ["https://me:verysecret@127.0.0.1:9/x", "s3://me:verysecret@bucket/x", "abfs://me:verysecret@box/x"]
+)
 def test_secrets_in_the_address_of_an_option(
     option: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
