@@ -88,14 +88,14 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _read_parquet(path: Path, fields: Sequence[str]) -> Iterator[tuple[int, Any]]:
-    from c4pipe.io.parquet_footer import UNREADABLE, check_columns, open_parquet  # Arrow takes a while
+    from c4pipe.io.parquet_footer import UNREADABLE, check_columns, open_parquet, rows_in_batch  # Arrow takes a while
 
     try:
         with open_parquet(path)[0] as file:
             columns = list(fields) or [each.name for each in file.schema_arrow if _has_text(each.type)]
             check_columns(file.schema_arrow, columns)
             batches = file.iter_batches(_PARQUET_ROWS, columns=columns)
-            yield from enumerate((row for batch in batches for row in batch.select(columns).to_pylist()), 1)
+            yield from enumerate((row for batch in batches for row in rows_in_batch(batch.select(columns))), 1)
     except UNREADABLE as error:
         raise UsageError(
             f"the examples {path} can't be read: {error_reason(error)}; give a Parquet file, or JSON Lines"

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from c4pipe.errors import DamagedFileError, UsageError
-from c4pipe.io.file_kinds import START, describe_start
+from c4pipe.io.file_kinds import START, describe_start, other_kind
 from c4pipe.io.paths import StoragePath, open_file
 from c4pipe.io.streams import WebPath
 from c4pipe.io.words import error_reason
@@ -137,10 +137,15 @@ def is_text_type(kind: pa.DataType) -> bool:
 
 
 def texts_of(column: pa.Array) -> list[bytes | None]:
-    """Returns the texts of a column (see `is_text_type`), which may be no valid UTF-8; None for a null."""
+    """Returns the texts of a column of text or bytes, which may be no valid UTF-8; None for a null, and for bytes that
+    are no text but a file of another kind.
+    """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    return cast(list[bytes | None], column.cast(pa.large_binary()).to_pylist())
+    texts = cast(list[bytes | None], column.cast(pa.large_binary()).to_pylist())
+    if is_binary_type(column.type):
+        return [None if text is not None and other_kind(text[:START], 16) else text for text in texts]
+    return texts
 
 
 def is_binary_type(kind: pa.DataType) -> bool:
@@ -164,6 +169,20 @@ def values_of(column: pa.Array) -> list[Any]:
     return list(map(_value_of, column))
 
 
+def rows_in_batch(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """Returns the rows of a batch. A value that Python does not have is bytes, as in `values_of`.
+
+    Raises UnicodeDecodeError for text that is not UTF-8.
+    """
+    try:
+        return cast(list[dict[str, Any]], batch.to_pylist())
+    except UnicodeDecodeError:
+        raise
+    except UNREADABLE:
+        rows = zip(*map(values_of, batch.columns), strict=True)
+        return [dict(zip(batch.schema.names, row, strict=True)) for row in rows]
+
+
 def _in_known_zone(column: pa.Array) -> pa.Array:
     """Returns dates without nanoseconds, which Python does not have, and in UTC if their time zone is unknown."""
     unit = "us" if column.type.unit == "ns" else column.type.unit
@@ -182,6 +201,8 @@ def _value_of(scalar: Any) -> Any:
     except UNREADABLE as error:
         if isinstance(scalar, pa.ListScalar):
             return list(map(_value_of, scalar.values))
+        if isinstance(scalar, pa.StructScalar):
+            return {name: _value_of(each) for name, each in scalar.items()}
         if isinstance(error, UnicodeDecodeError) and not pa.types.is_nested(scalar.type):
             return error.object if is_binary_type(scalar.type) else error.object.decode("utf-8", "replace")
         return str(scalar.cast(pa.string()) if pa.types.is_temporal(scalar.type) else scalar.type).encode()

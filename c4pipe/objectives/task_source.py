@@ -18,7 +18,7 @@ from c4pipe.corpus.formats.shard_format import open_binary
 from c4pipe.corpus.reader import SHARD_ERRORS
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.file_kinds import JSON_LINES, PACKED, bare_name
-from c4pipe.io.parquet_footer import check_columns
+from c4pipe.io.parquet_footer import check_columns, rows_in_batch
 from c4pipe.io.streams import InputPath, digest_ends, input_path
 from c4pipe.io.text import check_text, lines_in, open_content, parse_row
 from c4pipe.io.words import error_reason, short_repr
@@ -184,7 +184,7 @@ def _read_header(line: bytes, file: InputPath) -> tuple[str, ...]:
 def _read_records(source: RecordFile, first: int) -> Generator[TaskRecord, None, None]:
     if source.format == "parquet":
         with parquet_file(source.file) as opened:
-            yield from parquet_rows(opened, first)
+            yield from parquet_rows(opened, first, to_rows=rows_in_batch)
         return
     mark, left = divmod(first, _MARK_ROWS)
     with _open_lines(source.file, source.marks[mark] if mark < len(source.marks) else 0) as lines:

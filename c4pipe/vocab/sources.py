@@ -23,7 +23,7 @@ from c4pipe.corpus.formats.table import format_of
 from c4pipe.corpus.opened import open_language
 from c4pipe.corpus.reader import SHARD_ERRORS, Shard, other_rows, tables_of, unreadable
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io.parquet_footer import is_text_type, texts_of
+from c4pipe.io.parquet_footer import is_binary_type, is_text_type, texts_of
 from c4pipe.io.paths import RemotePath, StoragePath, file_size, list_names
 from c4pipe.io.streams import InputPath, WebPath, input_path
 from c4pipe.io.text import lines_in, open_content, parse_row
@@ -301,10 +301,11 @@ def _own_texts(file: InputPath, lost: Counter[str]) -> Iterator[list[str]]:
 def _of_parquet(file: InputPath, lost: Counter[str]) -> Iterator[list[str]]:
     for table in parquet_tables(file, ["text"], _ROWS_AT_ONCE):
         column = table["text"]
-        if not is_text_type(column.type):
+        if not (is_text_type(column.type) or is_binary_type(column.type)):
             raise UsageError(f"{file} has no strings in its column text, but {column.type}")
-        lost["no_text"] += column.null_count
-        yield [(text or b"").decode() for chunk in column.chunks for text in texts_of(chunk)]
+        texts = [text for chunk in column.chunks for text in texts_of(chunk)]
+        lost["no_text"] += texts.count(None)
+        yield [(text or b"").decode() for text in texts]
 
 
 def _lines(file: InputPath) -> Iterator[bytes]:

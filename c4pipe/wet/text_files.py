@@ -8,9 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from c4pipe.io.downloads import ByteStream, DownloadError
-from c4pipe.io.file_kinds import START, other_kind
 from c4pipe.io.gzip_members import FIRST_BYTES, Gap
-from c4pipe.io.parquet_footer import UNREADABLE, check_columns, is_binary_type, open_parquet, texts_of, values_of
+from c4pipe.io.parquet_footer import UNREADABLE, check_columns, open_parquet, texts_of, values_of
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import WebPath
 from c4pipe.io.text import LINE_BYTES, parse_row, read_pieces
@@ -239,10 +238,7 @@ def _read_rows(
 ) -> Iterator[tuple[list[bytes | None], dict[str, list[Any]]]]:
     """Yields the texts of some rows of a row group, None for no text, and the values of the other columns."""
     for batch in file.iter_batches(_batch_rows(file, group, columns), [group], columns, use_threads=False):
-        texts = texts_of(batch[text_column])
-        if is_binary_type(batch[text_column].type):
-            texts = [text if text is not None and not other_kind(text[:START], 16) else None for text in texts]
-        yield texts, {name: values_of(batch[name]) for name in columns if name != text_column}
+        yield texts_of(batch[text_column]), {name: values_of(batch[name]) for name in columns if name != text_column}
 
 
 class _PageMaker:

@@ -205,7 +205,12 @@ def test_files_with_other_columns_are_named(tmp_path: Path) -> None:
 def test_columns_that_begin_after_the_first_rows_are_said_and_can_be_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], workers: int
 ) -> None:
-    later = {20: {"c": 1, "z": 1}, 21: {"c": 0.5, "y": {"a": 1}}, 22: {"y": [], "language": "en"}, 23: {"c": None}}
+    later: dict[int, dict[str, Any]] = {
+        20: {"c": 1, "z": 1},
+        21: {"c": 0.5, "y": {"a": 1}},
+        22: {"y": [], "language": "en"},
+        23: {"c": None},
+    }
     for name in ("a", "b"):
         lines = [{"text": f"Text {n} of {name}.", "id": n} | later.get(n, {}) for n in range(24)]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))

@@ -24,6 +24,19 @@ RECORDS = [{"inputs": f"in {number} é\t".strip(), "targets": str(number)} for n
 Write = Callable[[list[dict[str, str]], Path], Path]
 
 
+def test_a_date_that_python_does_not_have_does_not_lose_the_records(tmp_path: Path) -> None:
+    table = pa.Table.from_pylist(RECORDS[:3]).append_column("when", pa.array([0, 2**40, 0], pa.timestamp("s")))
+    pq.write_table(
+        table.append_column("odd", pa.StructArray.from_arrays([table["when"].chunk(0)], ["when"])),
+        tmp_path / "a.parquet",
+    )
+    assert list(TaskReader(open_files(tmp_path / "a.parquet"), Order(None))) == RECORDS[:3]
+    bad = pa.array([b"caf\xe9"], pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"inputs": bad, "targets": bad}), tmp_path / "b.parquet")
+    with pytest.raises(C4pipeError, match="it is not UTF-8"):
+        list(TaskReader(open_files(tmp_path / "b.parquet"), Order(None)))
+
+
 def json_lines(records: list[dict[str, str]], path: Path) -> Path:
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return path

@@ -90,6 +90,16 @@ def test_examples_are_the_same_in_each_format(tmp_path: Path) -> None:
     assert list(read_evaluation_file(tmp_path / "a.parquet")) == list(read_evaluation_file(tmp_path / "a.jsonl"))
 
 
+def test_a_date_that_python_does_not_have_is_no_text(tmp_path: Path) -> None:
+    day = pa.array([2**40, 0], pa.timestamp("s"))
+    odd = pa.StructArray.from_arrays([pa.array(["one two", "three"]), day], ["q", "when"])
+    pq.write_table(
+        pa.table({"a": odd, "b": pa.array([[each] for each in odd], pa.list_(odd.type))}), tmp_path / "a.parquet"
+    )
+    found = list(read_evaluation_file(tmp_path / "a.parquet"))
+    assert found == [(1, (b"one two", b"one two")), (2, (b"three", b"three"))]
+
+
 def parquet(values: Any) -> bytes:
     sink = io.BytesIO()
     pq.write_table(pa.table(values), sink)

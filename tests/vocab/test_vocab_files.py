@@ -5,6 +5,7 @@ import gzip
 import json
 import lzma
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -128,6 +129,18 @@ def test_a_column_that_is_missing(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1], "text": ["a"]}), tmp_path / "b.parquet")
     with pytest.raises(C4pipeError, match=r"b\.parquet can't be read: it has no column url, but id, text"):
         pages_of(Reading((tmp_path / "b.parquet",), C4.page_keys, ALL_KEYS, None))
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.dictionary(pa.int32(), pa.binary())])
+def test_a_column_of_bytes_is_read_as_utf_8(tmp_path: Path, kind: pa.DataType) -> None:
+    image = b"\x89PNG\r\n\x1a\n" + bytes(40)
+    pq.write_table(pa.table({"text": pa.array(["é".encode(), image, None]).cast(kind)}), tmp_path / "a.parquet")
+    lost = Counter[str]()
+    reading = Reading((tmp_path / "a.parquet",), None, ALL_KEYS, None)
+    assert [texts for texts, _ in read(tmp_path / "a.parquet", reading, lost)] == [["é"]]
+    assert lost == {"no_text": 2}
+    pq.write_table(pa.table({"text": [b"caf\xe9"]}), tmp_path / "b.parquet")
+    assert "is not UTF-8" in refusal(tmp_path / "b.parquet")
 
 
 def test_a_column_that_is_no_text(tmp_path: Path) -> None:

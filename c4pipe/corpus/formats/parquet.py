@@ -1,7 +1,7 @@
 """Parquet with zstd and one row group for each group. It has no dictionaries: texts and URLs do not repeat."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,12 @@ def parquet_file(file: InputPath, footer: Any = None) -> pq.ParquetFile:
     return open_parquet(file, footer)[0]
 
 
-def parquet_rows(file: pq.ParquetFile, first: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
+def parquet_rows(
+    file: pq.ParquetFile,
+    first: int,
+    columns: Sequence[str] | None = None,
+    to_rows: Callable[[pa.RecordBatch], list[Any]] = pa.RecordBatch.to_pylist,
+) -> Iterator[Any]:
     """Yields the rows of an open Parquet file as dicts, from row `first` on. Raises SHARD_ERRORS.
 
     A row group is decoded in parts, because a reader often needs some of its rows only.
@@ -50,7 +55,7 @@ def parquet_rows(file: pq.ParquetFile, first: int, columns: Sequence[str] | None
             continue
         for batch in file.iter_batches(ROWS_AT_ONCE, [number], columns, use_threads=False):
             if first < len(batch):
-                yield from batch.slice(first).to_pylist()
+                yield from to_rows(batch.slice(first))
             first = max(0, first - len(batch))
 
 
