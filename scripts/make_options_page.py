@@ -22,11 +22,7 @@ libraries. `c4pipe help COMMAND` is `c4pipe COMMAND --help`. `NO_COLOR=1` switch
 
 {endings}
 
-For completion of commands, options, recipes and formats in bash or zsh, put
-`eval "$(register-python-argcomplete c4pipe)"` into `~/.bashrc` or `~/.zshrc` (in zsh after
-`autoload -U bashcompinit && bashcompinit`). In fish, put
-`register-python-argcomplete --shell fish c4pipe | source` into `~/.config/fish/config.fish`. The program
-`register-python-argcomplete` is in the same folder as `c4pipe`.
+[Install](install.md#on-the-path) says how a shell completes commands, options, recipes and formats.
 """
 
 _SHARED = """\
