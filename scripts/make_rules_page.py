@@ -19,14 +19,14 @@ from c4pipe.recipes.presets import RECIPES  # noqa: E402
 from c4pipe.recipes.recipe import STAGES  # noqa: E402
 
 PAGE = ROOT / "docs" / "rules.md"
-SECTION = re.compile(r"(^### `(\w+)`\n\n)((?:- .*\n)*)", re.MULTILINE)
+SECTION = re.compile(r"(^### `(\w+)`\n\n)((?:- .*\n)*)\n*", re.MULTILINE)
 ROW = re.compile(r"^\| `(\w+)` \|.*\| (.*) \|$", re.MULTILINE)
 ORDER = re.compile(r"^\| stage \|.*\n(?:\|.*\n)+", re.MULTILINE)
 
 
 def rules_page(page: str) -> str:
     """Returns the page with its lists, its rows of rules and its table of stages as the code has them."""
-    listed = SECTION.sub(lambda match: match[1] + "".join(f"- {item}\n" for item in _items(match[2])), page)
+    listed = SECTION.sub(lambda match: match[1] + "".join(f"- {item}\n" for item in _items(match[2])) + "\n", page)
     rows = ROW.sub(lambda match: _row(match[1], match[2]) if match[1] in RULES else match[0], listed)
     return ORDER.sub(lambda _: "".join(_stage_rows()), rows)
 
