@@ -53,7 +53,8 @@ def serve(options: TuneOptions) -> None:
 
         from c4pipe.inspect import tune_page as tune_page
     except ModuleNotFoundError as error:
-        raise UsageError(f"tune needs the package {error.name}: run pip install 'c4pipe[tune]'") from None
+        package = str(error.name).partition(".")[0]
+        raise UsageError(f"tune needs the package {package}: run pip install 'c4pipe[tune]'") from None
     path = f"/{secrets.token_urlsafe()}"
     where = f"--headless --host {_HOST} --port {_find_port(options.port)} --base-url {path}"
     server = f"{where} --token --token-password-file -".split()

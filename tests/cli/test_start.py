@@ -19,7 +19,7 @@ from c4pipe.runners.worker import lighten
 lighten()  # as the command c4pipe does: pyarrow tries to import pandas, which imports much else
 command = ["clean", "samples/crawl", "--lists", "samples/lists", "--work", sys.argv[1], "--workers", "1", "--quiet"]
 assert main(command) == 0
-unused = ("multiprocessing", "rich", "importlib.metadata", "numpy.ma", "c4pipe.text.english_words")
+unused = ("multiprocessing", "rich", "numpy.ma", "c4pipe.text.english_words")
 print([name for name in unused if name in sys.modules])
 """
 

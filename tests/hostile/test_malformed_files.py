@@ -218,7 +218,7 @@ def test_no_folder_outside_the_corpus_is_planned(language: str) -> None:
 def test_a_draft_that_would_delete_other_files(tmp_path: Path, stale: str) -> None:
     (tmp_path / STAGING).mkdir()
     (tmp_path / STAGING / DRAFT).write_text(json.dumps({"identity": {}, "expected": [], "stale": [stale]}))
-    with pytest.raises(UsageError, match="instead of the path of a shard inside the corpus"):
+    with pytest.raises(UsageError, match="instead of the path of a shard that build writes"):
         read_draft(tmp_path)
 
 

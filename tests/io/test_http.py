@@ -250,7 +250,7 @@ def test_a_crawl_list_of_several_gzip_members_is_read_to_its_end() -> None:
         assert len(find_inputs([CRAWL], Selection(source=web.url))) == len(LISTING)
     with (
         serve({f"crawl-data/{CRAWL}/wet.paths.gz": listing + b"junk"}) as web,
-        pytest.raises(C4pipeError, match=r"wet\.paths\.gz .*bytes that are no gzip follow"),
+        pytest.raises(C4pipeError, match=r"wet\.paths\.gz .*bytes that are not compressed follow"),
     ):
         find_inputs([CRAWL], Selection(source=web.url))
 

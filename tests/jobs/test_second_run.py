@@ -195,8 +195,8 @@ def test_a_run_does_not_go_on_with_other_versions(
         capsys.readouterr().err.split()
     )
     assert read_manifest(output)["versions"]["text"] == both
-    (tmp_path / "list.txt").write_text("none.example\n")
-    run("takedown", output, "--domains", tmp_path / "list.txt", "--output", tmp_path / "without")
+    (tmp_path / "list.txt").write_text("kitchen.example.com\n")
+    assert run("takedown", output, "--domains", tmp_path / "list.txt", "--output", tmp_path / "without") == 0
     assert read_manifest(tmp_path / "without")["versions"]["text"] == both
 
 
@@ -221,5 +221,9 @@ def test_the_versions_that_decide_the_text_of_a_recipe() -> None:
     assert text_versions(C4).startswith(rules)
     assert detector in text_versions(C4)
     assert detector not in text_versions(RECIPES["as-is"])
+
+
+@pytest.mark.languages
+def test_the_version_of_a_word_tokenizer_decides_the_text() -> None:
     thai = RECIPES["fineweb-2"].with_languages(["th"])
     assert f"pythainlp {version('pythainlp')}" in text_versions(thai)
