@@ -16,7 +16,7 @@ records, in files with the names of T5's tasks, or own files with `inputs` and `
 
     python examples/pretrain.py demo-corpus demo-vocab --mixture tasks --validation validation --limit 524288
 
-docs/training.md says what the models have of their papers, and what a large training does otherwise.
+examples/models/README.md says what the models have of their papers.
 """
 
 import argparse

@@ -1,1 +1,1 @@
-"""Models for pretrain.py, each as its paper has it. docs/training.md says what differs."""
+"""Models for pretrain.py, each as its paper has it. README.md says what differs."""
