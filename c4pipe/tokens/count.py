@@ -175,7 +175,7 @@ def _count(
 ) -> dict[str, ShardTokens]:
     """Writes a missing file of counts for each shard, and returns all counts by path."""
     counts = folder.absolute() / _COUNTS  # a worker may run in any folder
-    prepare_folder(counts, identity)
+    prepare_folder(counts, {**identity, **tokenizer.versions})
     scan = Scan(
         "Count tokens",
         _CountTokens(tokenizer.copied(counts)),

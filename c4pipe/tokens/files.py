@@ -161,10 +161,12 @@ def _read_finished(job: _Job) -> TokenManifest | None:
         check_files(job.output, manifest)
         return manifest
     begun = read_intact_json(job.parts / IDENTITY, dict)
-    if begun is not None and begun != job.identity:
+    wanted = {**job.identity, **job.tokenizer.versions}
+    if begun is not None and begun != wanted:
+        name = next(each for each in {**begun, **wanted} if begun.get(each) != wanted.get(each))
         raise UsageError(
-            f"{job.output} has the parts of other token files, whose run did not end: "
-            f"give another folder, or delete {job.parts}"
+            f"{job.output} has the parts of other token files ({name}: {_show_value(begun.get(name))}, and here "
+            f"{_show_value(wanted.get(name))}), whose run did not end: give another folder, or delete {job.parts}"
         )
     files = {name for task in job.tasks for name in task.name.files(task.layout)} if begun is not None else set()
     other_names = {
@@ -185,7 +187,7 @@ def _show_value(value: Any) -> str:
 
 def _run(job: _Job, progress: Progress) -> dict[TokenSet, SetFigures]:
     """Writes missing parts, joins all parts, and returns the figures of each set."""
-    prepare_folder(job.parts, job.identity)
+    prepare_folder(job.parts, {**job.identity, **job.tokenizer.versions})
     clear_abandoned(job.output)
     parts = Scan(
         "Write parts",

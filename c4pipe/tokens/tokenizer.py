@@ -11,6 +11,7 @@ import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,11 @@ class TokenizerFile:
 
     def __repr__(self) -> str:
         return short_repr(self, self.file, self.library, f"{self.size:,} ids", f"sha256 {self.sha256[:12]}")
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The library with its version, which decides the ids, for the identity of parts."""
+        return {"library": f"{self.library} {version(self.library)}"}
 
     def copied(self, folder: StoragePath) -> "TokenizerFile":
         """Copies the file into a folder of all workers, and returns the tokenizer of the copy. Raises C4pipeError if

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import c4pipe
 from c4pipe.cli import main
 from c4pipe.errors import UsageError
 from c4pipe.runners.events import ProgressEvent
+from c4pipe.tokens import tokenizer
 from c4pipe.tokens.folder import dtype_of, find_pages
 from c4pipe.vocab.model import SentencePieceModel, load_model
 from tests.helpers.crawls import files_of
@@ -206,7 +208,12 @@ def test_a_second_run_changes_nothing(
 
 
 def test_parts_that_are_done_are_not_done_again(
-    small_corpus: Path, model: Path, written: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    small_corpus: Path,
+    model: Path,
+    written: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     corpus = Path(shutil.copytree(small_corpus, tmp_path / "corpus"))
     first, second = (corpus / "en" / f"c4-train-0000{number}-of-00005.parquet" for number in (0, 4))
@@ -220,7 +227,12 @@ def test_parts_that_are_done_are_not_done_again(
     assert f"{second} can't be read" in line
     assert not (tmp_path / "new" / "manifest.json").exists()
     assert run(*arguments[:3], "--format", "npy", "--length", 8, "--output", tmp_path / "new") == 2
-    assert "has the parts of other token files" in capsys.readouterr().err
+    assert "has the parts of other token files (layout: 'megatron', and here 'npy')" in capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr(tokenizer, "version", lambda library: "0.0.1")
+        assert run(*arguments) == 2
+    said = f"(library: 'sentencepiece {version('sentencepiece')}', and here 'sentencepiece 0.0.1')"
+    assert said in capsys.readouterr().err
     second.write_bytes(whole[second])
     first.write_bytes(whole[first][:-9] + b"not there")  # is not read any more
     part = tmp_path / "new" / "_parts" / f"en-{first.name}.ids"

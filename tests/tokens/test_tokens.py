@@ -20,7 +20,7 @@ from c4pipe.io.paths import storage_path
 from c4pipe.read.order import Order
 from c4pipe.read.reader import Reader
 from c4pipe.read.source import find
-from c4pipe.tokens import count, subset
+from c4pipe.tokens import count, subset, tokenizer
 from c4pipe.vocab.model import load_model
 from tests.helpers.corpora import write_edited
 from tests.helpers.crawls import files_of
@@ -107,7 +107,10 @@ def test_same_bytes_for_any_workers_and_order(counted: Path, corpus: Path, model
     )
 
 
-def test_what_was_counted_is_not_counted_again(corpus: Path, counted: Path, models: dict[int, Path]) -> None:
+@pytest.mark.parametrize("is_other", [False, True])
+def test_what_was_counted_is_not_counted_again_but_by_another_version(
+    corpus: Path, counted: Path, models: dict[int, Path], is_other: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     waiting = corpus / "_tokens"
     shard = corpus / "en" / "c4-train-00000-of-00005.parquet"
     before = shard.read_bytes()
@@ -121,8 +124,11 @@ def test_what_was_counted_is_not_counted_again(corpus: Path, counted: Path, mode
     changed = {**json.loads(first.read_text()), "tokens": 7}
     del changed["sha256"]
     write_checked_json(first, changed)
+    if is_other:
+        monkeypatch.setattr(tokenizer, "version", lambda library: "0.0.1")
     assert run(corpus, "--vocab", models[300]) == 0
-    assert report(corpus)["shards"][0] == changed  # was taken from there
+    first_of_new = report(corpus)["shards"][0]
+    assert first_of_new == (report(counted)["shards"][0] if is_other else changed)  # which was taken from there
     assert report(corpus)["shards"][1:] == report(counted)["shards"][1:]
     assert not waiting.exists()
 
