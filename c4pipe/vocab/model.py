@@ -1,6 +1,7 @@
 """A trained model: the wrapper of SentencePiece, and `vocab.json`, the record of the training."""
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, TypedDict
@@ -16,6 +17,9 @@ from c4pipe.vocab.request import SENTINELS
 MODEL, PIECES, VOCAB_FILE = "spm.model", "spm.vocab", "vocab.json"
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
 VOCAB_FORMAT, VOCAB_VERSION = "c4pipe vocabulary", 2
+
+# A sentinel as a user-defined piece (type 4): SentencePiece finds it in text. A control piece (type 3) is in no text.
+_BAKED_SENTINEL = re.compile(rb"((?:\xe2\x96\x81)?<extra_id_\d+>(?:\x15.{4})?\x18)\x04", re.DOTALL)
 
 _Files = TypedDict(
     "_Files", {"spm.model": Digest, "spm.vocab": Digest, "tokenizer.json": Digest, "tokenizer_config.json": Digest}
@@ -93,7 +97,7 @@ def sentinel_names(count: int) -> list[str]:
 
 
 class SentencePieceModel:
-    """A SentencePiece model, in memory.
+    """A SentencePiece model, in memory. Text is text for it: `<extra_id_0>` in a text never becomes a sentinel.
 
     Attributes:
         sha256: the SHA-256 of its file in hex.
@@ -106,7 +110,8 @@ class SentencePieceModel:
         """Takes the bytes of a model's file. Raises RuntimeError, in SentencePiece's words, if they are no model."""
         import sentencepiece
 
-        self._processor = sentencepiece.SentencePieceProcessor(model_proto=data)
+        as_control = _BAKED_SENTINEL.sub(b"\\1\x03", data)
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=as_control)
         self.sha256 = hashlib.sha256(data).hexdigest()
         self.size: int = self._processor.get_piece_size()
         self.eos_id: int = self._processor.eos_id()

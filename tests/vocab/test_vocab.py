@@ -21,6 +21,7 @@ from c4pipe.cli import main
 from c4pipe.errors import DamagedFileError
 from c4pipe.io import paths
 from c4pipe.objectives import Tokenizer
+from c4pipe.tokens.tokenizer import open_tokenizer
 from c4pipe.vocab import job, load_model, model, sample, train
 from c4pipe.vocab.request import Settings
 from tests.helpers.web_data import by_data
@@ -279,6 +280,11 @@ def test_baked_sentinels_are_the_last_pieces(sources: tuple[str, str], vocabular
     pieces = (tmp_path / "spm.vocab").read_text().splitlines()
     assert pieces[:100] == (vocabulary / "spm.vocab").read_text().splitlines()
     assert pieces[100:] == [f"<extra_id_{number}>\t0" for number in reversed(range(100))]
+    texts = ["so <extra_id_0> is text", "<extra_id_99>", "a<extra_id_5>"]  # of pages: the ids of their characters
+    plain, baked = (Tokenizer(folder).encode(texts).values.tolist() for folder in (vocabulary, tmp_path))
+    assert baked == plain
+    assert max(baked) < 100
+    assert open_tokenizer(str(tmp_path)).load().encode(texts, texts).values.max() < 100
 
 
 @pytest.mark.parametrize("baked", [False, True])
