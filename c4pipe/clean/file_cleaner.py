@@ -5,7 +5,6 @@ import io
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import cached_property, partial
 
 from c4pipe.clean.annotated_folder import Annotate
@@ -161,9 +160,7 @@ class WetFileCleaner:
         self._evaluator = RecipeEvaluator(recipe, lists)
         self._annotator = Annotator(self._evaluator, annotate.labels) if annotate else None
         is_text = is_text_layout(recipe.extraction)
-        self._layout = (
-            replace(TextLayout.of_extraction(recipe.extraction), all_columns=all_columns) if is_text else None
-        )
+        self._layout = TextLayout.of_extraction(recipe.extraction, all_columns) if is_text else None
 
     def clean(
         self,

@@ -16,9 +16,9 @@ from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io.atomic import sync
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.log import LOG
-from c4pipe.io.words import first_of, format_count
+from c4pipe.io.words import first_of, format_count, visible
 from c4pipe.jobs.clean_plan import CleanPlan, work_state
-from c4pipe.jobs.import_text import JSON_KINDS, number_lines
+from c4pipe.jobs.import_text import number_lines
 from c4pipe.jobs.logs import count_values, key_values
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
 from c4pipe.lists.lists import LISTS_FOLDER
@@ -157,21 +157,18 @@ def _lossy_columns(plan: CleanPlan, counts: Mapping[str, int]) -> str:
 
 def _left_columns(plan: CleanPlan, counts: Mapping[str, int]) -> str:
     """Returns a sentence about the columns that begin after the first rows of JSON, or ""."""
-    types = {each.__name__: kind for each, kind in JSON_KINDS.items()}
-    left: dict[str, Counter[str]] = {}
+    left, types = Counter[str](), dict[str, set[str]]()
     for counter, count in counts.items():
         if counter.startswith(LEFT_VALUES):
             name, _, kind = counter.removeprefix(LEFT_VALUES).rpartition(":")
-            left.setdefault(name, Counter())[types.get(kind, "")] += count
-    names = sorted(left, key=lambda name: (-left[name].total(), name))
-    shown = "; ".join(first_of([f"{name} in {format_count(left[name].total(), 'row')}" for name in names], 3))
-    advice = [str(each) for each in parse_columns(plan.recipe.input_columns) if each.name not in RESERVED]
-    known = len(advice)
-    for name in names[:3]:
-        kinds = sorted(left[name])  # "" comes first
-        kind = kinds[0] if len(kinds) < 2 or not kinds[0] else "float" if kinds == ["float", "int"] else "string"
-        advice += [f"{name}:{kind}"] if kind and name not in RESERVED else []
-    give = f": give --columns {','.join(advice)}" if len(advice) > known else ""
+            left[name] += count
+            types.setdefault(name, set()).add(kind)
+    names = sorted(left, key=lambda name: (-left[name], name))
+    shown = "; ".join(first_of([f"{visible(name)} in {format_count(left[name], 'row')}" for name in names], 3))
+    known = [str(each) for each in parse_columns(plan.recipe.input_columns) if each.name not in RESERVED]
+    kinds = {name: min(types[name]) for name in names[:3] if name not in RESERVED}  # float of float and int
+    more = [f"{name}:{kind}" for name, kind in kinds.items() if kind and types[name] in ({kind}, {"float", "int"})]
+    give = f": give --columns {','.join([*known, *more])}" if more else ""
     return f"warning: columns that begin after the first rows are left out: {shown}{give}" if left else ""
 
 

@@ -26,7 +26,7 @@ from c4pipe.io.streams import InputOpener, digest_ends, input_path, is_url
 from c4pipe.io.text import parse_row
 from c4pipe.io.words import error_reason, first_of, format_size, left_out, suggestion
 from c4pipe.jobs.options import ImportOptions
-from c4pipe.wet.columns import RESERVED, TEXT_PROVENANCE, TYPES, Column
+from c4pipe.wet.columns import JSON_TYPES, RESERVED, TEXT_PROVENANCE, TYPES, Column
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.extraction import NO_COLUMN, TEXT_ENDINGS, TextLayout, is_json, is_parquet
 from c4pipe.wet.folder_inputs import describe_endings, find_advice
@@ -42,7 +42,6 @@ _KINDS = {
 }
 _NUMBER = re.compile("int|uint64|decimal")  # types of files whose values can be ints, floats and strings
 _SCALAR = re.compile("(string|float|bool)$|date|timestamp|(large_|fixed_size_)?binary")  # whose values can be strings
-JSON_KINDS = {str: "string", bool: "bool", int: "int", float: "float", list: "strings"}
 _AND = " and "  # between several types of one column
 _AT_ONCE = 16  # requests, or parts whose lines are counted
 _OBJECT_BYTES = 1 << 20  # of the largest file that describes others
@@ -75,11 +74,8 @@ def find_text(options: ImportOptions, on_note: Callable[[str], None]) -> tuple[t
         found = {file.path: of_file for file, of_file in zip(files, kinds, strict=True) if of_file is not None}
     for name in (each.name for each in asked or ()):
         if without := [path for path, kinds in found.items() if name not in kinds]:
-            paths = " ".join(first_of(without, 1))
-            similar = suggestion(name, found[without[0]])
-            on_note(
-                f"warning: the first rows of {paths} have no column {name}: it is kept if later rows have it{similar}"
-            )
+            paths, similar = " ".join(first_of(without, 1)), suggestion(name, found[without[0]])
+            on_note(f"warning: the first rows of {paths} have no column {name}: later rows can have it{similar}")
     wanted = _all_columns(found, options.layout) if asked is None else asked
     typed = [_typed(each, found) for each in wanted]
     if refused := [reason for _, reason in typed if reason]:
@@ -238,7 +234,7 @@ def _kind_of_type(arrow: Any) -> str:
 
 def _kind_of_value(values: Sequence[Any]) -> str:
     """Returns the type of the values of a JSON key, as `Kinds` has it."""
-    kinds = {JSON_KINDS.get(type(each), "an object") for each in values if each is not None}
+    kinds = {JSON_TYPES.get(type(each), "an object") for each in values if each is not None}
     if any(isinstance(each, list) and not all(isinstance(item, str) for item in each) for each in values):
         kinds.add("a list of other values than strings")
     if kinds == {"int", "float"}:

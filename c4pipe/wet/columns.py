@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 TYPES = {"string": "string", "int": "int64", "float": "float64", "bool": "bool", "strings": "list<string>"}
 """The types of columns by name, and the types of Arrow that they are. `strings` is a list of strings."""
 
+JSON_TYPES = {str: "string", bool: "bool", int: "int", float: "float", list: "strings"}
+"""The types of columns for values of JSON by their Python type."""
+
 EXTRA = "extra"
 """The struct in which work files and the shuffle of pages have all columns."""
 
@@ -37,7 +40,9 @@ CRAWL_PROVENANCE = (
 TEXT_PROVENANCE = ("source_file:string", "source_row:int")
 """The columns of the option --provenance for files of text."""
 
-_LONGEST_NAME = 200
+LONGEST_NAME = 200
+"""The most characters in the name of a column."""
+
 _MOST_COLUMNS = 1000
 _INT64 = 2**63
 _GREATEST = sys.float_info.max
@@ -70,8 +75,8 @@ def split_columns(columns: Sequence[str]) -> tuple[Column, ...]:
                 f"column {each}: {kind} is no type of columns: give {name}:string, or another of {', '.join(TYPES)}"
                 + suggestion(kind, TYPES)
             )
-        if not name.strip() or CONTROL.search(name) or len(name) > _LONGEST_NAME:
-            raise UsageError(f"column {each!r}: give a name of 1 to {_LONGEST_NAME} characters of one line")
+        if not name.strip() or CONTROL.search(name) or len(name) > LONGEST_NAME:
+            raise UsageError(f"column {each!r}: give a name of 1 to {LONGEST_NAME} characters of one line")
         if name in {column.name for column in parsed}:
             raise UsageError(f"column {name} is named twice: name it once")
         parsed.append(Column(name, kind))
@@ -121,9 +126,8 @@ the column, "" if there is none."""
 KEPT_VALUES = f"{COLUMN_COUNTERS}kept."
 """The prefix of counters of values that columns have, before the name of a column."""
 
-
 LEFT_VALUES = f"{COLUMN_COUNTERS}left."
-"""The prefix of counters of values that no column has: the name of the key and the Python type of the value follow."""
+"""The prefix of counters of values that no column has, before the name of a key and, after a colon, the JSON_TYPES."""
 
 
 class BadValueError(ValueError):

@@ -72,12 +72,12 @@ class TextLayout:
         return f"{KIND}: column {names[0]}, url {names[1]}, timestamp {names[2]}, split {self.split}"
 
     @classmethod
-    def of_extraction(cls, extraction: str) -> "TextLayout":
+    def of_extraction(cls, extraction: str, all_columns: bool = False) -> "TextLayout":
         """Returns the layout whose `extraction` this is."""
         match: Any = _EXTRACTION.fullmatch(extraction)
         text, url, timestamp, split = match.groups()
         names = [unquote(each, errors="surrogateescape") for each in (text, url, timestamp)]
-        return cls(names[0], names[1], names[2], split)
+        return cls(names[0], names[1], names[2], split, all_columns)
 
 
 def is_text_layout(extraction: str) -> bool:

@@ -14,8 +14,10 @@ from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import WebPath
 from c4pipe.io.text import LINE_BYTES, parse_row, read_pieces
 from c4pipe.wet.columns import (
+    JSON_TYPES,
     KEPT_VALUES,
     LEFT_VALUES,
+    LONGEST_NAME,
     RESERVED,
     TEXT_PROVENANCE,
     BadValueError,
@@ -256,7 +258,7 @@ class _PageMaker:
         """Counts the values of keys that are no columns; of at most _MOST_COUNTERS keys."""
         for name, value in row.items():
             if name not in self._known and value is not None:
-                counter = f"{LEFT_VALUES}{name}:{type(value).__name__}"
+                counter = f"{LEFT_VALUES}{name[:LONGEST_NAME]}:{JSON_TYPES.get(type(value), '')}"
                 if counter in self._counters or len(self._counters) < _MOST_COUNTERS:
                     self._counters[counter] += 1
 

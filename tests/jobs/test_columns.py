@@ -220,7 +220,7 @@ def test_columns_that_begin_after_the_first_rows_are_said_and_can_be_named(
     assert said in capsys.readouterr().err
     assert main.main([*command, "id:int,c:float,zz:int", "--output", str(tmp_path / "named")]) == 0
     error = capsys.readouterr().err
-    assert "a.jsonl and 1 more have no column zz: it is kept if later rows have it" in error
+    assert "a.jsonl and 1 more have no column zz: later rows can have it" in error
     assert "are left out" not in error
     pages = in_format(tmp_path / "named", "parquet")
     assert sorted(each["c"] for each in pages if each["c"] is not None) == [0.5, 0.5, 1, 1]

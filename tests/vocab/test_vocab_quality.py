@@ -144,11 +144,10 @@ def test_the_whole_vocabulary_can_be_used(models: dict[int, bytes], vocabulary: 
     assert everything.used_share > 0.95
 
 
-def test_sentinels_are_pieces_that_do_not_occur(
-    models: dict[int, bytes], vocabulary: Vocabulary, tmp_path: Path
-) -> None:
-    baked = loaded(tmp_path, with_sentinels(models[SIZE], 100)).measure("known", KNOWN)
-    assert baked == replace(vocabulary.measure("known", KNOWN), pieces=SIZE + 100 - SPECIAL)
+def test_sentinels_are_no_pieces_of_text(models: dict[int, bytes], vocabulary: Vocabulary, tmp_path: Path) -> None:
+    texts = [*KNOWN, "<extra_id_0>"]
+    baked = loaded(tmp_path, with_sentinels(models[SIZE], 100)).measure("known", texts)
+    assert baked == vocabulary.measure("known", texts)
 
 
 def test_text_of_which_no_token_is_made(vocabulary: Vocabulary) -> None:
