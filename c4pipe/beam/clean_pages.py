@@ -12,7 +12,7 @@ from c4pipe.beam.stage_reports import CountingFn, PageTransform, upstream
 from c4pipe.clean import side_files, text_cleaner
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.errors import UsageError
-from c4pipe.filters.column_rules import ColumnBelow
+from c4pipe.filters.column_rules import ColumnRule
 from c4pipe.filters.language import Language
 from c4pipe.recipes.choose import ListedRecipe, RecipeArgument, RecipeKeywords
 from c4pipe.runners.control_totals import REPORT, Report
@@ -29,7 +29,7 @@ def choose_rules(recipe: RecipeArgument, **lists: "Unpack[RecipeKeywords]") -> L
     Raises UsageError as `ListedRecipe.choose`, and for a recipe with further columns: a `Page` has none.
     """
     rules = ListedRecipe.choose(recipe, **lists)
-    if rules.recipe.columns or rules.recipe.find(ColumnBelow):
+    if rules.recipe.columns or any(isinstance(rule, ColumnRule) for _, rule in rules.recipe.rules()):
         raise UsageError(
             f"recipe {rules.recipe.name} is for pages with further columns, and pages of c4pipe.beam have none: "
             "run c4pipe build or c4pipe import with --runner"

@@ -100,7 +100,7 @@ def _explain_corpus_page(options: ExplainOptions, folder: "StoragePath") -> Iter
     from c4pipe.inspect.explain import CorpusExplainer
 
     explainer = CorpusExplainer(folder, options.work, options.known)
-    for name in ("recipe", "languages", "lists", "links", "language_model", "score"):
+    for name in ("recipe", "languages", "lists", "links", "language_model", "score", "label"):
         if getattr(options, name) not in (None, (), ""):
             option = name.replace("_", "-")
             raise UsageError(f"--{option}: the corpus {folder} has a recipe and lists of its own; leave the option out")
@@ -125,7 +125,9 @@ def _explain_pages(options: ExplainOptions) -> Iterator[Explained]:
         raise UsageError(f"--work {options.work[0]}: {options.input} is no corpus, and only a corpus has work folders")
     if options.known:
         raise UsageError(f"--known {options.known[0]}: {options.input} is no corpus: leave the option out")
-    recipe = choose_recipe(options.recipe or "c4", options.language_codes, options.language_model, options.score)
+    recipe = choose_recipe(
+        options.recipe or "c4", options.language_codes, options.language_model, options.score, options.label
+    )
     extraction = choose_extraction(options.input_kind, options.extract)
     pages = find_input_pages(options.input, options.url, recipe.page_keys[0], extraction)
     listed = ListedRecipe.gather(recipe, options.lists, options.links, options.language_model)

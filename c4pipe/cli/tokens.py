@@ -55,6 +55,7 @@ def _refuse_options(options: TokensOptions, action: str, *names: str) -> None:
 def _count(options: TokensOptions, vocabulary: str) -> None:
     """Counts the tokens of a corpus, writes a subset with `--budget-subset`, and prints both."""
     from c4pipe.cli.progress import make_progress
+    from c4pipe.corpus.labels import sum_label_tokens
     from c4pipe.io.paths import storage_path
     from c4pipe.runners.runner import check_runner
     from c4pipe.tokens import count, subset
@@ -76,6 +77,11 @@ def _count(options: TokensOptions, vocabulary: str) -> None:
         return
     console = printer(sys.stdout)
     console.print(tokens_table(counts))
+    if labels := sum_label_tokens(counts["totals"]):
+        table = new_table("label", numbers=("tokens",), pad_edge=True, padding=(0, 2, 0, 0))
+        for label, tokens in labels.items():
+            table.add_row(styled(label), f"{tokens:,}")
+        console.print(table)
     if written:
         content = f"{format_count(written.documents, 'document')}, {format_count(written.tokens, 'token')}"
         say(console, f"subset: {written.file} ({content})")

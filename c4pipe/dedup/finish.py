@@ -17,6 +17,7 @@ from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.examples import EXAMPLES_PER_FILE, Example, SmallestKeys, make_example
 from c4pipe.clean.trace import explain_final
 from c4pipe.clean.work_file import page_columns, read_kept, read_stale
+from c4pipe.corpus.labels import count_labels
 from c4pipe.corpus.manifest import TAKEDOWN
 from c4pipe.dedup import near_duplicates, write
 from c4pipe.dedup.near_duplicates import Copies, NearDuplicates
@@ -34,7 +35,7 @@ from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
 from c4pipe.text.languages import UNKNOWN, language_counter
 from c4pipe.text.spans import remove_spans, units_of
-from c4pipe.wet.columns import COPIES_COLUMN, EXTRA
+from c4pipe.wet.columns import COPIES_COLUMN, EXTRA, flat
 
 
 class PageFinisher:
@@ -94,6 +95,7 @@ class PageFinisher:
         counts["pages.validation"] += int(pc.sum(pages["validation"]).as_py() or 0)
         counts["units.kept"] += int(pc.sum(pages["units_left"]).as_py() or 0)
         counts["bytes.kept"] += int(pc.sum(pc.binary_length(pages["text"])).as_py() or 0)
+        counts.update(count_labels(flat(pages, ["text"]), self._recipe.label_columns))
         return pages
 
     def _leave_out(self, pages: pa.Table, counts: Counter[str]) -> pa.Table:

@@ -12,12 +12,10 @@ from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.rule import Others, PageRule, Share
 from c4pipe.io.words import error_reason, short, suggestion
 from c4pipe.lists.lists import ListFolder
-from c4pipe.text.classifier import ClassifierModel
+from c4pipe.text.classifier import ClassifierModel, best_label
 
 CLASSIFIERS_FOLDER = "classifiers"
 """The folder, in a lists folder, of the user's classifiers."""
-
-RULE_NAME = "[a-z][a-z0-9_]{0,63}"
 
 _NEWLINES: Mapping[str, Callable[[str], str]] = {
     "blanks": lambda text: text.replace("\n", " "),
@@ -31,7 +29,8 @@ class ClassifierScore(PageRule):
     """Drops a page by the probability that a fastText classifier gives to a label. A recipe can have several.
 
     The classifier gets the text as one line, without white space at its ends. With `keep` = `score`, no page is
-    dropped, and the probability is a column of the corpus with the name of the rule.
+    dropped, and the probability is a column of the corpus with the name of the rule. With `keep` = `label`, the best
+    label is that column, and its probability another one.
     """
 
     name: str = "classifier_score"  # type: ignore[misc] # a class variable of other rules
@@ -53,39 +52,43 @@ class ClassifierScore(PageRule):
     min_score: Share = 0.0
     max_score: Share = 1.0
     newlines: Literal["blanks", "line separators are blanks", "removed"] = "blanks"
-    keep: Literal["pages", "score"] = "pages"
+    keep: Literal["pages", "score", "label"] = "pages"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not re.fullmatch(RULE_NAME, self.name):
-            raise UsageError(f"the rule {type(self).name} has the name {self.name!r}: use small letters, digits and _")
+        if self.keep == "label":  # the sentence of this rule alone
+            object.__setattr__(self, "does", "keeps the best {keep} by the classifier {model} in the column {name}")
 
     @property
     def made_columns(self) -> tuple[str, ...]:
-        """The column of the probability."""
-        return (f"{self.name}:float",) if self.keep == "score" else ()
+        """The column of the probability, or those of the label and its probability."""
+        label = (f"{self.name}:string", f"{self.name}_probability:float")
+        return {"pages": (), "score": (f"{self.name}:float",), "label": label}[self.keep]
 
     def contradiction(self, others: Others, stage: str) -> str | None:
         """Job 2 takes the columns of pages as they are."""
-        if self.keep == "score" and stage == "final":
-            return f"{self.name} has keep = 'score' and can't stand in the stage final: put it into cleaned"
+        if self.keep != "pages" and stage == "final":
+            return f"{self.name} has keep = {self.keep!r} and can't stand in the stage final: put it into cleaned"
         return None
 
     def value(self, page: CheckedPage) -> float:
         """Returns the probability of the label; 0 if the classifier knows no word of the page."""
-        value = self._probability(page)
+        scores = page.tools.lists.classifiers[self.name].classifier().scores(self._line(page))
+        if self.keep == "label":
+            label, best = best_label(scores)
+            page.page.extra = {**page.page.extra, self.name: label, f"{self.name}_probability": best}
+            return best or 0.0
+        value = scores.get(self.label, 0.0)
         if self.keep == "score":
             page.page.extra = {**page.page.extra, self.name: value}
         return value
 
-    def _probability(self, page: CheckedPage) -> float:
-        classifier = page.tools.lists.classifiers[self.name].classifier()
+    def _line(self, page: CheckedPage) -> bytes:
         if self.newlines == "blanks" and not any(
             map(str.isspace, _end_characters(page.encoded))
         ):  # as below, without a copy
-            return classifier.scores(page.encoded).get(self.label, 0.0)
-        line = _NEWLINES[self.newlines](page.text.strip())
-        return classifier.scores(line.encode(errors="replace")).get(self.label, 0.0)
+            return page.encoded
+        return _NEWLINES[self.newlines](page.text.strip()).encode(errors="replace")
 
     def drops(self, value: float) -> bool:
         """Tells whether the probability is too small or too large."""
@@ -94,7 +97,8 @@ class ClassifierScore(PageRule):
     def says(self, value: float, dropped: bool, page: CheckedPage) -> str:
         """Returns the probability and the limits."""
         limits = f"{self.min_score} to {self.max_score}" if self.keep == "pages" else "a column of the corpus"
-        return f"the label {self.label} with a probability of {value:.6f}; {limits}"
+        label = page.page.extra[self.name] if self.keep == "label" else self.label
+        return f"the label {label} with a probability of {value:.6f}; {limits}"
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Mapping[str, ClassifierModel]]:
         """Returns the model: a file in the folder `classifiers` of the lists folder, or else at its path."""
@@ -106,9 +110,9 @@ class ClassifierScore(PageRule):
             raise UsageError(
                 f"recipe {lists.recipe} has the rule {self.name}, whose model {self.model} can't be used: "
                 f"{error_reason(error)}; give the file of a fastText classifier (model = 'FILE' in a recipe, or "
-                f"--score {self.name}=FILE), or put it into {listed.parent}"
+                f"--{'label' if self.keep == 'label' else 'score'} {self.name}=FILE), or put it into {listed.parent}"
             ) from None
-        if self.label not in labels:
+        if self.keep != "label" and self.label not in labels:
             raise UsageError(
                 f"recipe {lists.recipe} has the rule {self.name}, whose model {self.model} has no label "
                 f"{self.label!r}; it has {short(', '.join(labels), 200)}; name one (label = 'LABEL' in a recipe, or "
@@ -120,6 +124,17 @@ class ClassifierScore(PageRule):
 def _end_characters(text: bytes) -> tuple[str, str]:
     """Returns the first and the last character of a text in UTF-8."""
     return text[:4].decode(errors="ignore")[:1], text[-4:].decode(errors="ignore")[-1:]
+
+
+def parse_label(text: str) -> ClassifierScore:
+    """Returns the rule that `NAME=MODEL` means: it drops nothing and makes the columns NAME and NAME_probability.
+
+    Raises as `parse_score`.
+    """
+    name, _, model = text.partition("=")
+    if not name or not model:
+        raise UsageError("give NAME=MODEL, such as topic=topics.bin")
+    return ClassifierScore(name, model=model, keep="label")
 
 
 def parse_score(text: str) -> ClassifierScore:

@@ -1,41 +1,34 @@
-"""The rule on a column of the input, such as the score of a classifier."""
+"""The rules on a column of the pages, such as the score or the label of a classifier."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.rule import Others, PageRule
+from c4pipe.filters.rule import Others, PageRule, Texts
+from c4pipe.io.words import short, suggestion
 
 
-@dataclass(frozen=True)
-class ColumnBelow(PageRule):
-    """Drops a page whose number in a column of `import --columns` is too small."""
+class ColumnRule(PageRule):
+    """A rule that drops a page by the value of a further column.
 
-    name = "column_below"
-    does = "drops a page whose number in the column {column} is below {minimum}; a page without a value stays"
-    source = "as FineWeb-Edu (Penedo et al. 2024) keeps pages by the score of a classifier"
-    stage = "crawled"
-    counts = "float"
-    drops_if = ("< minimum",)
-    column: str = "score"
-    minimum: float = 0.0
+    Attributes:
+        column: the name of the column.
+        types: the types that the column can have.
+    """
 
-    def value(self, page: CheckedPage) -> float | None:
-        """Returns the number of the page; None for no value."""
+    column: str
+    types: ClassVar[tuple[str, ...]]
+
+    def value(self, page: CheckedPage) -> Any:
+        """Returns the value of the page; None for no value."""
         try:
-            number: float | None = page.page.extra[self.column]
+            return page.page.extra[self.column]
         except KeyError:
-            raise UsageError(missing(self, "the pages")) from None
-        return number
-
-    def drops(self, value: float | None) -> bool:
-        return value is not None and value < self.minimum
-
-    def says(self, value: float | None, dropped: bool, page: CheckedPage) -> str:
-        said = f"{self.column} has no value" if value is None else f"{self.column} {value:,}"
-        return f"{said}; at least {self.minimum:,}"
+            raise UsageError(self.missing("the pages")) from None
 
     def contradiction(self, others: Others, stage: str) -> str | None:
         """Job 2 does not give the columns to rules."""
@@ -45,10 +38,65 @@ class ColumnBelow(PageRule):
             else None
         )
 
+    def missing(self, what: str) -> str:
+        """Returns the error for pages or files without the column of the rule."""
+        values, option = ("labels", "label") if self.types == ("string",) else ("numbers", "score")
+        return (
+            f"{self.name} needs {values} in the column {self.column}, and {what} have none: read them with "
+            f"c4pipe import --columns {self.column}, make them before it with --{option}, or leave the rule out"
+        )
 
-def missing(rule: ColumnBelow, what: str) -> str:
-    """Returns the error for pages or files without the column of the rule as numbers."""
-    return (
-        f"{rule.name} needs numbers in the column {rule.column}, and {what} have none: "
-        f"read them with c4pipe import --columns {rule.column}, or leave the rule out"
-    )
+
+@dataclass(frozen=True)
+class ColumnBelow(ColumnRule):
+    """Drops a page whose number in a column of `import --columns` is too small."""
+
+    name = "column_below"
+    does = "drops a page whose number in the column {column} is below {minimum}; a page without a value stays"
+    source = "as FineWeb-Edu (Penedo et al. 2024) keeps pages by the score of a classifier"
+    stage = "crawled"
+    counts = "float"
+    drops_if = ("< minimum",)
+    types = ("int", "float")
+    column: str = "score"
+    minimum: float = 0.0
+
+    def drops(self, value: float | None) -> bool:
+        return value is not None and value < self.minimum
+
+    def says(self, value: float | None, dropped: bool, page: CheckedPage) -> str:
+        said = f"{self.column} has no value" if value is None else f"{self.column} {value:,}"
+        return f"{said}; at least {self.minimum:,}"
+
+
+@dataclass(frozen=True)
+class LabelNotWanted(ColumnRule):
+    """Drops a page by its label in a column. A recipe can have several.
+
+    A label is wanted if it is none of `not_wanted`, and one of `wanted`, unless `wanted` is empty. No label is none of
+    `wanted`.
+    """
+
+    name: str = "label_not_wanted"  # type: ignore[misc] # a class variable of other rules
+    does = "drops a page whose label in the column {column} is not wanted"
+    source = "as WebOrganizer (Wettig et al. 2025) chooses pages by topic and format"
+    stage = "cleaned"
+    names_itself = True
+    types = ("string",)
+    column: str = "topic"
+    wanted: Texts = ()
+    not_wanted: Texts = ()
+
+    def drops(self, value: str | None) -> bool:
+        return value in self.not_wanted or (bool(self.wanted) and value not in self.wanted)
+
+    def says(self, value: str | None, dropped: bool, page: CheckedPage) -> str:
+        return f"the label {value}" if value else "no label"
+
+    def check_labels(self, recipe: str, known: Sequence[str]) -> None:
+        """Raises UsageError, with the nearest label, if the rule names a label that a model lacks."""
+        if unknown := sorted({*self.wanted, *self.not_wanted}.difference(known)):
+            raise UsageError(
+                f"recipe {recipe} has the rule {self.name}, and the model of {self.column} has no label "
+                f"{unknown[0]!r}; it has {short(', '.join(known), 200)}" + suggestion(unknown[0], known)
+            )

@@ -7,6 +7,7 @@ A user's rule is a class of the same kind in the user's module (docs/own_rules.m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -30,6 +31,7 @@ MC4_PAPER = "mT5 paper (Xue et al. 2021), 3.1"
 DOLMA = "Dolma 1.2.1, tagger c4_v2 (taggers/c4.py) and configs/c4-replication/mixer.yaml"
 
 _MOST = 2**31 - 1  # of a whole number
+_OWN_NAME = "[a-z][a-z0-9_]{0,63}"
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,8 @@ class Rule:
     def __post_init__(self) -> None:
         for name in _hints(type(self)):
             object.__setattr__(self, name, checked_value(self, name, getattr(self, name)))
+        if self.names_itself and not re.fullmatch(_OWN_NAME, self.name):
+            raise UsageError(f"the rule {type(self).name} has the name {self.name!r}: use small letters, digits and _")
 
     @property
     def made_columns(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from c4pipe.filters.body_lines import BodyLines, MetadataLine
 from c4pipe.filters.classifier_rule import ClassifierScore
-from c4pipe.filters.column_rules import ColumnBelow
+from c4pipe.filters.column_rules import ColumnBelow, LabelNotWanted
 from c4pipe.filters.corpus_rules import NearDuplicate, NormalisedUrl, RepeatedSpan, StaleCapture, Validation
 from c4pipe.filters.damaged_text import DamagedCharacters
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
@@ -56,6 +56,7 @@ _IN_ORDER: tuple[type[Rule], ...] = (
     EvaluationOverlap,
     ColumnBelow,
     ClassifierScore,
+    LabelNotWanted,
 )
 
 RULES: Mapping[str, type[Rule]] = {rule.name: rule for rule in _IN_ORDER}

@@ -34,6 +34,7 @@ COUNTERS = {
     "pages.edited": "  {} (changed)",
     "pages.kept": "pages kept",
     "pages.validation": "  of these in validation",
+    "pages.labelled": "  of these {}",
     "near_duplicates.compared": "pairs of pages compared",
     "near_duplicates.similar": "  nearly the same",
     "near_duplicates.unsettled": "  pages of clusters that may be in two parts",
@@ -52,6 +53,7 @@ COUNTERS = {
     "bytes.read": "bytes of text read",
     "bytes.cleaned": "",
     "bytes.kept": "bytes of text kept",
+    "bytes.labelled": "  of these {}",
     "damage": "damage: {}",
 }
 """The subjects of counters in the order of a difference, and the labels of their rows; "" for a counter between the
@@ -153,7 +155,7 @@ def _count(corpus: Corpus, name: str) -> int | None:
     what, rest = split_name(name)
     if what == "records.skipped" and corpus.recipe.input_format != "WARC":
         return None
-    if what.endswith((".dropped", ".edited")) and not corpus.recipe.has(rest):
+    if what.endswith((".dropped", ".edited", ".labelled")) and not corpus.recipe.has(rest.partition("/")[0]):
         return corpus.counts.get(name)  # `empty` drops a page without a line even if no recipe lists it
     return int(corpus.counts.get(name, 0))
 

@@ -240,9 +240,9 @@ class Tuner:
 
 
 def _numeric_rules(operations: Iterable[Operation]) -> list[PageRule]:
-    """Returns the page rules with numbers, without rules that only keep a score."""
+    """Returns the page rules with numbers, without rules that only keep a score or a label."""
     rules = [each.rule for each in operations if isinstance(each.rule, PageRule) and each.kind == "page rule"]
-    scores = [rule for rule in rules if isinstance(rule, ClassifierScore) and rule.keep == "score"]
+    scores = [rule for rule in rules if isinstance(rule, ClassifierScore) and rule.keep != "pages"]
     return [rule for rule in rules if (rule.counts or rule.drops_if) and rule not in scores]
 
 

@@ -11,7 +11,7 @@ from c4pipe.clean.dropped_pages import KeepDropped, prepare_dropped
 from c4pipe.clean.work_file import check_pages
 from c4pipe.clean.work_folder import check_done, read_named_header, set_aside, work_path
 from c4pipe.errors import C4pipeError, DamagedFileError, UsageError
-from c4pipe.filters.column_rules import ColumnBelow, missing
+from c4pipe.filters.column_rules import ColumnRule
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.lines import FewWords
 from c4pipe.io.atomic import clear_abandoned
@@ -91,7 +91,7 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
     check_runner(options)
     dropped = options.dropped
     _check_annotate_folder(options)
-    recipe = choose_recipe(options.recipe, options.language_codes, options.language_model, options.score)
+    recipe = choose_recipe(options.recipe, options.language_codes, options.language_model, options.score, options.label)
     if isinstance(options, ImportOptions):
         made = options.layout.extraction
     else:
@@ -123,15 +123,16 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
 
 def _check_columns(recipe: Recipe) -> None:
     """Raises UsageError if a rule needs a column that the pages do not carry, or a column needs a rule."""
-    columns = dict(parse_columns(recipe.columns))
     if COPIES_COLUMN in recipe.columns and not recipe.has(NearDuplicate.name):
         raise UsageError(
             f"--copies: recipe {recipe.name} has no rule near_duplicate: give a recipe file with "
             'on = ["near_duplicate"], or leave the option out'
         )
+    columns = dict(parse_columns(recipe.input_columns))
     for _, rule in recipe.rules():
-        if isinstance(rule, ColumnBelow) and columns.get(rule.column) not in ("int", "float"):
-            raise UsageError(f"recipe {recipe.name}: {missing(rule, 'the inputs')}")
+        if isinstance(rule, ColumnRule) and columns.get(rule.column) not in rule.types:
+            raise UsageError(f"recipe {recipe.name}: {rule.missing('the inputs')}")
+        columns |= dict(parse_columns(rule.made_columns))
 
 
 def _check_annotate_folder(options: CleanOptions | BuildOptions | ImportOptions) -> None:

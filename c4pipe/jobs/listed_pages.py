@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from c4pipe.corpus.labels import count_labels
 from c4pipe.corpus.manifest import TAKEDOWN
 from c4pipe.errors import UsageError
 from c4pipe.io.text import lines_of, open_list
@@ -96,14 +99,21 @@ def read_page_list(kind: str, paths: Sequence[Path], on_note: Callable[[str], No
     return PageList(kind, digest.hexdigest(), found, np.frombuffer(numbers, np.uint32)[places], paths)
 
 
+def count_lost(pages: pa.Table, labels: Sequence[str]) -> dict[str, int]:
+    """Returns the counters of pages that a corpus loses, given its columns of labels."""
+    size = int(pc.sum(pc.binary_length(pages["text"])).as_py() or 0)
+    return {"pages.kept": len(pages), "bytes.kept": size, **count_labels(pages, labels)}
+
+
 def counts_without(before: Mapping[str, int], parts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """Returns the counters of the new corpus, from the old counters and the results for its shards."""
     counts = {_COUNTER: 0, **before}
     for part in parts:
         (language, split), pages = part["shard"], part["pages"]
-        counts["bytes.kept"] -= part["bytes"]
+        for name, number in part["lost"].items():
+            counts[name] -= number
         if pages:
-            for name in ("pages.kept", f"pages.kept.{language}", *["pages.validation"] * (split == "validation")):
+            for name in (f"pages.kept.{language}", *["pages.validation"] * (split == "validation")):
                 counts[name] -= pages
             for name in (_COUNTER, language_counter(language, TAKEDOWN)):
                 counts[name] = counts.get(name, 0) + pages

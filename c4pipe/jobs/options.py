@@ -133,6 +133,10 @@ class RecipeOptions:
             repeated=True,
         ),
     ] = ()
+    label: Annotated[
+        Sequence[str],
+        Option("also keep in the column NAME the best label of MODEL; can be repeated", "NAME=MODEL", repeated=True),
+    ] = ()
     lists: Annotated[
         PathArgument | None,
         Option("folder of the lists of bad words, domains and blocked URLs", "DIR", otherwise="the user's cache"),

@@ -56,7 +56,8 @@ _PLAN = "plan.json"
 _ADDRESSES = "addresses.json"  # the inputs whose URLs have secrets, which no other file has: for the user alone
 _OPTIONS: Mapping[str, Any] = {"build": BuildOptions, "clean": CleanOptions, "import": ImportOptions}
 _NOT_FOR_TASKS = {
-    *("inputs", "lists", "links", "source", "recipe", "score", "language_model"),  # the plan has what they name
+    # the plan has what these name
+    *("inputs", "lists", "links", "source", "recipe", "score", "label", "language_model"),
     *("runner", "runner_options", "wait", "progress"),
 }
 _SCRIPT = re.compile(r"clean-([0-9]{1,9})\.sh")

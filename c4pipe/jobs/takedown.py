@@ -32,7 +32,7 @@ from c4pipe.io.paths import StoragePath, check_inner, list_names, read_file, rem
 from c4pipe.io.streams import InputPath
 from c4pipe.io.versions import versions
 from c4pipe.io.words import error_reason, first_of, format_count
-from c4pipe.jobs.listed_pages import MOST_NAMED, PageList, counts_without, read_page_list
+from c4pipe.jobs.listed_pages import MOST_NAMED, PageList, count_lost, counts_without, read_page_list
 from c4pipe.report.data import make_dedup_data, make_report_data, read_dedup_data, read_report_data
 from c4pipe.report.descriptions import write_descriptions
 from c4pipe.report.profile import Profiler
@@ -144,7 +144,8 @@ def _write_without(
             return done, 0
         publish.begin(output, identity, [each.path for name in corpus.formats for each in corpus.shards(None, name)])
         target = publisher(output).shards_folder
-        parts = _write(corpus, _WriteShard(listed, str(target)), runner, progress)
+        step = _WriteShard(listed, str(target), corpus.recipe.label_columns)
+        parts = _write(corpus, step, runner, progress)
         if not (pages := sum(part["pages"] for part in parts)):
             for shard in corpus.manifest["shards"]:
                 (target / shard["path"]).unlink()
@@ -236,25 +237,24 @@ def _describe(
 class _WriteShard(ScanStep[tuple[Shard, ...], dict[str, Any]]):
     """(a shard in all of its formats, path of its part) -> nothing. Writes the shard without the listed pages."""
 
-    def __init__(self, listed: PageList, folder: str) -> None:
-        """Takes the pages to leave out, and the folder of the new shards."""
-        self._listed, self._folder = listed, folder
+    def __init__(self, listed: PageList, folder: str, labels: Sequence[str]) -> None:
+        """Takes the pages to leave out, the folder of the new shards, and the columns of labels."""
+        self._listed, self._folder, self._labels = listed, folder, labels
 
     def scan(self, item: tuple[Shard, ...]) -> bytes:
-        """Returns the files of the shard, its profile, and how many pages and bytes of text it lost."""
+        """Returns the files of the shard, its profile, and the counters of the pages that it lost."""
         folder = storage_path(self._folder)
         shard = min(item, key=lambda each: not find_format(each.format).is_exact)
-        profiler, kept, pages, size = Profiler(shard.language, shard.id.split), list[pa.Table](), 0, 0
-        entries = Counter[int]()
+        profiler, kept = Profiler(shard.language, shard.id.split), list[pa.Table]()
+        entries, lost = Counter[int](), Counter[str]()
         for table in read_tables(shard, shard_schema(shard.columns).names):
             found = [self._listed.entries_with(url) for url in table["url"].to_pylist()]
             entries.update(chain.from_iterable(found))
             taken = pa.array(map(bool, found), pa.bool_())
             kept.append(table.filter(pc.invert(taken)))
             profiler.add(kept[-1])
-            pages += len(table) - len(kept[-1])
-            size += int(pc.sum(pc.binary_length(table["text"].filter(taken))).as_py() or 0)
-        if pages:
+            lost.update(count_lost(table.filter(taken), self._labels))
+        if lost["pages.kept"]:
             files = _rewrite(item, kept, folder)
         else:
             files = [ShardFile(each.path, each.rows, each.bytes, each.sha256) for each in item]
@@ -264,9 +264,9 @@ class _WriteShard(ScanStep[tuple[Shard, ...], dict[str, Any]]):
         values = {
             "shards": [file.to_json() for file in files],
             "shard": (shard.language, shard.id.split),
-            "pages": pages,
+            "pages": lost["pages.kept"],
             "entries": list(entries.items()),
-            "bytes": size,
+            "lost": lost,
             "profile": profiler.result(),
         }
         return encode_checked_json(values)

@@ -9,7 +9,8 @@ from unicodedata import unidata_version
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import WORDS
-from c4pipe.filters.classifier_rule import parse_score
+from c4pipe.filters.classifier_rule import parse_label, parse_score
+from c4pipe.filters.column_rules import LabelNotWanted
 from c4pipe.filters.language import Language, check_detector
 from c4pipe.filters.url_rules import UrlNotListed
 from c4pipe.io.options import PathArgument, comma_separated
@@ -27,6 +28,7 @@ def choose_recipe(
     languages: Sequence[str] = (),
     language_model: str | os.PathLike[str] | None = None,
     scores: Sequence[str] = (),
+    labels: Sequence[str] = (),
 ) -> Recipe:
     """Returns the recipe of a name, a TOML file or an object, with the user's changes.
 
@@ -35,9 +37,10 @@ def choose_recipe(
         languages: the languages to keep; () for the recipe's own.
         language_model: a fastText model that replaces the recipe's language detector; None to keep the detector.
         scores: classifiers whose probabilities become columns of the corpus, each as `NAME=MODEL:LABEL`.
+        labels: classifiers whose best labels become columns of the corpus, each as `NAME=MODEL`.
 
-    Raises UsageError if there is no such recipe, if it can't have these languages, a model or a score, or if its
-    language detector is not installed.
+    Raises UsageError if there is no such recipe, if it can't have these languages, a model, a score or a label, or if
+    its language detector is not installed.
     """
     chosen = recipe if isinstance(recipe, Recipe) else find_recipe(recipe)
     if language_model is not None:
@@ -54,11 +57,12 @@ def choose_recipe(
         except UsageError as error:
             named = ",".join(map(str, codes)) if isinstance(codes, Sequence) else codes
             raise UsageError(f"--languages {named}: {error}") from None
-    for score in scores:
-        try:
-            chosen = chosen.with_rule(parse_score(score))
-        except UsageError as error:
-            raise UsageError(f"--score {score}: {error}") from None
+    for option, given, parse in (("score", scores, parse_score), ("label", labels, parse_label)):
+        for text in given:
+            try:
+                chosen = chosen.with_rule(parse(text))
+            except UsageError as error:
+                raise UsageError(f"--{option} {text}: {error}") from None
     check_installed(chosen)
     return chosen
 
@@ -119,6 +123,9 @@ def gather_lists(
     for _, rule in recipe.rules():
         for name, value in rule.load_lists(lists).items():
             values[name] = {**values.get(name, {}), **value} if isinstance(value, dict) else value
+    for _, rule in recipe.rules():
+        if isinstance(rule, LabelNotWanted) and rule.column in values.get("classifiers", ()):
+            rule.check_labels(recipe.name, values["classifiers"][rule.column].classifier().labels)
     return Lists(**values)
 
 

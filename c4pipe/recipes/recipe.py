@@ -10,6 +10,8 @@ from typing import Any
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import BEFORE_LINE_RULES, ByLanguage, PageSettings
+from c4pipe.filters.classifier_rule import ClassifierScore
+from c4pipe.filters.column_rules import LabelNotWanted
 from c4pipe.filters.corpus_rules import NormalisedUrl, RepeatedSpan, Validation
 from c4pipe.filters.fineweb_2 import LanguageLimits
 from c4pipe.filters.language import Language
@@ -38,7 +40,7 @@ STAGES = {
 _MIN_SCRIPT_SHARE = 0.1
 """On 869 real pages of 12 languages, pages of the guessed language have at least 0.29, others 0.00."""
 
-_LAST_IN_STAGE = (RepeatedSpan, Validation)  # other rules of their stage come before them
+_LAST_IN_STAGE = (RepeatedSpan, Validation, LabelNotWanted)  # other rules of their stage come before them
 
 
 @dataclass(frozen=True)
@@ -109,12 +111,18 @@ class Recipe:
 
     @property
     def _made_columns(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(column for _, rule in self.rules() for column in rule.made_columns))
+        return tuple(column for rule in self._by_name.values() for column in rule.made_columns)
 
     @property
     def input_columns(self) -> tuple[str, ...]:
         """The columns that pages bring from the input: no rule makes them."""
         return tuple(each for each in self.columns if each not in self._made_columns)
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """The columns of labels that rules make."""
+        rules = [each for each in self._by_name.values() if isinstance(each, ClassifierScore)]
+        return tuple(each.name for each in rules if each.keep == "label")
 
     def __repr__(self) -> str:
         return short_repr(self, self.name, f"{len(list(self.rules()))} rules", format_languages(self.languages))
@@ -238,9 +246,10 @@ class Recipe:
         """Returns the recipe for pages that carry other columns, such as `score:float`. Raises UsageError if a rule
         makes a column of this name.
         """
-        made = {each.name for each in parse_columns(self._made_columns)}
+        rules = self._by_name.values()
+        made = {each.name: rule.name for rule in rules for each in parse_columns(rule.made_columns)}
         if taken := [each.name for each in parse_columns(columns) if each.name in made]:
-            raise UsageError(f"the rule {taken[0]} makes the column {taken[0]}: rename one of the two")
+            raise UsageError(f"the rule {made[taken[0]]} makes the column {taken[0]}: rename one of the two")
         return replace(self, columns=tuple(columns))
 
     def change(self, rule: str, **parameters: Any) -> "Recipe":

@@ -15,9 +15,11 @@ from typing import Any
 from c4pipe.corpus.formats.shard_format import PROBABILITY, shard_schema
 from c4pipe.corpus.formats.table import find_format
 from c4pipe.corpus.funnel import empty_reasons, empty_warning, funnel_rows, language_funnels, percent
+from c4pipe.corpus.labels import counts_by_label
 from c4pipe.corpus.layout import SPLITS
 from c4pipe.corpus.manifest import OTHER_NAMES, ListedShard, Manifest, sum_inputs
 from c4pipe.filters.classifier_rule import ClassifierScore
+from c4pipe.filters.column_rules import LabelNotWanted
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.language import Language
 from c4pipe.filters.lines import FewWords
@@ -76,6 +78,7 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
     """
     recipe, counts, inputs = Recipe.from_json(manifest["recipe"]), manifest["counts"], sum_inputs(manifest)
     fields = _FIELDS | (_TEXT_FIELDS if recipe.input_format == "text" else _ORIGIN)
+    fields |= dict.fromkeys(recipe.label_columns, "the best label by a classifier of text")
     best = min(map(find_format, manifest["formats"]), key=lambda each: not each.hub_timestamp)
     stored = _sum_shards(manifest["shards"], best.extension)
     columns = {each.name: _feature(str(each.type)) for each in shard_schema(recipe.columns)}
@@ -108,6 +111,7 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
             (each, stored[each.language, train] + stored[each.language, validation], stored[each.language, validation])
             for each in language_funnels(recipe, counts)
         ],
+        labels=counts_by_label(counts),
         has_drops=bool(drops_by_language(counts)),
         percent=percent,
         empty=empty_reasons(recipe, counts),
@@ -207,7 +211,7 @@ def render_limits(recipe: Recipe, languages: Sequence[str], missing: int) -> str
         span=recipe.find(RepeatedSpan),
         block_lists=any(isinstance(rule, BLOCKED_URL_RULES) for rule in rules),
         opt_out_lists=any(isinstance(rule, OPT_OUT_RULES) for rule in rules),
-        classified=any(isinstance(rule, ClassifierScore) for rule in rules),
+        classified=any(isinstance(each, ClassifierScore | LabelNotWanted) and not each.made_columns for each in rules),
     )
 
 

@@ -22,6 +22,7 @@ from c4pipe.corpus.funnel import (
     percent,
     unit_name,
 )
+from c4pipe.corpus.labels import counts_by_label, sum_label_tokens
 from c4pipe.corpus.manifest import Manifest, sum_inputs
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, StaleCapture
 from c4pipe.filters.rule import CorpusRule
@@ -284,6 +285,15 @@ def _last_language_rows(report: _Report) -> Iterator[LanguageRow]:
     yield LanguageRow("together", "", _language_cells(report, together, report.count("bytes.kept"), tokens), total=True)
 
 
+def _labels(report: _Report) -> Iterator[Table]:
+    """Yields the pages of each label, a table for each column of labels, and its tokens if they are counted."""
+    for column, labels in counts_by_label(report.manifest["counts"]).items():
+        rows = [_share_row(report, _host(label), pages, size) for label, pages, size in labels]
+        yield Table(f"Pages by {column}", ("label", *_SHARES), rows, chart="share")
+    rows = [_count_row(_host(label), tokens) for label, tokens in sum_label_tokens(report.tokens).items()]
+    yield Table("Tokens by label", ("label", "tokens"), rows)
+
+
 def _tokens(report: _Report) -> Iterator[ReportBlock]:
     """Yields the tokens by language, or the command that counts them."""
     rows = []
@@ -419,6 +429,7 @@ _SECTIONS: tuple[tuple[str, str, Callable[[_Report], Iterable[ReportBlock]]], ..
     ("lines", "Lines and sentences", lambda report: _funnel_charts(report, "lines", "units", "spans")),
     ("examples", "Examples for each rule", _rule_examples),
     ("languages", "Languages", _languages),
+    ("labels", "Labels", _labels),
     ("tokens", "Tokens", _tokens),
     ("domains", "Domains", _domains),
     ("opt-outs", "Opt-outs", _opt_outs),

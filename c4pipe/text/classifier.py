@@ -14,6 +14,8 @@ import hashlib
 import json
 import mmap
 import sys
+from collections.abc import Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -128,6 +130,14 @@ class FastTextClassifier:
         logits = [each / count * self.products.unit for each in sums]
         values = softmax(logits) if self.products.is_softmax else sigmoids(logits)
         return {label: min(1.0, each) for label, each in zip(self.labels, values, strict=True)}
+
+
+def best_label(scores: Mapping[str, float]) -> tuple[str, float] | tuple[None, None]:
+    """Returns the label that fastText predicts with its probability; None twice without scores.
+
+    Of labels with one probability it is the last, as in fastText (`predict` with `k` = 1).
+    """
+    return max(reversed(list(scores.items())), key=itemgetter(1), default=(None, None))
 
 
 _read_once = once_a_file(FastTextClassifier)

@@ -4,14 +4,16 @@ The counts are in `tokens.json`, not in the manifest: the digest of the manifest
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import islice
 from typing import Any, TypedDict
 
+from c4pipe.corpus.labels import sum_by_label
 from c4pipe.corpus.manifest import MANIFEST, ShardPath
 from c4pipe.corpus.opened import open_language
-from c4pipe.corpus.reader import Shard, read_shard
+from c4pipe.corpus.reader import Shard, read_shard, read_tables
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.json_files import (
     Digest,
@@ -37,7 +39,11 @@ _COUNTS = "_tokens"  # the folder of the counts of shards until all are complete
 _AT_ONCE = 32  # documents that are tokenized together
 
 
-class ShardTokens(TypedDict):
+class _Labels(TypedDict, total=False):
+    labels: Mapping[str, int]  # tokens by column and label, such as `topic/sports`, if the corpus has labels
+
+
+class ShardTokens(_Labels):
     """The documents and tokens of a shard, with its path in the corpus."""
 
     path: ShardPath
@@ -73,7 +79,8 @@ def count_tokens(
         counted = _counted_before(folder, identity, rows)
         new = [shard for shard in opened.shards() if shard.path not in counted]
         if new:
-            counted |= _count(folder, identity, new, tokenizer, runner, progress)
+            labels = opened.recipe.label_columns
+            counted |= _count(folder, identity, new, tokenizer, labels, runner, progress)
             write_json(folder / TOKENS_FILE, _content(identity, tokenizer, counted))
         else:
             progress.note_complete(folder / TOKENS_FILE, "move it away")
@@ -154,14 +161,16 @@ def _content(
     }
 
 
-def _totals(shards: Iterable[ShardTokens]) -> dict[str, dict[str, dict[str, int]]]:
-    """Returns the documents and tokens of each language and split."""
-    totals: dict[str, dict[str, dict[str, int]]] = {}
+def _totals(shards: Iterable[ShardTokens]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Returns the documents and tokens, also by label, of each language and split."""
+    totals: dict[str, dict[str, dict[str, Any]]] = {}
     for shard in shards:
         language, _, name = shard["path"].partition("/")
         total = totals.setdefault(language, {}).setdefault(name.split("-")[1], {"documents": 0, "tokens": 0})
         total["documents"] += shard["documents"]
         total["tokens"] += shard["tokens"]
+        if "labels" in shard:
+            total["labels"] = dict(sorted((Counter(total.get("labels", {})) + Counter(shard["labels"])).items()))
     return totals
 
 
@@ -170,6 +179,7 @@ def _count(
     identity: Mapping[str, Any],
     shards: Sequence[Shard],
     tokenizer: TokenizerFile,
+    labels: Sequence[str],
     runner: RunnerOptions,
     progress: Progress,
 ) -> dict[str, ShardTokens]:
@@ -178,7 +188,7 @@ def _count(
     prepare_folder(counts, {**identity, **tokenizer.versions})
     scan = Scan(
         "Count tokens",
-        _CountTokens(tokenizer.copied(counts)),
+        _CountTokens(tokenizer.copied(counts), labels),
         counts,
         {f"{shard.path.replace('/', '-')}.json": shard for shard in shards},
     )
@@ -189,15 +199,20 @@ def _count(
 class _CountTokens(ScanStep[Shard, ShardTokens]):
     """(shard, path of its counts) -> nothing; writes the numbers of documents and tokens of the shard."""
 
-    def __init__(self, tokenizer: TokenizerFile) -> None:
-        self._file = tokenizer
+    def __init__(self, tokenizer: TokenizerFile, labels: Sequence[str]) -> None:
+        """Takes the tokenizer, and the columns of labels."""
+        self._file, self._labels = tokenizer, labels
 
     def setup(self) -> None:
         self._tokenizer = self._file.load()
 
     def scan(self, item: Shard) -> bytes:
-        tokens = sum(int(some.sum()) for some in sizes(read_shard(item, 0, item.rows), self._tokenizer))
-        return encode_checked_json({"path": item.path, "documents": item.rows, "tokens": tokens})
+        counts = [each for some in sizes(read_shard(item, 0, item.rows), self._tokenizer) for each in some.tolist()]
+        found = {"path": item.path, "documents": item.rows, "tokens": sum(counts)}
+        labels, left = Counter[str](), iter(counts)
+        for table in read_tables(item, self._labels) if self._labels else ():
+            labels += sum_by_label(table, self._labels, [*islice(left, len(table))])
+        return encode_checked_json({**found, **({"labels": labels} if labels else {})})
 
     def read(self, part: StoragePath, item: Shard) -> ShardTokens:
         counts = decode_checked_json(read_file(part), part, ShardTokens)

@@ -10,7 +10,7 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.filters.classifier_rule import ClassifierScore
-from c4pipe.filters.column_rules import ColumnBelow
+from c4pipe.filters.column_rules import ColumnBelow, LabelNotWanted
 from c4pipe.filters.damaged_text import DamagedCharacters
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
 from c4pipe.filters.rules import BLOCKED_URL_RULES, OPT_OUT_RULES, REFINEDWEB_RULES, RULES
@@ -163,7 +163,8 @@ def test_recipes_shows_all_of_them_side_by_side(capsys: pytest.CaptureFixture[st
     for name, *cells in map(str.split, filter(str.strip, lines)):
         rows.setdefault(name, []).extend(cells)
     in_files = {rule.name for rule in (*BLOCKED_URL_RULES, *OPT_OUT_RULES)} | {EvaluationOverlap.name, ColumnBelow.name}
-    in_files |= {ClassifierScore.name, DamagedCharacters.name, *(rule.name for rule in REFINEDWEB_RULES)}
+    in_files |= {ClassifierScore.name, LabelNotWanted.name, DamagedCharacters.name}
+    in_files |= {rule.name for rule in REFINEDWEB_RULES}
     assert [name for name in rows if name in RULES] == [
         name for name in RULES if name not in in_files
     ]  # these need lists or columns of the user's

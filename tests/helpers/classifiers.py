@@ -2,6 +2,7 @@
 
 import random
 import struct
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -76,3 +77,19 @@ def _quantiser(rng: np.random.Generator, dim: int, width: int) -> bytes:
     parts = -(-dim // width)
     sizes = struct.pack("<iiii", dim, parts, width, dim - (parts - 1) * width)
     return sizes + rng.normal(size=dim * 256).astype("<f4").tobytes()
+
+
+def trained_classifier(texts: Sequence[tuple[str, str]], words: int = 3000) -> bytes:
+    """A model that was trained on pairs of a label and a text: naive Bayes with the most frequent words."""
+    labels = {f"__label__{label}": None for label, _ in texts}
+    numbers = {label: number for number, label in enumerate(labels)}
+    total = Counter(word for _, text in texts for word in text.split() if word.isprintable())
+    rows = {word: row for row, (word, _) in enumerate(total.most_common(words))}
+    counts = np.ones((len(rows), len(labels)))
+    for label, text in texts:
+        np.add.at(counts[:, numbers[f"__label__{label}"]], [rows[word] for word in text.split() if word in rows], 1)
+    weights = 5 * np.log(counts / counts.sum(axis=0))
+    weights -= weights.mean(axis=1, keepdims=True)
+    data, outputs = model_bytes(dict.fromkeys(rows, 0), list(labels)), 17 + 4 * len(labels) ** 2
+    trained: bytes = weights.astype("<f4").tobytes()
+    return data[: -outputs - len(trained)] + trained + data[-outputs:]

@@ -18,7 +18,7 @@ from rich.console import Console
 from c4pipe.cli.recipes import rules_table
 from c4pipe.errors import UsageError
 from c4pipe.filters.classifier_rule import ClassifierScore
-from c4pipe.filters.column_rules import ColumnBelow
+from c4pipe.filters.column_rules import ColumnBelow, LabelNotWanted
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.damaged_text import DamagedCharacters
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
@@ -40,7 +40,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "recipes"
 LISTS = {"bad_words": "12ab", "domains": "34cd"}
 SPANS, TEXT = choices(FewSentencesLeft, "count")
 """How `few_sentences_left` counts: remaining sentences, or Punkt over the whole text."""
-SINGLE_RULES = (EvaluationOverlap, ColumnBelow, ClassifierScore, DamagedCharacters)
+SINGLE_RULES = (EvaluationOverlap, ColumnBelow, ClassifierScore, LabelNotWanted, DamagedCharacters)
 USER_LISTS: tuple[type[Rule], ...] = (*BLOCKED_URL_RULES, *OPT_OUT_RULES, *SINGLE_RULES)
 """The rules that a recipe file switches on; most need lists or columns of the user's."""
 EVERY_RECIPE = pytest.mark.parametrize("recipe", RECIPES.values(), ids=list(RECIPES))

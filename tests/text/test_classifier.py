@@ -1,8 +1,11 @@
 """What a fastText classifier says: as the package says it, in C as in Python, and files that are no classifier."""
 
+import io
 import random
 import re
 import struct
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +15,11 @@ import pytest
 from c4pipe.errors import UsageError
 from c4pipe.native import text_kernel
 from c4pipe.text import classifier
-from c4pipe.text.classifier import ClassifierModel, FastTextClassifier
+from c4pipe.text.classifier import ClassifierModel, FastTextClassifier, best_label
 from c4pipe.text.fasttext import FeatureSums
-from tests.helpers.classifiers import HQ_WORDS, random_classifier, small_classifier
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import read_pages
+from tests.helpers.classifiers import HQ_WORDS, random_classifier, small_classifier, trained_classifier
 from tests.helpers.crawls import sample_pages
 from tests.helpers.language_models import lid176, model_bytes
 from tests.helpers.machine import library
@@ -60,6 +65,65 @@ def test_probabilities_are_those_of_the_package(tmp_path: Path, monkeypatch: pyt
             assert score == pytest.approx(min(1.0, theirs[label]), abs=1e-5), (label, text[:80])
             spread.add(round(score, 1))
     assert len(spread) > 3
+
+
+TOPICS = (
+    *("adult_content", "art_and_design", "crime_and_law", "education_and_jobs", "electronics_and_hardware"),
+    *("entertainment", "fashion_and_beauty", "finance_and_business", "food_and_dining", "games", "health"),
+    *("history_and_geography", "home_and_hobbies", "industrial", "literature", "politics", "religion"),
+    *("science_math_and_technology", "social_life", "software", "software_development", "sports_and_fitness"),
+    *("transportation", "travel_and_tourism"),
+)
+"""The topics of WebOrganizer; GneissWeb's classifiers have the labels hq and cc."""
+
+
+def check_labels(path: Path, texts: Sequence[str]) -> Counter[str | None]:
+    """Compares the best label of each text with that of the package, and returns how often each label is the best."""
+    package = library("fasttext.FastText")._FastText(str(path)).f
+    ours, found = FastTextClassifier(path), Counter[str | None]()
+    for text in texts:
+        label, probability = best_label(ours.scores(text.encode()))
+        theirs = package.predict(f"{text}\n", 1, 0.0, "")
+        assert [name for _, name in theirs] == [f"__label__{label}"] * len(theirs), text[:80]
+        assert [min(1.0, score) for score, _ in theirs] == [pytest.approx(probability, abs=2e-5)] * len(theirs)
+        assert len(theirs) == (label is not None)
+        found[label] += 1
+    return found
+
+
+@pytest.mark.parametrize("labels", [TOPICS, ("hq", "cc")])
+def test_the_best_label_is_that_of_the_package(tmp_path: Path, labels: Sequence[str]) -> None:
+    pages = [" ".join(page.body.split()) for page in sample_pages()]
+    pairs = [(labels[number % len(labels)], text) for number, text in enumerate(pages)]
+    path = tmp_path / "model.bin"
+    path.write_bytes(trained_classifier(pairs))
+    found = check_labels(path, [*pages, *TEXTS, "nothingknown"])
+    assert found.keys() == {*labels, None}, "None: the model knows no word"
+
+
+def test_the_best_label_of_real_pages(tmp_path: Path, shared_data: Path) -> None:
+    paths = sorted(path for path in shared_data.glob("*/*.wet.gz") if path.parent.name != "broken")
+    streams = (io.BytesIO(path.read_bytes()) for path in paths)
+    pages = [page.body for stream in streams for page in read_pages(stream) if isinstance(page, Page)]
+    pages = [" ".join(page.split())[:20_000] for page in pages]
+    path = tmp_path / "model.bin"
+    path.write_bytes(trained_classifier([(TOPICS[n % 24], text) for n, text in enumerate(pages[::3])]))
+    found = check_labels(path, pages)
+    assert found.total() > 2_000
+    assert len(found) > 20
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_best_label_by_each_kind_of_model(tmp_path: Path, shape: str) -> None:
+    path = tmp_path / "model.bin"
+    path.write_bytes(random_classifier(WORDS, [f"__label__{topic}" for topic in TOPICS], **SHAPES[shape]))
+    assert len(check_labels(path, TEXTS)) > 5
+
+
+def test_of_equal_labels_the_last_is_the_best(tmp_path: Path) -> None:
+    path = tmp_path / "model.bin"
+    path.write_bytes(model_bytes({"a": 0, "b": 2}, [f"__label__{name}" for name in "xyz"], -8.0))
+    assert check_labels(path, ["a", "b", "a b"]) == {"z": 1, "y": 2}
 
 
 @pytest.mark.parametrize("shape", SHAPES)
