@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,10 @@ from c4pipe.tokens.options import TokenFileOptions, TokenOptions
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from c4pipe.read.curve import CurveTimes
+
+_TARGET = ("target_tokens", "max_repeat")
+
 
 @dataclass(frozen=True, kw_only=True)
 class TokensOptions(TerminalOptions, RunnerOptions, TokenOptions):
@@ -29,19 +33,34 @@ def run(options: TokensOptions) -> None:
     """Counts the tokens of a corpus, or writes its token files, or finds a page in them; prints the outcome."""
     files, around = ("format", "output", "length", "weights"), ("end_of_document", "begin_of_document")
     if options.find is not None:
-        _refuse_options(options, "--find", "vocabulary", "budget_subset", "best_first", *files, *around, "runner")
+        others = ("vocabulary", "budget_subset", "best_first", *files, *around, "runner", "plan", *_TARGET)
+        _refuse_options(options, "--find", *others)
         _find(options.corpus, options.find)
         return
     if options.vocabulary is None:
         raise UsageError("tokens needs a vocabulary: name its folder with --vocab (see c4pipe tokens --help)")
     if options.format is None:
-        _refuse_options(options, "a count of tokens", "output", "length", "weights")
+        targets = () if options.plan is not None else _TARGET
+        _refuse_options(options, "a count of tokens", "output", "length", "weights", *targets)
         _count(options, options.vocabulary)
         return
-    _refuse_options(options, "--format", "budget_subset", "best_first")
+    targets = () if options.weights is not None else _TARGET
+    _refuse_options(options, "--format", "budget_subset", "best_first", "plan", *targets)
     if options.output is None:
         raise UsageError("--format needs a folder for the files: name it with --output")
-    _write_files(options, TokenFileOptions(**shared_fields(options, TokenFileOptions)))
+    chosen = TokenFileOptions(**shared_fields(options, TokenFileOptions))
+    _write_files(options, replace(chosen, weights=_with_target(options, options.weights)))
+
+
+def _with_target(options: TokensOptions, weights: Mapping[Any, Any] | None) -> Mapping[Any, Any] | None:
+    """Returns weights with the values of the options of a target."""
+    from c4pipe.tokens.subset import parse_tokens
+
+    if weights is None:
+        return None
+    target, most = options.target_tokens, options.max_repeat
+    more = {"target_tokens": parse_tokens("--target-tokens", target)} if target is not None else {}
+    return {**weights, **more, **({"max_repeat": most} if most is not None else {})}
 
 
 def _refuse_options(options: TokensOptions, action: str, *names: str) -> None:
@@ -71,7 +90,8 @@ def _count(options: TokensOptions, vocabulary: str) -> None:
     best = subset.open_best(train, options.best_first) if train and options.best_first is not None else None
     check_runner(options)
     tokenizer = open_tokenizer(vocabulary, options.end_of_document, options.begin_of_document)
-    counts = count.count_tokens(corpus, tokenizer, options, make_progress(options))
+    plan = _with_target(options, options.plan)
+    counts, planned = count.count_tokens(corpus, tokenizer, options, make_progress(options), plan)
     written = subset.write_subset(train, tokenizer, counts, size, best) if train and size else None
     if options.quiet:
         return
@@ -82,6 +102,8 @@ def _count(options: TokensOptions, vocabulary: str) -> None:
         for label, tokens in labels.items():
             table.add_row(styled(label), f"{tokens:,}")
         console.print(table)
+    if planned:
+        console.print(curve_table(planned))
     if written:
         content = f"{format_count(written.documents, 'document')}, {format_count(written.tokens, 'token')}"
         say(console, f"subset: {written.file} ({content})")
@@ -125,6 +147,26 @@ def tokens_table(counts: Mapping[str, Any]) -> "Table":
     return table
 
 
+def curve_table(times: "CurveTimes") -> "Table":
+    """Returns how many tokens the buckets of a plan have, and how many are taken of them, as a table."""
+    import numpy as np
+
+    numbers = ("bucket", "documents", "tokens", "times", "taken")
+    table = new_table(times.by or "label", numbers=numbers, pad_edge=True, padding=(0, 2, 0, 0))
+    there = taken = 0.0
+    for label in times.labels:
+        sizes = np.array(label.tokens)
+        ends = np.cumsum(sizes) / max(1, sizes.sum())
+        for end, documents, tokens, repeats in zip(ends, label.documents, label.tokens, label.times, strict=True):
+            name, there, taken = label.label or "", there + tokens, taken + tokens * repeats
+            row = (f"{end:.1%}", f"{documents:,}", f"{tokens:,}", f"{repeats:.4g}", f"{tokens * repeats:,.0f}")
+            table.add_row(styled(name), *row)
+    documents = sum(sum(label.documents) for label in times.labels)
+    mean = taken / max(1, there)
+    table.add_row("all", "", f"{documents:,}", f"{there:,.0f}", f"{mean:.4g}", f"{taken:,.0f}", style="bold")
+    return table
+
+
 COMMAND = Command(
     TokensOptions,
     run,
@@ -132,5 +174,6 @@ COMMAND = Command(
         "c4pipe tokens corpus --vocab vocabulary --budget-subset 2^29",
         "c4pipe tokens corpus --vocab vocabulary --format megatron --output tokens",
         "c4pipe tokens corpus --vocab tokenizer.json --end-of-document '<|endoftext|>'",
+        "c4pipe tokens corpus --vocab vocabulary --plan mix.toml --target-tokens 2_000_000_000",
     ),
 )

@@ -10,6 +10,7 @@ import codecs
 import io
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -20,6 +21,11 @@ from c4pipe.io.file_kinds import PACKED, START, describe_start, no_document, oth
 from c4pipe.io.gzip_members import FIRST_BYTES, READ, Gap, inflate
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import open_file
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 _READ = 256 * 1024
 _COMMENT = re.compile(r"(?:^|\s)#.*")
@@ -168,6 +174,15 @@ def read_text(path: Path, most: int) -> str:
     """Returns the text of a user's file, of at most `most` bytes. Raises OSError or ValueError."""
     with open_list(path) as file:
         return decode_text(read_content(file, path.name, most))
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Returns the content of a TOML file. Raises ValueError for invalid TOML."""
+    try:
+        values: dict[str, Any] = tomllib.loads(text)
+        return values
+    except RecursionError:
+        raise ValueError("its values are nested too deeply") from None
 
 
 class _Content(io.RawIOBase):

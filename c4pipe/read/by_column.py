@@ -7,12 +7,13 @@ To read the best documents first, a process sorts numbers, not texts: 8 bytes fo
 texts of a window together, in the order of the files, so each row group is read once for a window.
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import mmh3
 import numpy as np
@@ -20,11 +21,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from c4pipe.corpus.formats.shard_format import PROBABILITY, DocumentGenerator
+from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.errors import UsageError
+from c4pipe.io.json_files import parse_json, read_json
+from c4pipe.io.paths import StoragePath
+from c4pipe.io.streams import input_path
 from c4pipe.io.words import short, suggestion
 from c4pipe.read.chosen import Best, check_column, column_of, read_turns
-from c4pipe.read.curve import MOST_TIMES, Curve, CurveTimes, Floats, curve_times, parse_curve
+from c4pipe.read.curve import MOST_TIMES, Curve, CurveTimes, Floats, LabelTimes, curve_times, parse_curve
 from c4pipe.read.indexed import RandomAccess
 from c4pipe.read.order import Order, Span, random_numbers
 from c4pipe.read.source import Source
@@ -33,6 +38,9 @@ from c4pipe.wet.columns import COPIES_COLUMN, parse_columns
 _access = lru_cache(maxsize=8)(RandomAccess)
 
 _MOST_LABELS = 1000
+
+TOKENS_FILE = "tokens.json"
+"""The file of a corpus with its numbers of tokens, and with the plans of weights by tokens."""
 
 Weights = tuple[tuple[int, float], ...] | CurveTimes
 """By size, from the smallest on: documents of at least that many copies are read that many times. Or a curve."""
@@ -73,20 +81,29 @@ def weighted(source: Source, weights: Mapping[Any, Any]) -> WeightedSource:
     """
     if source.documents is not None:
         raise UsageError(f"{source.path} is a subset of some tokens, each read once: give weights for its corpus")
-    table = weight_table(weights, source.path, source.columns, source.shards)
+    table = weight_table(weights, source, source.columns, source.shards)
     totals = tuple(int(times_read(shard, table).sum()) for shard in source.shards)
     return source.as_kind(WeightedSource, documents=totals, weights=table)
 
 
-def weight_table(weights: Mapping[Any, Any], path: str, columns: Sequence[str], shards: Sequence[Shard]) -> Weights:
+def weight_table(
+    weights: Mapping[Any, Any], corpus: Source | Corpus, columns: Sequence[str], shards: Sequence[Shard]
+) -> Weights:
     """Returns weights as a table, for the documents of shards. Raises UsageError for impossible numbers, or without a
     column that they need.
     """
     if {"column", "quantiles"} & set(weights):
-        curve = parse_curve(weights)
-        check_column(curve.column, path, [*columns, f"{PROBABILITY}:float"])
-        _check_labels(curve.by, path, columns)
-        return _measure(curve, path, shards)
+        curve = checked_curve(weights, str(corpus.path), columns)
+        if not curve.by_tokens:
+            return measure_curve(curve, str(corpus.path), shards)
+        content = read_json(cast(StoragePath, input_path(corpus.path) / TOKENS_FILE), dict) or {}
+        kept = kept_plan(content, curve, corpus.languages) if content.get("manifest") == corpus.digest else None
+        if kept is None or any(shard.id.split != "train" for shard in shards):
+            raise UsageError(
+                f"{corpus.path} has no plan of these weights in {TOKENS_FILE} for its train split: write them to a "
+                "file, and count the tokens with c4pipe tokens --plan FILE.toml"
+            )
+        return kept
     for size, weight in weights.items():
         whole = isinstance(size, int) and not isinstance(size, bool) and size >= 1
         if not (whole and isinstance(weight, Real) and math.isfinite(weight) and 0 <= float(weight) <= MOST_TIMES):
@@ -97,7 +114,7 @@ def weight_table(weights: Mapping[Any, Any], path: str, columns: Sequence[str], 
     if not weights:
         raise UsageError("weights={}: give a table such as {1: 1, 2: 2, 100: 8}, or None to read each document once")
     if COPIES_COLUMN not in columns:
-        raise UsageError(f"{path} has no column copies, and weights need it: build the corpus with --copies")
+        raise UsageError(f"{corpus.path} has no column copies, and weights need it: build the corpus with --copies")
     return tuple(sorted((size, float(weight)) for size, weight in weights.items()))
 
 
@@ -132,8 +149,36 @@ def _times_by_curve(shard: Shard, curve: CurveTimes) -> npt.NDArray[np.int16]:
     return np.concatenate(times)
 
 
-def _measure(curve: Curve, path: str, shards: Sequence[Shard]) -> CurveTimes:
-    """Returns a curve with the values of its quantiles in the documents of shards."""
+def checked_curve(weights: Mapping[str, Any], path: str, columns: Sequence[str]) -> Curve:
+    """Returns the curve that a table of a user says. Raises UsageError if the corpus has no such columns."""
+    curve = parse_curve(weights)
+    check_column(curve.column, path, [*columns, f"{PROBABILITY}:float"])
+    _check_labels(curve.by, path, columns)
+    return curve
+
+
+def plan_of(curve: Curve, languages: Sequence[str], times: CurveTimes) -> dict[str, Any]:
+    """Returns the member of TOKENS_FILE with how often the documents of languages are read."""
+    return {"curve": parse_json(json.dumps(asdict(curve))), "languages": list(languages), "times": times.to_json()}
+
+
+def kept_plan(content: Mapping[str, Any], curve: Curve, languages: Sequence[str]) -> CurveTimes | None:
+    """Returns how often the documents of languages are read by a curve, given the content of TOKENS_FILE, if known."""
+    wanted = plan_of(curve, languages, CurveTimes("", "", 0, ()))
+    for each in content.get("plans", ()):
+        if all(each[name] == wanted[name] for name in ("curve", "languages")):
+            labels = tuple(_label_times(label) for label in each["times"]["labels"])
+            return CurveTimes(**{**each["times"], "labels": labels})
+    return None
+
+
+def _label_times(values: Mapping[str, Any]) -> LabelTimes:
+    members: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in values.items()}
+    return LabelTimes(**members)
+
+
+def measure_curve(curve: Curve, path: str, shards: Sequence[Shard], tokens: Floats | None = None) -> CurveTimes:
+    """Returns a curve with the values of its quantiles in the documents of shards, given their numbers of tokens."""
     known: dict[str | None, int] = {}
     all_labels, all_values = [np.zeros(0, np.int64)], [np.zeros(0)]
     for shard in shards:
@@ -144,8 +189,7 @@ def _measure(curve: Curve, path: str, shards: Sequence[Shard]) -> CurveTimes:
                 raise UsageError(f"{path} has more than {_MOST_LABELS:,} labels in {curve.by}: give a column of fewer")
             all_labels.append(numbers[labels])
             all_values.append(_values_of(table, curve.column))
-    values = np.concatenate(all_values)
-    return curve_times(curve, list(known), np.concatenate(all_labels), values, np.ones(len(values)))
+    return curve_times(curve, list(known), np.concatenate(all_labels), np.concatenate(all_values), tokens)
 
 
 def _values_of(table: pa.Table, column: str) -> Floats:

@@ -9,7 +9,6 @@ excluded_endings = []
 """
 
 import json
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,15 +21,10 @@ from c4pipe.filters.language import Language
 from c4pipe.filters.page_size import Empty, Incomplete
 from c4pipe.filters.rule import Rule, check_parameter, checked_value, parameter_names
 from c4pipe.filters.rules import RULES
-from c4pipe.io.text import read_text
+from c4pipe.io.text import parse_toml, read_text
 from c4pipe.io.words import error_reason, suggestion
 from c4pipe.recipes.own_rules import find_rule, is_own, origin_of
 from c4pipe.recipes.recipe import STAGES, Recipe
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _KEYS = ("base", "name", "description", "off", "on", "rules")
 _NEEDED = tuple(rule.name for rule in (BodyLines, Incomplete, NormalisedUrl, StaleCapture, Empty))
@@ -48,9 +42,7 @@ def read_recipe(path: Path, bases: Mapping[str, Recipe]) -> Recipe:
     Raises UsageError, with the file, the key and the allowed values, for an invalid file.
     """
     try:
-        return _Reader(path, bases).recipe(tomllib.loads(read_text(path, _MOST_BYTES)))
-    except RecursionError:
-        raise UsageError(f"recipe file {path} can't be read: its values are nested too deeply") from None
+        return _Reader(path, bases).recipe(parse_toml(read_text(path, _MOST_BYTES)))
     except (OSError, ValueError) as error:
         next_step = "check the path" if isinstance(error, OSError) else "correct the file"
         raise UsageError(f"recipe file {path} can't be read: {error_reason(error)}; {next_step}") from None
@@ -79,7 +71,7 @@ def recipe_toml(recipe: Recipe, path: Path, bases: Mapping[str, Recipe]) -> str:
 
 def _rules_of(text: str, path: Path, bases: Mapping[str, Recipe]) -> Any:
     try:
-        return _rules_in(_Reader(path, bases).recipe(tomllib.loads(text)))
+        return _rules_in(_Reader(path, bases).recipe(parse_toml(text)))
     except UsageError:  # of a base that is too far from the recipe
         return None
 

@@ -3,12 +3,15 @@
 The counts are in `tokens.json`, not in the manifest: the digest of the manifest identifies the corpus.
 """
 
+import base64
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import islice
 from typing import Any, TypedDict
+
+import numpy as np
 
 from c4pipe.corpus.labels import sum_by_label
 from c4pipe.corpus.manifest import MANIFEST, ShardPath
@@ -27,15 +30,17 @@ from c4pipe.io.json_files import (
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, read_file, remove_tree, storage_path
 from c4pipe.objectives.rows import Counts
+from c4pipe.read.by_column import TOKENS_FILE, checked_curve, kept_plan, measure_curve, plan_of
+from c4pipe.read.curve import CurveTimes
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep, prepare_folder
 from c4pipe.tokens.tokenizer import DocumentTokenizer, TokenizerFile
 
-TOKENS_FILE = "tokens.json"
 _FORMAT, _VERSION = "c4pipe tokens", 2
 
 _COUNTS = "_tokens"  # the folder of the counts of shards until all are complete
+_PAGE_COUNTS = "_tokens_by_page"  # and of the counts of pages
 _AT_ONCE = 32  # documents that are tokenized together
 
 
@@ -51,8 +56,13 @@ class ShardTokens(_Labels):
     tokens: int
 
 
+class _PageTokens(ShardTokens):
+    sizes: Any  # the tokens of each document: int32 in Base64
+
+
 class _Begin(TypedDict, total=False):
     bos: int
+    plans: Sequence[Mapping[str, Any]]
 
 
 class _Tokens(_Begin):
@@ -63,9 +73,14 @@ class _Tokens(_Begin):
 
 
 def count_tokens(
-    corpus: StoragePath, tokenizer: TokenizerFile, runner: RunnerOptions, progress: Progress
-) -> dict[str, Any]:
-    """Counts the tokens of a corpus, or of a language in its folder, and returns the content of `tokens.json`.
+    corpus: StoragePath,
+    tokenizer: TokenizerFile,
+    runner: RunnerOptions,
+    progress: Progress,
+    plan: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, Any], CurveTimes | None]:
+    """Counts the tokens of a corpus, or of a language in its folder, and returns the content of `tokens.json`, and how
+    often the documents of the train split are read by a plan: a table as for `parse_curve`.
 
     Raises UsageError if the folder is no finished corpus, or its tokens were counted with another vocabulary;
     C4pipeError if a shard can't be read; LostDataError if the runner ended without counting all shards.
@@ -76,16 +91,31 @@ def count_tokens(
     identity |= {"bos": tokenizer.begin} if tokenizer.begin is not None else {}
     with only_run(folder):
         rows = {shard["path"]: shard["rows"] for shard in opened.manifest["shards"]}
-        counted = _counted_before(folder, identity, rows)
-        new = [shard for shard in opened.shards() if shard.path not in counted]
-        if new:
-            labels = opened.recipe.label_columns
-            counted |= _count(folder, identity, new, tokenizer, labels, runner, progress)
-            write_json(folder / TOKENS_FILE, _content(identity, tokenizer, counted))
+        counted, plans = _counted_before(folder, identity, rows)
+        shards, train, labels = opened.shards(), opened.shards("train"), opened.recipe.label_columns
+        curve = checked_curve(plan, str(opened.path), shards[0].columns if shards else ()) if plan is not None else None
+        times = kept_plan({"plans": plans}, curve, opened.languages) if curve else None
+        is_new = curve is not None and times is None
+        if curve and is_new:
+            scan = _scan(_CountPages, folder / _PAGE_COUNTS, identity, train, tokenizer, labels)
+            scan.run(runner, progress, "tokens")
+            pages = list(scan.parts())
+            sizes = np.frombuffer(b"".join(base64.b64decode(each.pop("sizes")) for each in pages), "<i4")
+            counted |= {each["path"]: each for each in pages}
+            times = measure_curve(curve, str(opened.path), train, sizes.astype(np.float64))
+            plans = [*plans, plan_of(curve, opened.languages, times)]
+        if new := [shard for shard in shards if shard.path not in counted]:
+            scan = _scan(_CountTokens, folder / _COUNTS, identity, new, tokenizer, labels)
+            scan.run(runner, progress, "tokens")
+            counted |= {each["path"]: each for each in scan.parts()}
+        content = _content(identity, tokenizer, counted) | ({"plans": plans} if plans else {})
+        if new or is_new:
+            write_json(folder / TOKENS_FILE, content)
         else:
             progress.note_complete(folder / TOKENS_FILE, "move it away")
-        remove_tree(folder / _COUNTS)
-        return _content(identity, tokenizer, counted)
+        for name in (_COUNTS, _PAGE_COUNTS):
+            remove_tree(folder / name)
+        return content, times
 
 
 def counted_totals(folder: StoragePath) -> dict[str, Any]:
@@ -121,13 +151,13 @@ def sizes(documents: Iterable[Mapping[str, Any]], tokenizer: DocumentTokenizer) 
 
 def _counted_before(
     folder: StoragePath, identity: Mapping[str, Any], rows: Mapping[str, int]
-) -> dict[str, ShardTokens]:
-    """Returns the counts in `tokens.json` by shard; empty if the file is about another corpus. `rows` has the number of
-    documents of each shard by path.
+) -> tuple[dict[str, ShardTokens], Sequence[Mapping[str, Any]]]:
+    """Returns the counts in `tokens.json` by shard, and its plans; nothing if the file is about another corpus. `rows`
+    has the number of documents of each shard by path.
     """
     content = _read(folder)
     if content is None or content["manifest"] != identity["manifest"]:
-        return {}
+        return {}, ()
     if content["vocabulary"] != identity["vocabulary"]:
         raise UsageError(
             f"{folder / TOKENS_FILE} has counts by the vocabulary with SHA-256 {content['vocabulary']}, and "
@@ -143,7 +173,7 @@ def _counted_before(
             f"{folder / TOKENS_FILE} can't be used: {unknown[0]} is no shard of the corpus with as many documents; "
             "move it away to count again"
         )
-    return counts
+    return counts, content.get("plans", ())
 
 
 def _content(
@@ -174,26 +204,19 @@ def _totals(shards: Iterable[ShardTokens]) -> dict[str, dict[str, dict[str, Any]
     return totals
 
 
-def _count(
+def _scan(
+    kind: "type[_CountTokens]",
     folder: StoragePath,
     identity: Mapping[str, Any],
     shards: Sequence[Shard],
     tokenizer: TokenizerFile,
     labels: Sequence[str],
-    runner: RunnerOptions,
-    progress: Progress,
-) -> dict[str, ShardTokens]:
-    """Writes a missing file of counts for each shard, and returns all counts by path."""
-    counts = folder.absolute() / _COUNTS  # a worker may run in any folder
+) -> "Scan[Shard, Any]":
+    """Returns the scan that writes a missing file of counts for each shard."""
+    counts = folder.absolute()  # a worker may run in any folder
     prepare_folder(counts, {**identity, **tokenizer.versions})
-    scan = Scan(
-        "Count tokens",
-        _CountTokens(tokenizer.copied(counts), labels),
-        counts,
-        {f"{shard.path.replace('/', '-')}.json": shard for shard in shards},
-    )
-    scan.run(runner, progress, "tokens")
-    return {counted["path"]: counted for counted in scan.parts()}
+    items = {f"{shard.path.replace('/', '-')}.json": shard for shard in shards}
+    return Scan("Count tokens", kind(tokenizer.copied(counts), labels), counts, items)
 
 
 class _CountTokens(ScanStep[Shard, ShardTokens]):
@@ -206,16 +229,32 @@ class _CountTokens(ScanStep[Shard, ShardTokens]):
     def setup(self) -> None:
         self._tokenizer = self._file.load()
 
+    kind: Any = ShardTokens
+
     def scan(self, item: Shard) -> bytes:
-        counts = [each for some in sizes(read_shard(item, 0, item.rows), self._tokenizer) for each in some.tolist()]
-        found = {"path": item.path, "documents": item.rows, "tokens": sum(counts)}
-        labels, left = Counter[str](), iter(counts)
+        counted = [np.zeros(0, np.int64), *sizes(read_shard(item, 0, item.rows), self._tokenizer)]
+        counts = np.concatenate(counted)
+        found = {"path": item.path, "documents": item.rows, "tokens": int(counts.sum()), **self.more(counts)}
+        labels, left = Counter[str](), iter(counts.tolist() if self._labels else ())
         for table in read_tables(item, self._labels) if self._labels else ():
             labels += sum_by_label(table, self._labels, [*islice(left, len(table))])
         return encode_checked_json({**found, **({"labels": labels} if labels else {})})
 
+    def more(self, counts: Counts) -> dict[str, Any]:
+        """Returns further members of the counts, given the tokens of documents."""
+        return {}
+
     def read(self, part: StoragePath, item: Shard) -> ShardTokens:
-        counts = decode_checked_json(read_file(part), part, ShardTokens)
+        counts: ShardTokens = decode_checked_json(read_file(part), part, self.kind)
         if (counts["path"], counts["documents"]) != (item.path, item.rows):
             raise DamagedFileError(f"{part} has the tokens of another shard: delete it, and run that job again")
         return counts
+
+
+class _CountPages(_CountTokens):
+    """(shard, path of its counts) -> nothing; writes also the number of tokens of each document."""
+
+    kind = _PageTokens
+
+    def more(self, counts: Counts) -> dict[str, Any]:
+        return {"sizes": base64.b64encode(counts.astype("<i4").tobytes()).decode()}

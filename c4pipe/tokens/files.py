@@ -129,7 +129,7 @@ def _check_options(options: TokenFileOptions) -> _Job:
     if options.weights is not None:
         shards = corpus.shards()
         columns = shards[0].columns if shards else ()
-        weights = weight_table(options.weights, str(corpus.path), columns, corpus.shards("train"))
+        weights = weight_table(options.weights, corpus, columns, corpus.shards("train"))
     identity = {
         "layout": layout,
         "manifest": corpus.digest,

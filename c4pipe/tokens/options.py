@@ -3,9 +3,12 @@
 from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 from c4pipe.io.options import Option, PathArgument
+from c4pipe.io.text import parse_toml, read_text
+from c4pipe.io.words import error_reason
 from c4pipe.runners.runner_options import RunnerOptions
 
 _CORPUS = "folder of a finished corpus, or of one of its languages"
@@ -25,22 +28,40 @@ _OUTPUT = Option("for --format: folder for the files, on this machine or mounted
 _LENGTH = Option("for --format npy: tokens of a row", "N")
 
 
-def parse_weights(text: str) -> dict[int, float]:
-    """Returns weights, given as `1:1,2:2,100:0.5`. Raises ArgumentTypeError for another form."""
+_MOST_BYTES = 64 * 1024  # of a TOML file
+
+
+def parse_weights(text: str) -> Mapping[Any, Any]:
+    """Returns weights: `1:1,2:2,100:0.5` by copies, `score@0.4:0,1:2` by quantiles, `score` for a target, or the table
+    in a TOML file.
+
+    Raises ArgumentTypeError for another form.
+    """
+    if text.lower().endswith(".toml"):
+        try:
+            return parse_toml(read_text(Path(text), _MOST_BYTES))
+        except (OSError, ValueError) as error:
+            raise ArgumentTypeError(f"{text} can't be read: {error_reason(error)}") from None
+    if text.isidentifier():
+        return {"column": text}
+    column, _, table = text.rpartition("@")
+    number = float if column else int
     try:
-        pairs = [(int(size), float(weight)) for size, weight in (each.split(":") for each in text.split(","))]
+        pairs = [(number(size), float(weight)) for size, weight in (each.split(":") for each in table.split(","))]
     except ValueError:
         pairs = []
     if not pairs or len(dict(pairs)) < len(pairs):
         raise ArgumentTypeError(
-            f"{text!r} is no table COPIES:TIMES with each number of copies once, such as 1:1,2:2,100:8"
+            f"{text!r} is no table COPIES:TIMES with each number of copies once, such as 1:1,2:2,100:8; nor "
+            "COLUMN@END:TIMES, such as score@0.4:0,0.9:1,1:7; nor a file that ends in .toml"
         )
-    return dict(pairs)
+    return {"column": column, "quantiles": [list(pair) for pair in pairs]} if column else dict(pairs)
 
 
 _WEIGHTS = Option(
-    "for --format: how often a document of the train split is written, by its number of copies, such as 1:1,2:2,100:8; "
-    "the corpus needs the column copies (--copies)",
+    "for --format: how often a document of the train split is written, by its number of copies, such as 1:1,2:2,100:8 "
+    "(the corpus needs the column copies, --copies); or by the quantiles of a column, such as "
+    "score@0.4:0,0.9:1,1:7; or a column for --target-tokens; or a TOML file",
     "TABLE",
     otherwise="each document once",
     parse=parse_weights,
@@ -59,7 +80,7 @@ class TokenFileOptions(RunnerOptions):
     length: Annotated[int | None, _LENGTH] = None
     end_of_document: Annotated[str | None, _END] = None
     begin_of_document: Annotated[str | None, _BEGIN] = None
-    weights: Annotated[Mapping[int, float] | None, _WEIGHTS] = None
+    weights: Annotated[Mapping[Any, Any] | None, _WEIGHTS] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +109,28 @@ class TokenOptions:
     length: Annotated[int | None, _LENGTH] = None
     end_of_document: Annotated[str | None, _END] = None
     begin_of_document: Annotated[str | None, _BEGIN] = None
-    weights: Annotated[Mapping[int, float] | None, _WEIGHTS] = None
+    weights: Annotated[Mapping[Any, Any] | None, _WEIGHTS] = None
+    plan: Annotated[
+        Mapping[Any, Any] | None,
+        Option(
+            "print how many documents and tokens weights by a column take, and keep this plan in tokens.json: "
+            "COLUMN@END:TIMES, a column for --target-tokens, or a TOML file; --weights by tokens needs the plan",
+            "TABLE",
+            parse=parse_weights,
+        ),
+    ] = None
+    target_tokens: Annotated[
+        str | None,
+        Option(
+            "for --plan and --weights, instead of quantiles: the tokens to read in an epoch, such as 2_000_000_000; "
+            "documents with larger numbers of the column are read more often, as in Olmo 3",
+            "TOKENS",
+        ),
+    ] = None
+    max_repeat: Annotated[
+        float | None,
+        Option("for --target-tokens: the most times that a document is read", "N", otherwise="the file's number, or 7"),
+    ] = None
     find: Annotated[
         int | None,
         Option("print the page of document N of files that --format wrote, or the pages in row N of an npy file", "N"),

@@ -49,7 +49,7 @@ class Subset:
 
 def parse_tokens(option: str, text: str) -> int:
     """Returns the number that `2^29` or `536870912` names. Raises UsageError, naming the option, for another text."""
-    match = _NUMBER.fullmatch(text)
+    match = _NUMBER.fullmatch(text.replace("_", ""))
     if not match:
         raise UsageError(f"{option} {text}: give a number of tokens, such as 2^29 or 536870912")
     number: int = int(match[1]) ** int(match[2] or 1)

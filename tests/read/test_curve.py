@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import c4pipe
 from c4pipe import read
 from c4pipe.errors import UsageError
-from c4pipe.read.curve import LabelTimes, bucket_starts, parse_curve
+from c4pipe.read.curve import LabelTimes, bucket_starts, parse_curve, target_times
 
 QUANTILES: list[list[float]] = [[0.4, 0], [0.9, 1.5], [0.95, 4], [1, 7]]
 ROWS = 240
@@ -39,6 +39,73 @@ def test_buckets_are_those_of_plain_python(rows: list[tuple[float, int]], percen
     kept = LabelTimes(None, tuple(None if each == -np.inf else each for each in starts.tolist()), tuple(range(7)))
     found = kept.of(np.array(values)).tolist()
     assert found == [bucket_of(value, values, sizes, ends) for value in values]
+
+
+PUBLISHED: list[tuple[float, list[int], list[float], float]] = [
+    (
+        0.04733898713026143,
+        [
+            *(1125465628, 303490899, 318806263, 345515450, 363508600, 408009603, 446812694),
+            *(486227561, 547894906, 575055284, 599734310, 595995709, 579414335, 447328867),
+        ],
+        [
+            0,
+            0,
+            0,
+            0,
+            0,
+            0.008951,
+            0.0677033,
+            0.2022581,
+            0.4409938,
+            0.8104563,
+            1.3259852,
+            1.9919869,
+            2.7923976,
+            3.6129994,
+        ],
+        1e-6,
+    ),
+    (
+        0.2102541083699082,
+        [
+            *(634293754, 337448964, 366551070, 415981166, 450777803, 502642089, 554755871, 611132456, 699924387),
+            *(792318369, 897487097, 997732189, 1116032181, 1252464063, 1419005930, 1590665816, 1574105446, 1009834086),
+        ],
+        [*[0] * 10, 0.0386315, 0.23829, 0.6345582, 1.272741, 2.22531, 3.5847747, 5.3340812, 7],
+        0.002,
+    ),
+]
+"""The topics software, and science_math_and_technology, which reaches the cap: its share of the target, the tokens of
+its buckets, and how often they are read, in datasets/dolma3_mix/mixes/mixing_dashboard.ipynb of
+https://github.com/allenai/dolma3 at f7def58 (`max_repetition` less 0.01); the last number is the largest difference.
+"""
+
+
+@pytest.mark.parametrize(("share", "sizes", "times", "difference"), PUBLISHED)
+def test_a_target_has_the_published_times(
+    share: float, sizes: list[int], times: list[float], difference: float
+) -> None:
+    found = target_times(np.array(sizes, float), share * 127_939_584_000, 7, 0.4)
+    assert np.abs(found - times).max() < difference
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.integers(0, 10**6), min_size=1, max_size=30).filter(any),
+    st.floats(0, 1),
+    st.floats(0.1, 20),
+    st.sampled_from([0, 0.2, 0.4, 0.9]),
+)
+def test_a_target_is_reached_by_a_rising_curve(sizes: list[int], part: float, most: float, drop: float) -> None:
+    below = np.cumsum(sizes) / sum(sizes)
+    read = [size > 0 and end > drop for size, end in zip(sizes, below, strict=True)]
+    wanted = part * most * float(np.array(sizes)[read].sum())
+    found = target_times(np.array(sizes, float), wanted, most, drop)
+    assert (found * sizes).sum() == pytest.approx(wanted)
+    assert (np.diff(found[read]) >= -1e-9 * most).all()
+    assert found.max() <= most
+    assert (found[~np.array(read)] == 0).all()
 
 
 @pytest.fixture(scope="module", params=[1, 3])
@@ -103,8 +170,21 @@ def test_a_mixture_reads_by_weights(corpus: Path) -> None:
         ({"column": "topic"}, "has no column topic of numbers: it has score, stars"),
         ({"column": 1}, "weights: column is 1 instead of the name of a column; give a table such as"),
         ({"by": "score"}, "has no column score of labels: it has language, stars, topic"),
-        ({"byy": "topic"}, "weights have no 'byy': give column, quantiles, by, seed; did you mean 'by'"),
-        ({"quantiles": []}, "the ends of quantiles rise from above 0 to 1; give a table such as"),
+        (
+            {"byy": "topic"},
+            "weights have no 'byy': give column, quantiles, by, seed, shares, target_tokens, max_repeat, drop, mix; ",
+        ),
+        ({"quantiles": []}, "weights: give either quantiles or target_tokens; give a table such as"),
+        ({"target_tokens": 5}, "weights: give either quantiles or target_tokens"),
+        ({"quantiles": [], "target_tokens": 5, "drop": 1}, "max_repeat is at most 1,000, and drop less than 1"),
+        ({"quantiles": [], "target_tokens": 5, "max_repeat": 0}, "max_repeat is at most 1,000, and drop less than 1"),
+        (
+            {"quantiles": [], "target_tokens": 5, "mix": {"a": 1}},
+            "mix needs target_tokens and by, and shares whose sum",
+        ),
+        ({"mix": {"a": 2}}, "mix.a is 2 instead of a number from 0 to 1"),
+        ({"shares": "token"}, "shares is 'token' instead of 'pages' or 'tokens'"),
+        ({"shares": "tokens"}, "has no plan of these weights in tokens.json for its train split: write them to a file"),
         ({"quantiles": [[0.5, 1], [0.5, 2], [1, 1]]}, "the ends of quantiles rise from above 0 to 1"),
         ({"quantiles": [[0.5, 1]]}, "the ends of quantiles rise from above 0 to 1"),
         ({"quantiles": [[0.5, 1], [1]]}, "quantiles are pairs of an end and a number of times"),

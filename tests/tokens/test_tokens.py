@@ -17,10 +17,11 @@ from c4pipe.cli import main
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import write_checked_json
 from c4pipe.io.paths import storage_path
+from c4pipe.read.by_column import TOKENS_FILE
 from c4pipe.read.order import Order
 from c4pipe.read.reader import Reader
 from c4pipe.read.source import find
-from c4pipe.tokens import count, subset, tokenizer
+from c4pipe.tokens import subset, tokenizer
 from c4pipe.vocab.model import load_model
 from tests.helpers.corpora import write_edited
 from tests.helpers.crawls import files_of
@@ -39,7 +40,7 @@ def train_rows(corpus: Path, language: str) -> list[dict[str, Any]]:
 
 
 def report(corpus: Path) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads((corpus / count.TOKENS_FILE).read_text())
+    values: dict[str, Any] = json.loads((corpus / TOKENS_FILE).read_text())
     return values
 
 
@@ -101,7 +102,7 @@ def test_counts_are_those_of_sentencepiece(counted: Path, models: dict[int, Path
 def test_same_bytes_for_any_workers_and_order(counted: Path, corpus: Path, models: dict[int, Path]) -> None:
     model = models[300] / "spm.model"
     assert main.main(["tokens", str(corpus), "--vocab", str(model), "--workers", "2", "--quiet"]) == 0
-    assert (corpus / count.TOKENS_FILE).read_bytes() == (counted / count.TOKENS_FILE).read_bytes()
+    assert (corpus / TOKENS_FILE).read_bytes() == (counted / TOKENS_FILE).read_bytes()
     assert sorted(path.name for path in corpus.iterdir()) == sorted(
         path.name for path in counted.iterdir() if not path.name.startswith("subset-")
     )
@@ -116,7 +117,7 @@ def test_what_was_counted_is_not_counted_again_but_by_another_version(
     before = shard.read_bytes()
     shard.write_bytes(before[:-9] + b"not there")  # as large, and no Parquet
     assert run(corpus, "--vocab", models[300]) == 1
-    assert not (corpus / count.TOKENS_FILE).exists()
+    assert not (corpus / TOKENS_FILE).exists()
     there = {path: path.stat().st_mtime_ns for path in waiting.glob("*.parquet.json")}
     assert there  # those in front of the one that can't be read
     shard.write_bytes(before)
@@ -180,7 +181,7 @@ def test_a_corpus_in_a_store(
         corpus = "s3://bucket/corpus"
         assert run(f"{corpus}/en", "--vocab", f"{corpus}/spm.model", "--budget-subset", 9000) == 0
         assert run(corpus, "--vocab", f"{corpus}/spm.model") == 0
-        assert (storage_path(corpus) / count.TOKENS_FILE).read_bytes() == (counted / count.TOKENS_FILE).read_bytes()
+        assert (storage_path(corpus) / TOKENS_FILE).read_bytes() == (counted / TOKENS_FILE).read_bytes()
         assert not (storage_path(corpus) / "_tokens").exists()
         assert list(read.documents(f"{corpus}/subset-en-9000.json")) == list(
             read.documents(counted / "subset-en-9000.json")

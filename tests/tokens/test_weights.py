@@ -1,5 +1,6 @@
 """Token files whose documents come several times, by their number of copies."""
 
+import json
 from collections import Counter
 from itertools import count
 from pathlib import Path
@@ -120,3 +121,112 @@ def test_weights_need_copies_and_a_format(small_corpus: Path, folder: Path, caps
     assert f"{small_corpus} has no column copies, and weights need it" in capsys.readouterr().err
     assert run(folder / "corpus", "--vocab", folder / "vocab", "--weights", "1:1") == 2
     assert "--weights is not for a count of tokens" in capsys.readouterr().err
+
+
+# By the quantiles of a column
+
+MIX = 'column = "score"\nby = "topic"\ntarget_tokens = 30_000\n'
+
+
+@pytest.fixture(scope="module")
+def scored(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a corpus that has scores and topics, the vocabulary of `folder`, and a mix."""
+    scored = tmp_path_factory.mktemp("scored")
+    rows: list[dict[str, Any]] = [
+        {"text": " ".join(["the sea and the land"] * (1 + number % 40)), "url": f"https://site.example/{number}"}
+        | {"score": number * 7 % 400 / 400, "topic": "art" if number % 4 else "science"}
+        for number in range(400)
+    ]
+    (scored / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    columns = ["score:float", "topic"]
+    c4pipe.import_text(scored / "rows.jsonl", output=scored / "corpus", columns=columns, shards=2, workers=1)
+    (scored / "mix.toml").write_text(MIX)
+    (scored / "vocab").symlink_to(folder / "vocab")
+    return scored
+
+
+def planned(scored: Path) -> Any:
+    return json.loads((scored / "corpus" / "tokens.json").read_text())["plans"]
+
+
+def test_a_target_is_planned_once_and_then_written_and_read(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write = [*command(scored, "mixed", None), "--weights", scored / "mix.toml"]
+    assert run(*write) == 2
+    assert "has no plan of these weights in tokens.json" in capsys.readouterr().err
+    plan = ["tokens", str(scored / "corpus"), "--vocab", str(scored / "vocab"), "--plan", str(scored / "mix.toml")]
+    assert main.main([*plan, "--workers", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    last = shown.split("\n")[-2].split()
+    assert (last[0], last[-1]) == ("all", "30,000")
+    (kept,) = planned(scored)
+    pages: Any = list(read.documents(scored / "corpus"))
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(scored / "vocab" / "spm.model"))
+    for label in kept["times"]["labels"]:
+        own = [page for page in pages if page["topic"] == label["label"]]
+        assert sum(label["documents"]) == len(own)
+        assert sum(label["tokens"]) == sum(len(processor.encode(page["text"])) + 1 for page in own)
+        assert label["times"][:7] == [0] * 7 != label["times"][-7:]
+    before = files_of(scored / "corpus")
+    assert main.main([*plan, "--workers", "1", "--quiet"]) == 0
+    assert files_of(scored / "corpus") == before
+    assert run(*write) == 0
+    weights = {"column": "score", "by": "topic", "target_tokens": 30_000}
+    wanted = [page["url"] for page in read.documents(scored / "corpus", weights=weights)]
+    rows = pq.read_table(scored / "mixed" / "c4-und-train_documents.parquet")
+    assert rows["url"].to_pylist() == wanted
+    assert sum(rows["tokens"].to_pylist()) == pytest.approx(30_000, rel=0.03)
+
+
+def test_other_shares_quantiles_and_targets(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = ["tokens", str(scored / "corpus"), "--vocab", str(scored / "vocab"), "--workers", "1", "--quiet", "--plan"]
+    mix = scored / "shares.toml"
+    mix.write_text(MIX + "[mix]\nart = 0.25\nscience = 0.75\n")
+    assert main.main([*plan, str(mix)]) == 0
+    taken = {
+        label["label"]: np.dot(label["tokens"], label["times"]) for label in planned(scored)[-1]["times"]["labels"]
+    }
+    assert taken == {"art": pytest.approx(7500), "science": pytest.approx(22_500)}
+    assert main.main([*plan, str(mix), "--target-tokens", "1_000_000", "--max-repeat", "2"]) == 2
+    assert "can't be reached: at most " in capsys.readouterr().err
+    mix.write_text('column = "score"\nquantiles = [[0.5, 0], [1, 2]]\nshares = "tokens"\n')
+    assert main.main([*plan, str(mix)]) == 0
+    (label,) = planned(scored)[-1]["times"]["labels"]
+    assert label["tokens"][0] <= sum(label["tokens"]) / 2 < label["tokens"][0] + 300
+    mix.write_text(MIX + "[mix]\nmusic = 1\n")
+    assert main.main([*plan, str(mix)]) == 2
+    assert "mix: no document has the label 'music' in topic" in capsys.readouterr().err
+
+
+def test_token_files_by_quantiles_of_pages_need_no_plan(scored: Path) -> None:
+    assert run(*command(scored, "halves", "score@0.5:0,1:2")) == 0
+    rows = pq.read_table(scored / "halves" / "c4-und-train_documents.parquet")
+    weights = {"column": "score", "quantiles": [[0.5, 0], [1, 2]]}
+    wanted = [page["url"] for page in read.documents(scored / "corpus", weights=weights)]
+    assert rows["url"].to_pylist() == wanted
+    assert len(wanted) == len(set(wanted)) * 2 == 400
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--plan", "none.toml"], "none.toml can't be read: no such file"),
+        (["--plan", "bad.toml"], "bad.toml can't be read: "),
+        (["--plan", "1:1"], "weights have no 1: give column"),
+        (["--target-tokens", "5"], "--target-tokens is not for a count of tokens"),
+        (["--plan", "score@1:1", "--target-tokens", "5"], "give either quantiles or target_tokens"),
+        (["--plan", "score"], "give either quantiles or target_tokens"),
+        (["--plan", "score", "--target-tokens", "x"], "--target-tokens x: give a number of tokens"),
+        (["--plan", "scor@1:1"], "has no column scor of numbers"),
+        (["--format", "olmo", "--plan", "score@1:1"], "--plan is not for --format"),
+    ],
+)
+def test_wrong_plans_are_one_sentence(
+    more: list[str], says: str, scored: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(scored)
+    (scored / "bad.toml").write_text("column = \n")
+    assert run("corpus", "--vocab", "vocab", *more) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
