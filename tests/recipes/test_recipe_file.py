@@ -229,6 +229,7 @@ def test_there_is_an_example_of_each_tool_and_of_each_kind_of_list() -> None:
         "dclm_baseline",
         "fineweb_urls",
         "five_sentences",
+        "labels",
         "opt_outs",
         "scored_pages",
         "undamaged",

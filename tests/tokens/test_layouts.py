@@ -91,7 +91,7 @@ def test_llmc_has_several_files_of_about_one_size(
     monkeypatch.setattr(folder, "LLMC_TOKENS", most)
     options = TokenFileOptions(small_corpus / "en", model, output=tmp_path / "new", format="llmc", workers=1)
     job = files._check_options(options)
-    prepare_folder(job.parts, job.identity)
+    prepare_folder(job.parts, {**job.identity, **job.tokenizer.versions})
     step = WriteParts(job.tokenizer.copied(job.parts), job.identity["dtype"], job.parts)
     step.setup()
     for task in job.tasks:
