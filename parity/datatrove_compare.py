@@ -3,7 +3,7 @@
     python parity/datatrove_compare.py [--data DIR] [--short] [--only RECIPE]
 
 Zero differences are allowed, but for one kind: `blocked_domain` takes hosts as browsers do (UTS 46), and datatrove as
-they are written, so c4pipe also drops a page of a blocked domain whose host has full-width letters, blanks and the like.
+they are written, so c4pipe drops a page of a blocked domain whose host has full-width letters, blanks or the like.
 
 Both are given the pages of the sample crawl, pages that are made to be hard (`hostile.py`, `quality_pages.py`), real
 pages, and a crawl that is made of all their lines (`made_crawl.py`). The lists of blocked URLs are made of parts of
