@@ -174,6 +174,6 @@ COMMAND = Command(
         "c4pipe tokens corpus --vocab vocabulary --budget-subset 2^29",
         "c4pipe tokens corpus --vocab vocabulary --format megatron --output tokens",
         "c4pipe tokens corpus --vocab tokenizer.json --end-of-document '<|endoftext|>'",
-        "c4pipe tokens corpus --vocab vocabulary --plan mix.toml --target-tokens 2_000_000_000",
+        "c4pipe tokens corpus --vocab vocabulary --plan score --target-tokens 2_000_000_000",
     ),
 )

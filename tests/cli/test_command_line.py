@@ -139,7 +139,7 @@ def test_an_option_given_twice_is_joined_or_refused(name: str) -> None:
         if option.positional or option.in_python:
             continue
         flag = flag_of(field, option)
-        value = [] if field.default is False else ["1:1" if field.name == "weights" else "1"]
+        value = [] if field.default is False else ["1:1" if field.name in ("weights", "plan") else "1"]
         given = [name, flag, *value, "=".join([flag, *value])]
         if value and "Sequence" not in str(kind):
             with pytest.raises(UsageError, match=f"^{flag} is given twice: give it once$"):

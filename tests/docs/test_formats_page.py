@@ -126,5 +126,6 @@ def test_each_field_of_a_vocabulary_and_of_token_counts_is_described(small_corpu
 
     for heading, values in (("tokens.json", tokens), ("subset-&lt;language&gt;-&lt;tokens&gt;.json", subset)):
         text = section(PAGE, heading)
-        assert first_quotes(text) - {"bos", "best_first"} == set(values)  # only with --begin-of-document, --best-first
+        # only with --begin-of-document, --best-first, --plan
+        assert first_quotes(text) - {"bos", "best_first", "plans"} == set(values)
         assert f"| `format`, `version` | `{values['format']}`, {values['version']} |" in text
