@@ -81,7 +81,8 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
     fields |= dict.fromkeys(recipe.label_columns, "the best label by a classifier of text")
     best = min(map(find_format, manifest["formats"]), key=lambda each: not each.hub_timestamp)
     stored = _sum_shards(manifest["shards"], best.extension)
-    columns = {each.name: _feature(str(each.type)) for each in shard_schema(recipe.columns)}
+    schema = shard_schema(recipe.columns)
+    columns = {each.name: _feature(str(each.type)) for each in schema}
     for (language, split), size in stored.items():
         size["table_bytes"] = table_bytes.get(f"{language}/{split}", 0)
     if best.hub_timestamp not in ("", "string"):
@@ -118,10 +119,7 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
         inputs=inputs,
         parts=manifest.get("parts", ()),
         formats=manifest["formats"],
-        fields=[
-            (each.name, str(each.type), fields.get(each.name, "as the source has it"))
-            for each in shard_schema(recipe.columns)
-        ],
+        fields=[(each.name, str(each.type), fields.get(each.name, "as the source has it")) for each in schema],
         format=best.name,
         example=_example(pages, best.extension),
         versions=manifest["versions"],
