@@ -19,9 +19,9 @@ from c4pipe.clean.trace import explain_final
 from c4pipe.clean.work_file import page_columns, read_kept, read_stale
 from c4pipe.corpus.labels import count_labels
 from c4pipe.corpus.manifest import TAKEDOWN
-from c4pipe.dedup import near_duplicates, write
+from c4pipe.dedup import write
 from c4pipe.dedup.near_duplicates import Copies, NearDuplicates
-from c4pipe.dedup.near_pages import COPIED_HOSTS, HOSTS, NEAR_DUPLICATES, STAYED, STAYING
+from c4pipe.dedup.near_pages import NEAR_DUPLICATES, STAYED, STAYING
 from c4pipe.dedup.removals import JOINED, Removals, joined_copies, most_repeated
 from c4pipe.dedup.shuffle import CHANGES, KNOWN_URLS, MARKS, PAGES, REMOVED_SPANS, STALE_CAPTURES, Sent, unpack_table
 from c4pipe.dedup.step import DedupPlan, DedupStep, Received, RowStep, StepItem, rows_of
@@ -269,7 +269,7 @@ class GroupFinisher:
 class FinishPages(DedupStep):
     """The files, stale captures, near-duplicates, marks and changes of a group -> pages by shard; removed spans."""
 
-    sends = (PAGES, REMOVED_SPANS, COPIED_HOSTS)
+    sends = (PAGES, REMOVED_SPANS)
     tallied = ("pages", "finished")
 
     def __init__(self, plan: DedupPlan, shown: Collection[str]) -> None:
@@ -290,10 +290,7 @@ class FinishPages(DedupStep):
         shown_examples: list[Example] = []
         held: list[pa.Table] = []
         held_bytes = 0
-        hosts = [np.empty(0, HOSTS)]
         for file, path in received.files:
-            if len(near.rows(file)):
-                hosts.append(near_duplicates.host_pairs(*near.urls(storage_path(path), file)))
             shown = SmallestKeys() if path in self._shown else None
             known_rows = rows_of(known, file)
             rows = np.setdiff1d(rows_of(stale, file), known_rows)
@@ -309,7 +306,6 @@ class FinishPages(DedupStep):
                 shown_examples += stale_captures(storage_path(path), rows)
                 shown_examples += near.examples(storage_path(path), file)
         yield from self._send(held)
-        yield COPIED_HOSTS.to_buckets(near_duplicates.add_up(np.concatenate(hosts)), self._plan.url_bits)
         yield from group.end(self._plan.span_bits)
         yield {"examples": shown_examples, "moved_spans": group.removals.moved()}
 

@@ -11,7 +11,7 @@ from c4pipe.clean import examples
 from c4pipe.clean.work_file import url_rows
 from c4pipe.dedup.finish import CountRepeats, FinishPages
 from c4pipe.dedup.known import URL_HASHES, KnownHashes
-from c4pipe.dedup.near_duplicates import CountHosts, find_near_duplicates
+from c4pipe.dedup.near_duplicates import find_near_duplicates
 from c4pipe.dedup.occurrences import FindRepeats, ReadSpans
 from c4pipe.dedup.order import find_stale_captures
 from c4pipe.dedup.shuffle import KNOWN_URLS, STALE_CAPTURES, URLS
@@ -34,14 +34,12 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
     graph = Graph()
     pages = _finish_pages(graph, graph.create("Work files", groups, WORK_FILES), plan, shown)
     before = [each for each in graph.reports if each != pages[REPORT]]
-    counted = [graph.add("Count removed spans", CountRepeats(plan.spill, plan.moves_survivors), pages["removed_spans"])]
-    if plan.near:
-        counted.append(graph.add("Count hosts", CountHosts(plan), pages["copied_hosts"]))
+    counted = graph.add("Count removed spans", CountRepeats(plan.spill, plan.moves_survivors), pages["removed_spans"])
     names = [(number, tuple(name)) for number, name in enumerate(plan.layout.shards())]
     shards = graph.create("Shards", names, SHARD)
     written = graph.add("Write shard", WriteShard(plan), shards, pages["pages"])
     # It runs beside the last shards: a runner that works on several steps at a time has idle workers then.
-    total = graph.total("Add up reports before the shards", [*before, *(each[REPORT] for each in counted)])
+    total = graph.total("Add up reports before the shards", [*before, counted[REPORT]])
     described = graph.add("Read examples", ReadExamples(plan, shown), total)
     reports = [pages[REPORT], described[REPORT], written[REPORT]]
     graph.add("Publish", Publish(plan), graph.total("Add up reports", reports))

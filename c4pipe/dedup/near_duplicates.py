@@ -23,9 +23,7 @@ from c4pipe.dedup.near_pages import (
     BANDS,
     CANDIDATES,
     CLUSTERS,
-    COPIED_HOSTS,
     COPIES,
-    HOSTS,
     NEAR_DUPLICATES,
     NEAR_PAGE,
     PAIRS,
@@ -34,15 +32,13 @@ from c4pipe.dedup.near_pages import (
     STAYING,
     minima_of,
     similarities,
-    whole_hashes,
 )
 from c4pipe.dedup.shuffle import STALE_CAPTURES, Sent, pack_table
 from c4pipe.dedup.step import DedupPlan, DedupStep, Files, Received, StepItem, rows_of
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.rows import Rows, groups_of, with_fields
+from c4pipe.io.rows import Rows, with_fields
 from c4pipe.report.data import MOST_SHOWN
-from c4pipe.report.profile import domains
 from c4pipe.runners.graph import Graph, Output
 from c4pipe.text.hashes import U64
 from c4pipe.text.minhash import U16
@@ -84,15 +80,6 @@ class NearDuplicates:
         for pages in read_stale(path, [*_COLUMNS, *further], rows) if len(rows) else ():
             if len(pages):
                 yield pages.drop_columns(["minima"]).append_column("fact", pa.array(self._facts(pages), pa.string()))
-
-    def urls(self, path: StoragePath, file: int) -> tuple[Rows, pa.Array, pa.Array]:
-        """Returns the PAIRs of the pages of a work file to drop, their URLs, and the URLs of the pages that stay."""
-        pairs = self._pairs[self._pairs["file"] == file]
-        # All pages that stay have arrived, unless the runner lost some: then the control totals differ.
-        pairs = pairs[np.isin(pairs["first_page"], self._keys)]
-        pairs = pairs[np.argsort(pairs["row"])]
-        staying = self._staying["url"].take(pa.array(np.searchsorted(self._keys, pairs["first_page"])))
-        return pairs, read_staying(path, pairs["row"], ["url"])["url"].combine_chunks(), staying.combine_chunks()
 
     def _facts(self, pages: pa.Table) -> list[str]:
         stays = self._pairs["first_page"][np.searchsorted(self._pairs["page"], pages["page_key"].to_numpy())]
@@ -170,70 +157,6 @@ def largest_clusters(clusters: Iterable[Mapping[str, Any]]) -> list[dict[str, An
     """Returns the largest clusters for the report, given `pages`, `url` and `key` of each; ties by key."""
     most = sorted(clusters, key=lambda each: (-each["pages"], each["key"]))[:MOST_SHOWN]
     return [{"pages": each["pages"], "url": each["url"]} for each in most]
-
-
-_PLACES = ("file", "row", "first_file", "first_row")
-
-
-def host_pairs(pairs: Rows, urls: pa.Array, staying: pa.Array) -> Rows:
-    """Returns the HOSTS rows of dropped pages: a row for each pair of different hosts, in the order of hashes.
-
-    Args:
-        pairs: a PAIR of each page with the page that stays.
-        urls: the URLs of these pages.
-        staying: the URLs of the pages that stay.
-    """
-    hosts = domains(pa.concat_arrays([urls, staying])).dictionary_encode("encode")
-    names = hosts.dictionary.to_pylist()
-    hashes = np.array([mmh3.hash64(name or "", signed=False)[0] for name in names], np.uint64)
-    both = hashes[hosts.indices.to_numpy()].reshape(2, -1).T
-    rows = np.empty(len(pairs), HOSTS)
-    rows["hash"], rows["pages"] = whole_hashes(both), 1
-    for name in _PLACES:
-        rows[name] = pairs[name]
-    return add_up(rows[both[:, 0] != both[:, 1]])
-
-
-def add_up(rows: Rows) -> Rows:
-    """Adds up HOSTS rows to one row for each hash, in the order of the hashes."""
-    rows = rows[np.argsort(rows["hash"], kind="stable")]
-    starts, _ = groups_of(rows["hash"])
-    sums = rows[starts]
-    if len(rows):
-        sums["pages"] = np.add.reduceat(rows["pages"], starts)
-    return sums
-
-
-def most_copied(rows: Rows) -> list[dict[str, int]]:
-    """Returns the pairs of hosts with the most pages, given all HOSTS rows of their hashes; ties by hash."""
-    sums = add_up(rows)
-    order = np.lexsort((sums["hash"], -sums["pages"].astype(np.int64)))[:MOST_SHOWN]
-    return [{name: int(sums[name][each]) for name in HOSTS.names or ()} for each in order.tolist()]
-
-
-def with_names(pairs: Iterable[Mapping[str, int]], files: Sequence[StoragePath]) -> list[dict[str, Any]]:
-    """Returns the pairs with the most pages for the report: `host`, the host `of` the pages that stay, and `pages`.
-
-    Args:
-        pairs: the results of `most_copied` for all buckets, in any order.
-        files: the work files, by number.
-    """
-    most = sorted(pairs, key=lambda each: (-each["pages"], each["hash"]))[:MOST_SHOWN]
-    places = sorted({(each[f"{side}file"], each[f"{side}row"]) for each in most for side in ("", "first_")})
-    names: dict[tuple[int, int], str] = {}
-    for file in sorted({file for file, _ in places}):
-        rows = [row for of, row in places if of == file]
-        pages = read_staying(files[file], np.array(rows, np.uint32), ["url"])
-        hosts = domains(pages["url"].combine_chunks()).to_pylist()
-        names.update(zip(((file, row) for row in rows), hosts, strict=True))
-    return [
-        {
-            "host": names[each["file"], each["row"]],
-            "of": names[each["first_file"], each["first_row"]],
-            "pages": each["pages"],
-        }
-        for each in most
-    ]
 
 
 CONNECT_ROUNDS = 8
@@ -437,11 +360,3 @@ class NamePages(_NearStep):
             yield Sent(STAYED, shuffle.totals(named["page_key"].to_numpy()), blocks)
         if clusters:
             yield {"near_clusters": clusters}
-
-
-class CountHosts(DedupStep):
-    """The pairs of hosts of a bucket -> a report of the pairs with the most pages."""
-
-    def run(self, received: Received) -> Iterator[StepItem]:
-        """Counts the pages of the pairs of hosts of a bucket."""
-        yield {"near_hosts": most_copied(received.rows(COPIED_HOSTS))}

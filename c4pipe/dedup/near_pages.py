@@ -27,13 +27,6 @@ PAIR = np.dtype([*_PAGE, *((f"first_{name}", kind) for name, kind in _PAGE)])
 STAY = np.dtype([("page", "<u8"), ("file", "<u4"), ("row", "<u4"), ("pages", "<u4"), ("group", "<u4")])
 """A page that stays: its key, file and row; the number of pages that a group drops for it, and that group."""
 
-HOSTS = np.dtype(
-    [("hash", "<u8"), ("pages", "<u4"), *((name, "<u4") for name in ("file", "row", "first_file", "first_row"))]
-)
-"""Two hosts: a hash of both, the number of pages of the first host that are dropped for a page of the second, and the
-places of one such dropped page and of the page that stays.
-"""
-
 BANDS = Shuffle("bands", "bands of signatures, to their bucket", BAND_ROW)
 """32 bytes: band hash, signature hash, rank, page key, file, row. To the bucket of the band hash."""
 
@@ -60,9 +53,6 @@ STAYING = Shuffle("staying", "pages that stay, to their group", STAY)
 
 STAYED = Shuffle("stayed", "pages that stay, to the groups that drop a page for them")
 """Arrow streams with key, URL and minima. To the groups that drop a page for the page that stays."""
-
-COPIED_HOSTS = Shuffle("copied_hosts", "hosts with pages that are nearly the same, to be counted", HOSTS)
-"""28 bytes: hash of two hosts, number of pages, file and row of a page of each. To the bucket of the hash."""
 
 NEAR_SHUFFLES = shuffles_of(globals())
 """The shuffles of the rule `near_duplicate`, by name: their rows, and the receivers of the rows."""

@@ -92,10 +92,8 @@ def store_taken_down(corpus: StoragePath, before: TakenDown | None, takedown: An
 def unlisted_findings(found: DedupData, listed: Any) -> DedupData:
     """Returns the content of `dedup.json` without what shows a page that `listed.has`."""
     values: dict[str, Any] = {name: value for name, value in found.items() if name != "sha256"}
-    hosts = [(each, f"https://{each['host']}/ https://{each['of']}/") for each in values.pop("copied_hosts", ())]
     clusters = [each for each in values.pop("near_duplicates", ()) if not _shows(listed, each["url"])]
-    more = {"near_duplicates": clusters, "copied_hosts": [each for each, urls in hosts if not _shows(listed, urls)]}
-    values |= {name: value for name, value in more.items() if value}
+    values |= {"near_duplicates": clusters} if clusters else {}
     return cast(DedupData, {**values, "examples": unlisted_examples(found["examples"], listed)})
 
 

@@ -223,7 +223,7 @@ class WriteShard(DedupStep):
 
 
 class ReadExamples(Step):
-    """The sum of the reports before the shards -> the sum with examples, span texts and hosts from the work files."""
+    """The sum of the reports before the shards -> the sum with examples and span texts from the work files."""
 
     outputs = (REPORT,)
     sums = (REPORT,)
@@ -233,7 +233,7 @@ class ReadExamples(Step):
         self._shown = sorted(shown)
 
     def process(self, element: control_totals.Report) -> Iterable[tuple[str, Any]]:
-        """Adds the examples of job 1, the texts of repeated spans, and the names of hosts."""
+        """Adds the examples of job 1 and the texts of repeated spans."""
         from c4pipe.dedup import publish  # loads modules that other steps do not need
 
         clean_examples = examples.gather_examples([storage_path(path) for path in self._shown])
@@ -242,7 +242,6 @@ class ReadExamples(Step):
         repeats = with_texts(element.get("repeats", ()), files, span.size) if span else []
         report = {**element, "clean_examples": clean_examples, "repeats": repeats}
         report["near_clusters"] = near_duplicates.largest_clusters(element.get("near_clusters", ()))
-        report["near_hosts"] = near_duplicates.with_names(element.get("near_hosts", ()), files)
         publish.load_modules()  # on this machine, while workers write the shards
         return [(REPORT, report)]
 

@@ -21,10 +21,10 @@ from c4pipe.text.languages import drops_by_language
 REPORT_DATA, DEDUP_DATA = "report.json", "dedup.json"
 REPORT_VERSION, DEDUP_VERSION, OPT_OUTS_VERSION = 2, 1, 1
 
-_OF_BOTH = ("dropped_languages", "repeats", "near_duplicates", "copied_hosts")  # of `dedup.json` and `report.json`
+_OF_BOTH = ("dropped_languages", "repeats", "near_duplicates")  # of `dedup.json` and `report.json`
 
 MOST_SHOWN = 20
-"""The most repeated spans, clusters of near-duplicates and pairs of hosts that a report shows."""
+"""The most repeated spans and clusters of near-duplicates that a report shows."""
 
 TOGETHER = "together"
 """The reason in `opt_outs.json` that counts the pages that any list refuses."""
@@ -58,17 +58,8 @@ class Cluster(TypedDict):
     url: str
 
 
-class CopiedHost(TypedDict):
-    """Near-duplicates on a host, counted by the host `of` the pages that stay."""
-
-    host: str
-    of: str
-    pages: Annotated[int, whole(1)]
-
-
 class _Near(TypedDict, total=False):
     near_duplicates: Sequence[Cluster]  # the largest clusters
-    copied_hosts: Sequence[CopiedHost]  # the pairs of hosts with the most pages
 
 
 class _Found(_Near):
@@ -127,8 +118,8 @@ def make_dedup_data(
     """Returns the content of `dedup.json`.
 
     Args:
-        report: the report of job 2: `examples`, `repeats`, the most repeated spans, `near_clusters`, the largest
-            clusters of near-duplicates, and `near_hosts`, the pairs of hosts with the most near-duplicates.
+        report: the report of job 2: `examples`, `repeats`, the most repeated spans, and `near_clusters`, the
+            largest clusters of near-duplicates.
         clean_counts: the counters of job 1.
         moved: the digest of the file of moved spans; None without that file.
     """
@@ -138,7 +129,6 @@ def make_dedup_data(
         "dropped_languages": _dropped_languages(clean_counts, report),
         "repeats": report.get("repeats", []),
         **({"near_duplicates": report["near_clusters"]} if report.get("near_clusters") else {}),
-        **({"copied_hosts": report["near_hosts"]} if report.get("near_hosts") else {}),
         **({"moved_spans": moved} if moved else {}),
         "examples": examples.examples_by_rule(report.get("examples", ())),
     }
@@ -186,17 +176,10 @@ def add_dedup_data(first: DedupData, second: DedupData) -> DedupData:
         before = repeats.get(each["hash"], {"times": 0, "domains": 0})
         domains = max(before["domains"], each["domains"])
         repeats[each["hash"]] = {**each, "times": before["times"] + each["times"], "domains": domains}
-    copied = Counter[tuple[str, str]]()
-    for pair in (*first.get("copied_hosts", ()), *second.get("copied_hosts", ())):
-        copied[pair["host"], pair["of"]] += pair["pages"]
     clusters = [*first.get("near_duplicates", ()), *second.get("near_duplicates", ())]
     report = {
         "repeats": sorted(repeats.values(), key=lambda each: (-each["times"], each["hash"]))[:MOST_SHOWN],
         "near_clusters": sorted(clusters, key=lambda each: (-each["pages"], each["url"]))[:MOST_SHOWN],
-        "near_hosts": [
-            {"host": host, "of": of, "pages": pages}
-            for (host, of), pages in sorted(copied.items(), key=lambda item: (-item[1], item[0]))[:MOST_SHOWN]
-        ],
         "examples": _with_rules(first, second),
     }
     return {**make_dedup_data(report), "dropped_languages": _by_number(languages)}

@@ -381,12 +381,6 @@ def _duplicates(report: _Report) -> Iterator[Table]:
     yield Table("Duplicates that were removed", ("what", "number", "%"), rows, chart="share")
     rows = [_count_row(short(each["url"], 200), each["pages"]) for each in report.data.get("near_duplicates", ())]
     yield Table("The largest clusters of pages that are nearly the same", ("page that stays", "pages"), rows)
-    rows = [
-        _count_row(f"{_host(each['host'])} \u2192 {_host(each['of'])}", each["pages"])
-        for each in report.data.get("copied_hosts", ())
-    ]
-    caption = "Hosts whose pages are dropped, and hosts whose pages stay in their place"
-    yield Table(caption, ("dropped \u2192 stays", "pages"), rows)
     rows = [_count_row(each["text"], each["times"], each["domains"]) for each in report.data["repeats"]]
     caption = f"The most repeated {units}, as written where they were removed"
     yield Table(caption, ("text", "times", "hosts it was removed from"), rows)

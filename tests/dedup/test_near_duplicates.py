@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.dedup.shuffle import unpack_table
 from c4pipe.errors import LostDataError
 from c4pipe.jobs import dedup_plan
-from c4pipe.text.urls import host_of
 from c4pipe.wet.page import Page
 from tests.dedup.test_dedup_losses import alter, lose, repeat, spoil
 from tests.helpers.corpora import contents
@@ -85,9 +83,8 @@ def test_the_corpus_is_the_same_however_it_is_built(tmp_path: Path, monkeypatch:
     assert shards[0]
     assert shards[0] == shards[1] == shards[2] == shards[3]
     reports = [json.loads((tmp_path / name / "corpus" / "report.json").read_text()) for name in names]
-    for section in ("near_duplicates", "copied_hosts"):
-        assert reports[0][section]
-        assert all(report[section] == reports[0][section] for report in reports)
+    assert reports[0]["near_duplicates"]
+    assert all(report["near_duplicates"] == reports[0]["near_duplicates"] for report in reports)
 
 
 def test_a_page_that_is_everywhere_sends_one_row_for_each_band_and_group(tmp_path: Path) -> None:
@@ -131,18 +128,6 @@ def test_the_report_shows_examples_and_the_largest_clusters(made: Path) -> None:
     report = (made / "corpus" / "report.html").read_text()
     assert data["near_duplicates"][0]["url"] in report.replace("<wbr>", "")
     assert "pages that are nearly the same as another" in report
-
-
-def test_the_report_shows_which_hosts_have_pages_of_which(made: Path) -> None:
-    table = pa.concat_tables(map(pq.read_table, sorted((made / "corpus" / "_dropped").glob("*.dedup.parquet"))))
-    pairs = [(host_of(row["url"]), host_of(row["fact"].split()[0])) for row in table.to_pylist()]
-    expected = Counter(pair for pair in pairs if pair[0] != pair[1])
-    data = json.loads((made / "corpus" / "report.json").read_text())["copied_hosts"]
-    assert len(data) == 20 < len(expected)
-    assert {(each["host"], each["of"]): each["pages"] for each in data}.items() <= expected.items()
-    assert [each["pages"] for each in data] == sorted(expected.values(), reverse=True)[:20]
-    report = (made / "corpus" / "report.html").read_text().replace("<wbr>", "")
-    assert f"{data[0]['host']} \u2192 {data[0]['of']}" in report
 
 
 def test_a_report_that_is_made_later_shows_the_same(made: Path, tmp_path: Path) -> None:
@@ -228,8 +213,7 @@ def build_on(folder: Path, pages: Sequence[Page], *options: str) -> dict[str, by
     given = ["build", str(folder / "crawl"), "--recipe", str(folder / "near.toml"), "--quiet", *options]
     assert main([*given, "--output", str(folder / "corpus")]) == 0
     report = json.loads((folder / "corpus" / "report.json").read_text())
-    sections = {name: json.dumps(report[name]).encode() for name in ("near_duplicates", "copied_hosts")}
-    return contents(folder / "corpus" / "und") | sections
+    return contents(folder / "corpus" / "und") | {"clusters": json.dumps(report["near_duplicates"]).encode()}
 
 
 @pytest.mark.beam
