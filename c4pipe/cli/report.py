@@ -56,12 +56,15 @@ def run(options: ReportOptions) -> None:
             rebuild_data(open_corpus(folder), folder, runner, progress)
             data = read_report_data(folder, counts)
             assert data  # it was written, or an error was raised
-        tokens = count.counted_totals(folder)
+        tokens = count.read_counts(folder)
         refused = read_opt_outs(folder)
         if options.opt_outs is not None:
             sizes = data["profile"].get("table_bytes", {})
             write_text(folder / card.CARD, card.render_card(corpus_manifest, sizes, refused))
-        write_text(folder / html_page.REPORT_PAGE, html_page.render_report(corpus_manifest, data, tokens, refused))
+        page = html_page.render_report(
+            corpus_manifest, data, tokens.get("totals", {}), refused, tokens.get("plans", ())
+        )
+        write_text(folder / html_page.REPORT_PAGE, page)
     if not options.quiet:
         if options.opt_outs is not None and refused:
             _print_refused(refused, counts.get("pages.kept", 0))

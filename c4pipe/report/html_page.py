@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
 
@@ -38,6 +39,7 @@ from c4pipe.report.rendering import (
     Paragraph,
     ReportBlock,
     ReportSection,
+    StepCurve,
     Table,
     TableRow,
     funnel_chart,
@@ -57,6 +59,7 @@ _DOMAINS, _MISSING, _LANGUAGES, _PAGES = 30, 20, 110, 30
 _WORDING_SIZE = 600  # characters of a recipe's description, and of a rule's
 _NAME_SIZE = 40  # characters of a language's code
 _LANGUAGE_ROWS = 2000
+_PLANS = 5
 _SHARES = ("pages", "% of pages", "bytes of text", "% of bytes")  # the heads of `_share_row`
 _COUNTERS = ("pages.dropped", "lines.dropped", "lines.edited", "pages.edited")
 _CAPTIONS = {
@@ -76,6 +79,7 @@ class _Report:
     data: ReportData
     tokens: Mapping[str, Mapping[str, Mapping[str, int]]]
     opt_outs: OptOuts | None
+    plans: Sequence[Mapping[str, Any]]
     recipe: Recipe
 
     @cached_property
@@ -103,6 +107,7 @@ def render_report(
     data: ReportData,
     tokens: Mapping[str, Mapping[str, Mapping[str, int]]] = MappingProxyType({}),
     opt_outs: OptOuts | None = None,
+    plans: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """Returns the report of a corpus as HTML. The same manifest and data give the same text.
 
@@ -111,9 +116,10 @@ def render_report(
         data: the content of its `report.json`.
         tokens: the `totals` of its `tokens.json`, by language and split; empty if its tokens are not counted.
         opt_outs: the content of its `opt_outs.json`; None if its opt-outs are not counted.
+        plans: the `plans` of its `tokens.json`, how often its documents are read; the last ones are shown.
     """
     recipe = Recipe.from_json(manifest["recipe"])
-    report = _Report(manifest, data, tokens, opt_outs, recipe)
+    report = _Report(manifest, data, tokens, opt_outs, plans, recipe)
     sections = [
         ReportSection(name, title, [block for block in make_blocks(report) if getattr(block, "rows", True)])
         for name, title, make_blocks in _SECTIONS
@@ -312,6 +318,35 @@ def _tokens(report: _Report) -> Iterator[ReportBlock]:
         )
 
 
+def _plans(report: _Report) -> Iterator[Table]:
+    """Yields how often documents are read by the last plans: a row and a curve for each label."""
+    for plan in report.plans[-_PLANS:]:
+        curve, labels = plan["curve"], plan["times"]["labels"]
+        words = [f"By {curve['column']}" if curve["column"] else "All alike"]
+        words += [f"in each {curve['by']}"] if curve["by"] else []
+        words += [f"for a target of {curve['target_tokens']:,} tokens"] if curve["target_tokens"] else []
+        heads = (curve["by"] or "label", "tokens", "taken", "most times")
+        most = max((times for each in labels for times in each["times"]), default=0)
+        rows = [_plan_row(each, most) for each in labels[:_LANGUAGES]]
+        caption = f"{', '.join(words)}; each curve is from the smallest values to the largest"
+        yield Table(caption, heads, rows, chart="times")
+
+
+def _plan_row(label: Mapping[str, Any], most: float) -> TableRow:
+    """Returns the row of a label: the width of a step is the bucket's share of the tokens, its height the times of
+    `most`.
+    """
+    sizes, times = label["tokens"], label["times"]
+    whole = max(1, sum(sizes))
+    steps = [
+        ((end - size) / whole, size / whole, each / (most or 1))
+        for end, size, each in zip(accumulate(sizes), sizes, times, strict=True)
+    ]
+    taken = sum(size * each for size, each in zip(sizes, times, strict=True))
+    cells = f"{sum(sizes):,}", f"{taken:,.0f}", f"{max(times):.4g}"
+    return TableRow(short(label["label"] or "all", 100), cells, StepCurve(steps))
+
+
 def _domains(report: _Report) -> Iterator[ReportBlock]:
     pages, sizes = report.profile["domain_pages"], report.profile["domain_bytes"]
     if not pages:
@@ -425,6 +460,7 @@ _SECTIONS: tuple[tuple[str, str, Callable[[_Report], Iterable[ReportBlock]]], ..
     ("languages", "Languages", _languages),
     ("labels", "Labels", _labels),
     ("tokens", "Tokens", _tokens),
+    ("plans", "How often documents are read", _plans),
     ("domains", "Domains", _domains),
     ("opt-outs", "Opt-outs", _opt_outs),
     ("duplicates", "Duplicates", _duplicates),

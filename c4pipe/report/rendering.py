@@ -41,14 +41,24 @@ class ShareBar:
 
 
 @dataclass(frozen=True)
+class StepCurve:
+    """A curve of steps in the last column of a table.
+
+    `steps` has start, width and height of each step, as shares of the column and of the largest height.
+    """
+
+    steps: Sequence[tuple[float, float, float]]
+
+
+@dataclass(frozen=True)
 class TableRow:
     """A row of a table: its name, with a small `note` below, and the `id` that the name links to; texts as cells; a bar
-    after them. A total is in bold letters.
+    or a curve after them. A total is in bold letters.
     """
 
     name: str
     cells: tuple[str, ...]
-    bar: ShareBar | None = None
+    bar: ShareBar | StepCurve | None = None
     note: str = ""
     link: str = ""
     total: bool = False

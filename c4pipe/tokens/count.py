@@ -118,13 +118,13 @@ def count_tokens(
         return content, times
 
 
-def counted_totals(folder: StoragePath) -> dict[str, Any]:
-    """Returns the totals by language and split; empty without a `tokens.json` of this corpus. Raises UsageError if the
-    file can't be read.
+def read_counts(folder: StoragePath) -> Mapping[str, Any]:
+    """Returns the content of `tokens.json`; empty without this file, or if it is of another corpus. Raises UsageError
+    if the file can't be read.
     """
     content = _read(folder)
     digest = hashlib.sha256(read_file(folder / MANIFEST)).hexdigest()
-    return dict(content["totals"]) if content and content["manifest"] == digest else {}
+    return content if content and content["manifest"] == digest else {}
 
 
 def _read(folder: StoragePath) -> _Tokens | None:

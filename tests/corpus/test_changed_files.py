@@ -15,7 +15,7 @@ from c4pipe.corpus.opened import open_corpus
 from c4pipe.errors import UsageError
 from c4pipe.inspect.opt_outs import read_opt_outs
 from c4pipe.report.data import read_dedup_data, read_report_data
-from c4pipe.tokens.count import counted_totals
+from c4pipe.tokens.count import read_counts
 from c4pipe.tokens.folder import read_token_manifest
 from c4pipe.vocab.model import read_description
 from tests.helpers.corpora import edit_manifest, read_manifest, write_edited
@@ -24,7 +24,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "manifest.json": open_corpus,
     "report.json": read_report_data,
     "dedup.json": read_dedup_data,
-    "tokens.json": counted_totals,
+    "tokens.json": read_counts,
     "opt_outs.json": read_opt_outs,
     "subset-en-4096.json": lambda folder: read.documents(folder / "subset-en-4096.json"),
     "vocabulary/vocab.json": lambda folder: read_description(folder / "vocabulary"),

@@ -14,6 +14,7 @@ import sentencepiece
 import c4pipe
 from c4pipe import read
 from c4pipe.cli import main
+from c4pipe.report.html_page import REPORT_PAGE
 from c4pipe.text.hashes import is_validation, normalise_url
 from c4pipe.tokens import find_pages
 from c4pipe.wet.page import Page
@@ -21,6 +22,8 @@ from tests.dedup.test_near_duplicates import build
 from tests.helpers.crawls import files_of
 from tests.helpers.megatron import read_indexed
 from tests.helpers.near_crawls import TIMESTAMP, made_texts
+from tests.helpers.reports import Tables
+from tests.helpers.reports import number as number_of
 
 TABLE, WEIGHTS = "1:0.5,2:2,5:3,9:0", {1: 0.5, 2: 2, 5: 3, 9: 0}
 
@@ -170,6 +173,11 @@ def test_a_target_is_planned_once_and_then_written_and_read(scored: Path, capsys
     before = files_of(scored / "corpus")
     assert main.main([*plan, "--workers", "1", "--quiet"]) == 0
     assert files_of(scored / "corpus") == before
+    assert main.main(["report", str(scored / "corpus"), "--quiet"]) == 0
+    tables = Tables((scored / "corpus" / REPORT_PAGE).read_text())
+    shown_labels = [(row[0], number_of(row[1])) for row in tables.rows["plans"][1:]]
+    assert shown_labels == [(label["label"], sum(label["tokens"])) for label in kept["times"]["labels"]]
+    assert sum(number_of(row[2]) for row in tables.rows["plans"][1:]) == pytest.approx(30_000, abs=2)
     assert run(*write) == 0
     weights = {"column": "score", "by": "topic", "target_tokens": 30_000}
     wanted = [page["url"] for page in read.documents(scored / "corpus", weights=weights)]
