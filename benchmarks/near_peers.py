@@ -14,7 +14,7 @@ import platform
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,23 +66,25 @@ def made_pages(number: int, words: int) -> Iterator[str]:
         yield "\n".join(" ".join(vocabulary[word] for word in each).capitalize() + "." for each in sentences)
 
 
-def make(folder: Path, number: int, words: int) -> tuple[list[str], int]:
-    """Writes the pages as WET files and as JSON Lines. Returns the paths of the WET files, and the bytes of text."""
+def write(folder: Path, texts: Sequence[str]) -> list[str]:
+    """Writes pages as WET files and as JSON Lines, and returns the paths of the WET files.
+
+    The URL of a page ends with its number.
+    """
     from c4pipe.wet.page import Page
     from tests.helpers.wet_writer import write_wet
 
     folder.mkdir()
-    texts = list(made_pages(number, words))
     with (folder / "pages.jsonl").open("w") as lines:
         lines.writelines(json.dumps({"text": text, "id": str(row)}) + "\n" for row, text in enumerate(texts))
     pages = [
         Page(f"https://site{row % 97}.example/{row}", "2019-04-18T10:12:43Z", text, row, len(text))
         for row, text in enumerate(texts)
     ]
-    files = [folder / f"CC-{number}.warc.wet.gz" for number in range(max(FILES, -(-number // FILE_PAGES)))]
+    files = [folder / f"CC-{number}.warc.wet.gz" for number in range(max(FILES, -(-len(pages) // FILE_PAGES)))]
     for file, path in enumerate(files):
         write_wet(path, pages[file :: len(files)])
-    return list(map(str, files)), sum(len(text.encode()) for text in texts)
+    return list(map(str, files))
 
 
 def c4pipe(trial: Trial, text: str = RECIPE) -> list[str]:
@@ -162,7 +164,8 @@ def main() -> int:
     compile_clone()
     title = f"{machine()}; --pages {options.pages} --words {options.words}"
     with tempfile.TemporaryDirectory() as name:
-        files, size = make(Path(name) / "crawl", options.pages, options.words)
+        texts = list(made_pages(options.pages, options.words))
+        files, size = write(Path(name) / "crawl", texts), sum(len(text.encode()) for text in texts)
         rows = measured({each: PEERS[each] for each in names}, files, Path(), Path(name), options.rounds)
     goals = []
     if {"c4pipe", "datatrove"} <= set(names):

@@ -1,20 +1,25 @@
-"""Near-duplicates of 2,500 pages against the exact similarity of each pair: what is found and what is missed."""
+"""Near-duplicates against the exact similarity of pairs of pages: what is found and what is missed."""
 
 import random
+import sys
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from c4pipe.text import minhash
 from scripts.make_near_curve import share_a_band
 from tests.dedup.test_near_duplicates import build
-from tests.helpers.near_crawls import made_texts, made_words
+from tests.helpers.near_crawls import jaccard, made_texts, made_words
 from tests.helpers.near_crawls import pages_of as made_pages
 from tests.helpers.pages import pages_of
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+import near_pairs  # noqa: E402
 
 PAGES, REAL, LEAST = 2500, 600, 0.75
 
@@ -75,7 +80,6 @@ def test_what_is_dropped_against_the_exact_similarity_of_each_pair(tmp_path: Pat
     texts = texts_of(largest_data)
     pages = made_pages(texts)
     assert len(pages) == PAGES
-    numbers = {page.url: number for number, page in enumerate(pages)}
     exact = all_similarities(texts)
     shared = shared_bands(texts)
 
@@ -88,11 +92,7 @@ def test_what_is_dropped_against_the_exact_similarity_of_each_pair(tmp_path: Pat
         assert abs(len(shared & some.keys()) - chances.sum()) <= 4 * max(1.0, deviation), tenth
 
     build(tmp_path, pages, keep_dropped="all")
-    stays = {
-        numbers[row["url"]]: numbers[row["fact"].split()[0]]
-        for path in (tmp_path / "corpus" / "_dropped").glob("*.dedup.parquet")
-        for row in pq.read_table(path).to_pylist()
-    }
+    stays = near_pairs.read_dropped(tmp_path / "corpus")
     assert stays.keys().isdisjoint(stays.values())
     # Recall: of the pairs that are alike, as many are in one cluster as share a band by the formula.
     alike = [pair for pair, each in exact.items() if each >= LEAST]
@@ -106,3 +106,17 @@ def test_what_is_dropped_against_the_exact_similarity_of_each_pair(tmp_path: Pat
     assert (similar >= LEAST).mean() > 0.88
     assert (similar >= LEAST - 0.1).mean() > 0.98
     assert similar.min() > 0.45
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("parameters", "precision", "recall"), [("", 0.75, 0.97)])
+def test_precision_and_recall_on_known_pairs(tmp_path: Path, parameters: str, precision: float, recall: float) -> None:
+    corpus = near_pairs.Corpus(ROOT / "tests" / "data", 500)
+    assert {pair.kind for pair in corpus.pairs} == near_pairs.KINDS.keys()
+    for one, other, kind, similarity in corpus.pairs:
+        zero = jaccard(corpus.texts[one], corpus.texts[other])  # with 0 for numbers
+        assert zero == 1.0 > similarity if kind == "numbers" else zero == similarity
+    build(tmp_path, made_pages(corpus.texts), more=parameters, keep_dropped="all")
+    reached = near_pairs.score(corpus, near_pairs.read_dropped(tmp_path / "corpus"))
+    assert reached.precision >= precision
+    assert reached.recall >= recall
