@@ -79,7 +79,8 @@ def _section(parser: Parser, shared: list[str]) -> str:
 def _argument(action: argparse.Action) -> str:
     """Returns a positional argument as a usage line has it, such as `INPUT ...`."""
     name = "|".join(action.choices) if action.choices else str(action.metavar)
-    return f"[{name} ...]" if action.nargs == "*" else f"{name} ..." if action.nargs == "+" else name
+    forms = {"*": f"[{name} ...]", "+": f"{name} ...", "?": f"[{name}]"}
+    return forms.get(str(action.nargs), name)
 
 
 def _option(action: argparse.Action) -> str:
@@ -89,7 +90,7 @@ def _option(action: argparse.Action) -> str:
 
 def _row(action: argparse.Action) -> str:
     name = _option(action) if action.option_strings else _argument(action)
-    is_needed = action.required if action.option_strings else action.nargs != "*"
+    is_needed = action.required if action.option_strings else action.nargs not in ("*", "?")
     default = "must be given" if is_needed else _default(action)
     text = (action.help or "").partition(" (default: ")[0]
     return f"| `{_escape(name)}` | {default} | {_escape(text)} |\n"

@@ -1,9 +1,12 @@
 """The command `tokens`: the number of tokens of a corpus, a subset of some tokens, and files of token ids."""
 
+import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,18 +34,19 @@ class TokensOptions(TerminalOptions, RunnerOptions, TokenOptions):
 
 def run(options: TokensOptions) -> None:
     """Counts the tokens of a corpus, or writes its token files, or finds a page in them; prints the outcome."""
+    corpus = _corpus_of(options)
     files, around = ("format", "output", "length", "weights"), ("end_of_document", "begin_of_document")
     if options.find is not None:
         others = ("vocabulary", "budget_subset", "best_first", *files, *around, "runner", "plan", *_TARGET)
         _refuse_options(options, "--find", *others)
-        _find(options.corpus, options.find)
+        _find(corpus, options.find)
         return
     if options.vocabulary is None:
         raise UsageError("tokens needs a vocabulary: name its folder with --vocab (see c4pipe tokens --help)")
     if options.format is None:
         targets = () if options.plan is not None else _TARGET
         _refuse_options(options, "a count of tokens", "output", "length", "weights", *targets)
-        _count(options, options.vocabulary)
+        _count(options, corpus, options.vocabulary)
         return
     targets = () if options.weights is not None else _TARGET
     _refuse_options(options, "--format", "budget_subset", "best_first", "plan", *targets)
@@ -50,6 +54,16 @@ def run(options: TokensOptions) -> None:
         raise UsageError("--format needs a folder for the files: name it with --output")
     chosen = TokenFileOptions(**shared_fields(options, TokenFileOptions))
     _write_files(options, replace(chosen, weights=_with_target(options, options.weights)))
+
+
+def _corpus_of(options: TokensOptions) -> str:
+    """Returns the corpus, "" for a mix. Raises UsageError unless either a corpus or a mix is given."""
+    is_mix = any("sources" in (weights or {}) for weights in (options.plan, options.weights))
+    if options.corpus is None and not is_mix:
+        raise UsageError("the following arguments are required: CORPUS (see c4pipe tokens --help)")
+    if options.corpus is not None and is_mix:
+        raise UsageError(f"a mix names its corpora: leave out {options.corpus}, or the mix (see c4pipe tokens --help)")
+    return options.corpus or ""
 
 
 def _with_target(options: TokensOptions, weights: Mapping[Any, Any] | None) -> Mapping[Any, Any] | None:
@@ -71,16 +85,19 @@ def _refuse_options(options: TokensOptions, action: str, *names: str) -> None:
             raise UsageError(f"{option} is not for {action}: leave out one of them (see c4pipe tokens --help)")
 
 
-def _count(options: TokensOptions, vocabulary: str) -> None:
-    """Counts the tokens of a corpus, writes a subset with `--budget-subset`, and prints both."""
+def _count(options: TokensOptions, name: str, vocabulary: str) -> None:
+    """Counts the tokens of a corpus, writes a subset with `--budget-subset`, and prints both; or plans a mix."""
     from c4pipe.cli.progress import make_progress
     from c4pipe.corpus.labels import sum_label_tokens
     from c4pipe.io.paths import storage_path
+    from c4pipe.read.mix_file import parse_mix
     from c4pipe.runners.runner import check_runner
     from c4pipe.tokens import count, subset
     from c4pipe.tokens.tokenizer import open_tokenizer
 
-    corpus = storage_path(options.corpus)
+    if not name:
+        _refuse_options(options, "a mix", "budget_subset")
+    corpus = storage_path(name)
     wanted = options.budget_subset
     size = subset.parse_tokens("--budget-subset", wanted) if wanted is not None else None
     training = subset.parse_tokens("--training-tokens", options.training_tokens)
@@ -90,12 +107,16 @@ def _count(options: TokensOptions, vocabulary: str) -> None:
     best = subset.open_best(train, options.best_first) if train and options.best_first is not None else None
     check_runner(options)
     tokenizer = open_tokenizer(vocabulary, options.end_of_document, options.begin_of_document)
-    plan = _with_target(options, options.plan)
-    counts, planned = count.count_tokens(corpus, tokenizer, options, make_progress(options), plan)
+    plan, progress, console = _with_target(options, options.plan), make_progress(options), printer(sys.stdout)
+    if not name:
+        plans = count.plan_mix(parse_mix(plan or {}), tokenizer, options, progress)
+        if not options.quiet:
+            console.print(curve_table(plans))
+        return
+    counts, planned = count.count_tokens(corpus, tokenizer, options, progress, plan)
     written = subset.write_subset(train, tokenizer, counts, size, best) if train and size else None
     if options.quiet:
         return
-    console = printer(sys.stdout)
     console.print(tokens_table(counts))
     if labels := sum_label_tokens(counts["totals"]):
         table = new_table("label", numbers=("tokens",), pad_edge=True, padding=(0, 2, 0, 0))
@@ -103,7 +124,7 @@ def _count(options: TokensOptions, vocabulary: str) -> None:
             table.add_row(styled(label), f"{tokens:,}")
         console.print(table)
     if planned:
-        console.print(curve_table(planned))
+        console.print(curve_table([(name, planned)]))
     if written:
         content = f"{format_count(written.documents, 'document')}, {format_count(written.tokens, 'token')}"
         say(console, f"subset: {written.file} ({content})")
@@ -147,24 +168,43 @@ def tokens_table(counts: Mapping[str, Any]) -> "Table":
     return table
 
 
-def curve_table(times: "CurveTimes") -> "Table":
-    """Returns how many tokens the buckets of a plan have, and how many are taken of them, as a table."""
+def curve_table(planned: Sequence[tuple[str, "CurveTimes"]]) -> "Table":
+    """Returns how many tokens the buckets of plans have, and how many are taken of them, as a table.
+
+    Neighbours that are read equally often are one bucket.
+
+    `planned` has the path of each source of a mix and its plan, or "" and the plan of a corpus.
+    """
     import numpy as np
 
-    numbers = ("bucket", "documents", "tokens", "times", "taken")
-    table = new_table(times.by or "label", numbers=numbers, pad_edge=True, padding=(0, 2, 0, 0))
+    names = _short_names([path for path, _ in planned])
+    numbers = ("bucket", "tokens", "times", "taken")
+    table = new_table("source", "label", numbers=numbers, pad_edge=True, padding=(0, 2, 0, 0))
+    table.columns[0].no_wrap = False
     there = taken = 0.0
-    for label in times.labels:
-        sizes = np.array(label.tokens)
-        ends = np.cumsum(sizes) / max(1, sizes.sum())
-        for end, documents, tokens, repeats in zip(ends, label.documents, label.tokens, label.times, strict=True):
-            name, there, taken = label.label or "", there + tokens, taken + tokens * repeats
-            row = (f"{end:.1%}", f"{documents:,}", f"{tokens:,}", f"{repeats:.4g}", f"{tokens * repeats:,.0f}")
-            table.add_row(styled(name), *row)
-    documents = sum(sum(label.documents) for label in times.labels)
-    mean = taken / max(1, there)
-    table.add_row("all", "", f"{documents:,}", f"{there:,.0f}", f"{mean:.4g}", f"{taken:,.0f}", style="bold")
+    for name, (_, times) in zip(names, planned, strict=True):
+        for label in times.labels:
+            total = max(1, sum(label.tokens))
+            buckets = zip(label.times, np.cumsum(label.tokens) / total, label.tokens, strict=True)
+            for repeats, same in groupby(buckets, itemgetter(0)):
+                _, ends, sizes = zip(*same, strict=True)
+                tokens = sum(sizes)
+                there, taken = there + tokens, taken + tokens * repeats
+                if tokens:
+                    row = (f"{ends[-1]:.1%}", f"{tokens:,}", f"{round(repeats, 3):g}", f"{tokens * repeats:,.0f}")
+                    table.add_row(styled(name), styled(label.label or ""), *row)
+    table.add_row("all", "", "", f"{there:,.0f}", f"{taken / max(1, there):.3f}", f"{taken:,.0f}", style="bold")
     return table
+
+
+def _short_names(paths: Sequence[str]) -> list[str]:
+    """Returns the shortest ends of paths that differ."""
+    parts = [Path(os.path.normpath(path)).parts for path in paths]
+    for count in range(1, max(map(len, parts)) + 1):
+        names = [str(Path(*each[-count:])) for each in parts]
+        if len(set(names)) == len(names):
+            break
+    return names
 
 
 COMMAND = Command(

@@ -92,7 +92,7 @@ def weight_table(
     """Returns weights as a table, for the documents of shards. Raises UsageError for impossible numbers, or without a
     column that they need.
     """
-    if {"column", "quantiles"} & set(weights):
+    if {"column", "quantiles", "target_tokens"} & set(weights):
         curve = checked_curve(weights, str(corpus.path), columns)
         if not curve.by_tokens:
             return measure_curve(curve, str(corpus.path), shards)
@@ -136,7 +136,7 @@ def _times_by_curve(shard: Shard, curve: CurveTimes) -> npt.NDArray[np.int16]:
     """Returns how often each document of a shard is read: of weight 2.5, the hash of seed and URL decides."""
     of_label = {each.label: each for each in curve.labels}
     times = [np.zeros(0, np.int16)]
-    for table in read_tables(shard, list(dict.fromkeys([curve.column, *filter(None, [curve.by]), "url"]))):
+    for table in read_tables(shard, _columns_of(curve, "url")):
         names, labels = _labels_of(table, curve.by)
         values, weight = _values_of(table, curve.column), np.zeros(len(table))
         for number, name in enumerate(names):
@@ -152,7 +152,8 @@ def _times_by_curve(shard: Shard, curve: CurveTimes) -> npt.NDArray[np.int16]:
 def checked_curve(weights: Mapping[str, Any], path: str, columns: Sequence[str]) -> Curve:
     """Returns the curve that a table of a user says. Raises UsageError if the corpus has no such columns."""
     curve = parse_curve(weights)
-    check_column(curve.column, path, [*columns, f"{PROBABILITY}:float"])
+    if curve.column:
+        check_column(curve.column, path, [*columns, f"{PROBABILITY}:float"])
     _check_labels(curve.by, path, columns)
     return curve
 
@@ -182,7 +183,7 @@ def measure_curve(curve: Curve, path: str, shards: Sequence[Shard], tokens: Floa
     known: dict[str | None, int] = {}
     all_labels, all_values = [np.zeros(0, np.int64)], [np.zeros(0)]
     for shard in shards:
-        for table in read_tables(shard, list(dict.fromkeys([curve.column, *filter(None, [curve.by])]))):
+        for table in read_tables(shard, _columns_of(curve, "language")):
             names, labels = _labels_of(table, curve.by)
             numbers = np.array([known.setdefault(name, len(known)) for name in names], np.int64)
             if len(known) > _MOST_LABELS:
@@ -192,8 +193,15 @@ def measure_curve(curve: Curve, path: str, shards: Sequence[Shard], tokens: Floa
     return curve_times(curve, list(known), np.concatenate(all_labels), np.concatenate(all_values), tokens)
 
 
+def _columns_of(curve: Curve | CurveTimes, more: str) -> list[str]:
+    """Returns the columns of a curve, and one more."""
+    return list(dict.fromkeys(filter(None, [curve.column, curve.by, more])))
+
+
 def _values_of(table: pa.Table, column: str) -> Floats:
-    """Returns the numbers of a column, -inf for none."""
+    """Returns the numbers of a column, -inf for none; equal numbers without a column."""
+    if not column:
+        return np.zeros(len(table))
     numbers = table[column].cast(pa.float64(), safe=False).fill_null(-math.inf).to_numpy()
     return np.where(np.isnan(numbers), -math.inf, numbers)
 

@@ -6,7 +6,7 @@ shards they are in, and a bucket from 0 to 0.4 never has more than that share.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from math import factorial
 from typing import Annotated, Any
@@ -24,10 +24,12 @@ MOST_TIMES = 1000
 """The most times that a document is read in an epoch."""
 
 _BUCKETS = 20  # of a target
-_ROUNDED = 1e-6  # by which the sum of shares can differ from 1
+ROUNDED = 1e-6
+"""By how much the sum of shares can differ from 1."""
 
 _EXAMPLE = '{"column": "quality", "quantiles": [[0.4, 0], [0.9, 1], [1, 7]]}'
-_Name = Annotated[str, text("(?s).+", "the name of a column")]
+Seed = Annotated[int, whole(0, 2**32 - 1)]
+_Name = Annotated[str, text(wanted="the name of a column")]
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Curve:
     """How often documents are read, by the quantiles of a column.
 
     Attributes:
-        column: a column of numbers. Documents without a number count as the smallest ones.
+        column: a column of numbers. Documents without a number count as the smallest ones. "" reads all documents of a
+            label equally often.
         quantiles: pairs, from the smallest values on: the upper end of a bucket, as a share of the documents, and how
             often documents of the bucket are read. The last end is 1.
         by: a column of labels, each with its own quantiles; "" for one distribution of all documents.
@@ -48,10 +51,10 @@ class Curve:
         mix: for a target: the share of the target by label; None for the labels' shares of the tokens.
     """
 
-    column: _Name
+    column: _Name = ""
     quantiles: Sequence[Sequence[FiniteNumber]] = ()
     by: str = ""
-    seed: Annotated[int, whole(0, 2**32 - 1)] = 0
+    seed: Seed = 0
     shares: Annotated[str, choice("pages", "tokens")] = "pages"
     target_tokens: int = 0
     max_repeat: FiniteNumber = 7
@@ -76,7 +79,7 @@ class Curve:
             raise ValueError("give either quantiles or target_tokens")
         if not (0 < self.max_repeat <= MOST_TIMES and self.drop < 1):
             raise ValueError(f"max_repeat is at most {MOST_TIMES:,}, and drop less than 1")
-        if self.mix is not None and not (self.target_tokens and self.by and abs(sum(self.mix.values()) - 1) < _ROUNDED):
+        if self.mix is not None and not (self.target_tokens and self.by and abs(sum(self.mix.values()) - 1) < ROUNDED):
             raise ValueError("mix needs target_tokens and by, and shares whose sum is 1")
         if any(len(pair) != 2 for pair in self.quantiles):
             raise ValueError("quantiles are pairs of an end and a number of times")
@@ -87,18 +90,26 @@ class Curve:
             raise ValueError(f"documents are read from 0 to {MOST_TIMES:,} times")
 
 
+MEMBERS = [each.name for each in fields(Curve)]
+"""The names in a table of a curve."""
+
+
 def parse_curve(values: Mapping[str, Any]) -> Curve:
     """Returns the curve that a table of a user says. Raises UsageError for unknown names and impossible numbers."""
-    known = [each.name for each in fields(Curve)]
-    unknown = [name for name in values if name not in known]
-    if unknown:
-        raise UsageError(f"weights have no {unknown[0]!r}: give {', '.join(known)}{suggestion(unknown[0], known)}")
+    check_names("weights have", values, MEMBERS)
     try:
         curve = from_json(Curve, parse_json(json.dumps(dict(values))))
         curve.check()
     except (TypeError, ValueError, OverflowError) as error:
         raise UsageError(f"weights: {short(str(error), 120)}; give a table such as {_EXAMPLE}") from None
     return curve
+
+
+def check_names(start: str, names: Iterable[str], known: Sequence[str]) -> None:
+    """Raises UsageError, with the start of its sentence, for unknown names in a table of a user."""
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise UsageError(f"{start} no {unknown[0]!r}: give {', '.join(known)}{suggestion(unknown[0], known)}")
 
 
 @dataclass(frozen=True)
@@ -188,6 +199,22 @@ def curve_times(
     return CurveTimes(curve.column, curve.by, curve.seed, tuple(found))
 
 
+class UnreachableTarget(UsageError):
+    """A target is more than can be read.
+
+    Attributes:
+        most: the most tokens that can be read.
+        limits: the limits, and the label that has too few tokens, in words.
+    """
+
+    def __init__(self, target: int, most: int, limits: str) -> None:
+        super().__init__(
+            f"target_tokens {target:,} can't be reached: at most {most:,} tokens are there with {limits}; give a "
+            "smaller target, or other limits"
+        )
+        self.most, self.limits = most, limits
+
+
 def _reach_target(curve: Curve, labels: Sequence[LabelTimes]) -> list[LabelTimes]:
     """Returns labels with the times that reach the target. Raises UsageError if that is not possible."""
     target = curve.target_tokens
@@ -202,10 +229,8 @@ def _reach_target(curve: Curve, labels: Sequence[LabelTimes]) -> list[LabelTimes
     if reached < target:
         least = min((name for name, share in mix.items() if share), key=lambda name: most[name] / mix[name])
         of_label = f", for the label {least!r}" if curve.by else ""
-        raise UsageError(
-            f"target_tokens {target:,} can't be reached: at most {reached:,} tokens are there with max_repeat "
-            f"{curve.max_repeat:g} and drop {curve.drop:g}{of_label}; give a smaller target, or other limits"
-        )
+        limits = f"max_repeat {curve.max_repeat:g} and drop {curve.drop:g}{of_label}"
+        raise UnreachableTarget(target, reached, limits)
     wanted = {name: target * mix.get(name, 0) for name in sizes}
     times = {name: target_times(sizes[name], wanted[name], curve.max_repeat, curve.drop) for name in sizes}
     return [replace(each, times=tuple(times[each.label].tolist())) for each in labels]

@@ -15,6 +15,7 @@ from c4pipe.errors import UsageError
 from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.words import short, short_repr
 from c4pipe.read.by_column import weighted
+from c4pipe.read.mix_file import read_mix
 from c4pipe.read.order import WINDOW, Order, random_numbers
 from c4pipe.read.reader import EpochPart, PartReader, Reader, cut_parts, divided, parts_from, parts_to_json, whole_part
 from c4pipe.read.source import Source, find
@@ -258,7 +259,7 @@ AnyReader = Reader | Mixture
 
 @checks_arguments
 def mix(
-    paths: Sequence[str | Path | dict[str, Any]],
+    paths: Sequence[str | Path | dict[str, Any]] | str | Path,
     split: str = "train",
     *,
     seed: int,
@@ -273,6 +274,7 @@ def mix(
     Args:
         paths: corpora, subsets and files of text, as for `documents`. A language of a corpus is its folder:
             `corpus/en`. A dict with `path` and `weights` reads its documents as often as `weights` of `documents` say.
+            Or the TOML file of a mix; of its validation splits, each document is read once.
         split: the split of the corpora.
         seed: a number from which the choice of sources and their orders are drawn.
         limit: K, the largest number of documents that a source counts for; None for no limit.
@@ -287,6 +289,9 @@ def mix(
 
     Raises UsageError and C4pipeError as `documents` does.
     """
+    if isinstance(paths, str | Path):
+        is_train = split == "train"
+        paths = [{"path": each.path, "weights": each.weights if is_train else None} for each in read_mix(paths).sources]
     sources = []
     for each in paths:
         given: dict[str, Any] = each if isinstance(each, dict) else {"path": each}

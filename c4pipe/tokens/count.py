@@ -31,7 +31,8 @@ from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, read_file, remove_tree, storage_path
 from c4pipe.objectives.rows import Counts
 from c4pipe.read.by_column import TOKENS_FILE, checked_curve, kept_plan, measure_curve, plan_of
-from c4pipe.read.curve import CurveTimes
+from c4pipe.read.curve import CurveTimes, UnreachableTarget
+from c4pipe.read.mix_file import Mix, errors_of
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep, prepare_folder
@@ -116,6 +117,28 @@ def count_tokens(
         for name in (_COUNTS, _PAGE_COUNTS):
             remove_tree(folder / name)
         return content, times
+
+
+def plan_mix(
+    mix: Mix, tokenizer: TokenizerFile, runner: RunnerOptions, progress: Progress
+) -> list[tuple[str, CurveTimes]]:
+    """Counts the tokens of the sources of a mix, and returns the path of each, and how often its documents are read.
+
+    Raises UsageError as `count_tokens`, and if the target can't be reached.
+    """
+    planned, unreachable = list[tuple[str, CurveTimes]](), []
+    for each in mix.sources:
+        with errors_of(mix.file, each.path):
+            try:
+                times = count_tokens(storage_path(each.path), tokenizer, runner, progress, each.weights)[1]
+                planned += [(each.path, times)] if times else []
+            except UnreachableTarget as error:
+                if not mix.target_tokens:
+                    raise
+                unreachable.append((int(error.most / each.share), f"{error.limits}, of the source {each.path}"))
+    if unreachable:
+        raise UsageError(f"{mix.file}: {UnreachableTarget(mix.target_tokens, *min(unreachable))}")
+    return planned
 
 
 def read_counts(folder: StoragePath) -> Mapping[str, Any]:

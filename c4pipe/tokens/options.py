@@ -33,13 +33,14 @@ _MOST_BYTES = 64 * 1024  # of a TOML file
 
 def parse_weights(text: str) -> Mapping[Any, Any]:
     """Returns weights: `1:1,2:2,100:0.5` by copies, `score@0.4:0,1:2` by quantiles, `score` for a target, or the table
-    in a TOML file.
+    in a TOML file, for a mix with the name of the file (see `parse_mix`).
 
     Raises ArgumentTypeError for another form.
     """
     if text.lower().endswith(".toml"):
         try:
-            return parse_toml(read_text(Path(text), _MOST_BYTES))
+            values = parse_toml(read_text(Path(text), _MOST_BYTES))
+            return {**values, "file": text} if "sources" in values else values
         except (OSError, ValueError) as error:
             raise ArgumentTypeError(f"{text} can't be read: {error_reason(error)}") from None
     if text.isidentifier():
@@ -83,11 +84,16 @@ class TokenFileOptions(RunnerOptions):
     weights: Annotated[Mapping[Any, Any] | None, _WEIGHTS] = None
 
 
+_CORPUS_OR_FILES = Option(
+    f"{_CORPUS}; for --find, files that --format wrote", "CORPUS", "the sources of a mix", positional=True, nargs="?"
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TokenOptions:
     """A count of tokens, a subset, token files, or a search in token files: the command `tokens`."""
 
-    corpus: Annotated[str, Option(f"{_CORPUS}; for --find, files that --format wrote", "CORPUS", positional=True)]
+    corpus: Annotated[str | None, _CORPUS_OR_FILES] = None
     vocabulary: Annotated[str | None, _VOCABULARY] = None
     budget_subset: Annotated[
         str | None,
@@ -114,7 +120,8 @@ class TokenOptions:
         Mapping[Any, Any] | None,
         Option(
             "print how many documents and tokens weights by a column take, and keep this plan in tokens.json: "
-            "COLUMN@END:TIMES, a column for --target-tokens, or a TOML file; --weights by tokens needs the plan",
+            "COLUMN@END:TIMES, a column for --target-tokens, or a TOML file, also of a mix of several corpora; "
+            "--weights by tokens needs the plan",
             "TABLE",
             parse=parse_weights,
         ),

@@ -43,7 +43,7 @@ WRONG: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (read.documents, {"path": "c", "epoch": True}, "epoch=True: give an int"),
     (read.documents, {"path": "c", "languages": "en"}, "languages='en': give a list of str or None, such as ['en']"),
     (read.documents, {"path": "c", "verify": "no"}, "verify='no': give True or False"),
-    (read.mix, {"paths": "corpus", "seed": 1}, "paths='corpus': give a list of str or path or dict, such as"),
+    (read.mix, {"paths": "corpus", "seed": 1}, "corpus can't be read as the TOML file of a mix: "),
     (read.mix, {"paths": ["corpus"], "seed": None}, "seed=None: give an int"),
     (read.random_access, {"path": 3}, "path=3: give a str or a path"),
     (Tokenizer, {"model": 3}, "model=3: give a str or a path"),

@@ -165,6 +165,8 @@ def test_the_tutorial_and_the_pages_for_those_who_followed_it(tmp_path: Path) ->
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / ".venv").symlink_to(Path(sys.executable).parents[1])
     (tmp_path / "my.toml").write_text(*code_blocks(TUTORIAL, "toml"))
+    (mix,) = (shown for shown in code_blocks(page("docs/training.md"), "text") if "[[sources]]" in shown)
+    (tmp_path / "mix.toml").write_text(mix)
     printed: dict[str, str] = {}
     followed("docs/tutorial.md", tmp_path, printed)
     (code,) = python_blocks(ROOT / "docs" / "tutorial.md")

@@ -125,14 +125,19 @@ def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return folder / "corpus"
 
 
-def wanted_times(pages: list[Any], column: str, by: str, seed: int) -> Counter[str]:
+def wanted_times(
+    pages: list[Any], column: str, by: str, seed: int, quantiles: list[list[float]] = QUANTILES
+) -> Counter[str]:
     """How often each URL is read, by plain Python."""
+
+    def value_of(page: Any) -> float:
+        return 0 if not column else -np.inf if page[column] is None else page[column]
+
     found: Counter[str] = Counter()
+    ends = [str(end) for end, _ in quantiles[:-1]]
     for page in pages:
-        group = [each for each in pages if not by or each[by] == page[by]]
-        values = [-np.inf if each[column] is None else each[column] for each in group]
-        value = -np.inf if page[column] is None else page[column]
-        weight = QUANTILES[bucket_of(value, values, [1] * len(values), ["0.4", "0.9", "0.95"])][1]
+        values = [value_of(each) for each in pages if not by or each[by] == page[by]]
+        weight = quantiles[bucket_of(value_of(page), values, [1] * len(values), ends)][1]
         draw = (mmh3.hash64(page["url"], seed, signed=False)[0] >> 11) / 2**53
         found[page["url"]] = int(weight + draw)
     return +found

@@ -42,12 +42,13 @@ def every_url(small_corpus: Path) -> Urls:
 
 @pytest.fixture(scope="module")
 def documented(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `corpus`, and the token-budget subset that the page names: all of its documents; and `scored`."""
+    """A folder with `corpus`, and the token-budget subset that the page names (all documents); `scored`; a mix."""
     folder = tmp_path_factory.mktemp("documented")
     small_classifier(folder)
     texts = {"1": "the sea and the land", "2": "buy here, click here"}
     rows = [json.dumps({"url": f"https://example.com/{path}", "text": text}) for path, text in texts.items()]
     (folder / "texts.jsonl").write_text("\n".join(rows))
+    (folder / "mix.toml").write_text('[[sources]]\npath = "corpus/en"\n[[sources]]\npath = "scored"\n')
     score = [f"high_quality={folder}/quality.bin"]
     c4pipe.import_text(folder / "texts.jsonl", output=folder / "scored", score=score, workers=1)
     corpus = subset.open_one_language(Path(shutil.copytree(small_corpus, folder / "corpus")) / "en")

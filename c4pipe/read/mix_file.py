@@ -1,0 +1,112 @@
+"""A mix: a TOML file that names several sources, the share of each, and how often its documents are read."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from os.path import normpath
+from pathlib import Path
+from typing import Annotated, Any
+
+from c4pipe.errors import UsageError
+from c4pipe.io.json_files import FiniteNumber, check_of, from_json, parse_json
+from c4pipe.io.text import parse_toml, read_text
+from c4pipe.io.words import error_reason, short
+from c4pipe.read.curve import MEMBERS, ROUNDED, Curve, Seed, check_names, parse_curve
+
+_MOST_BYTES = 64 * 1024
+_DEFAULTS = ("max_repeat", "drop", "seed")  # of all sources
+
+
+@dataclass(frozen=True)
+class MixSource:
+    """A source of a mix.
+
+    Attributes:
+        path: a corpus, or the folder of one of its languages.
+        share: its share of the target; 0 if the mix has no target.
+        weights: how often its documents are read: members of a `Curve`. The target in it is that of the source.
+    """
+
+    path: str
+    share: float
+    weights: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Several sources that are read together.
+
+    Attributes:
+        sources: the sources, at least one; each has its own path.
+        target_tokens: the tokens to read of all sources in an epoch; 0 if each source has its own curve.
+        max_repeat: as in `Curve`, for sources that do not say it.
+        drop: likewise.
+        seed: likewise; it also decides, with the page, the order of token files.
+        file: the name of the file, for errors.
+    """
+
+    sources: Annotated[Sequence[MixSource], check_of(Sequence[dict[str, Any]])]
+    target_tokens: int = 0
+    max_repeat: FiniteNumber = Curve.max_repeat
+    drop: float = Curve.drop
+    seed: Seed = Curve.seed
+    file: str = "the mix"
+
+
+@contextmanager
+def errors_of(file: str, source: str) -> Iterator[None]:
+    """Makes each UsageError name the file of a mix and the path of a source."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{file}, source {source}: {error}") from None
+
+
+def read_mix(path: str | Path) -> Mix:
+    """Returns the mix of a TOML file. Raises UsageError if it can't be read, and as `parse_mix`."""
+    try:
+        return parse_mix({**parse_toml(read_text(Path(path), _MOST_BYTES)), "file": str(path)})
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} can't be read as the TOML file of a mix: {error_reason(error)}") from None
+
+
+def parse_mix(values: Mapping[str, Any]) -> Mix:
+    """Returns the mix that a table of a user says; its member `file` names it in errors. No corpus is opened.
+
+    Raises UsageError for unknown names, impossible numbers, shares whose sum is not 1, and a path that is there twice.
+    """
+    file = values.get("file", Mix.file)
+    check_names(f"{file} has", [name for name in values if name != "file"], ["sources", "target_tokens", *_DEFAULTS])
+    try:
+        mix = from_json(Mix, parse_json(json.dumps(dict(values))))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{file}: {short(str(error), 120)}") from None
+    sources = [_parse_source(each, mix) for each in mix.sources]
+    shares, paths = sum(each.share for each in sources), {normpath(each.path) for each in sources}
+    if not sources or len(paths) < len(sources):
+        raise UsageError(f"{file} has no sources, or one of them twice: give each one a table [[sources]] and a path")
+    if mix.target_tokens and abs(shares - 1) > ROUNDED:
+        raise UsageError(f"{file}: the shares of the sources are {shares:g} together: give shares whose sum is 1")
+    return replace(mix, sources=tuple(sources))
+
+
+def _parse_source(given: Any, mix: Mix) -> MixSource:
+    """Returns a source, given its table and the mix."""
+    path, share, target = given.get("path"), given.get("share", 0), mix.target_tokens
+    with errors_of(mix.file, str(path)):
+        check_names("it has", given, ["path", "share", *MEMBERS])
+        own = {name: value for name, value in given.items() if name not in ("path", "share")}
+        is_share = isinstance(share, int | float) and 0 < share <= 1 and "target_tokens" not in own
+        if not isinstance(path, str) or (not is_share if target else share):
+            raise UsageError(
+                "give it a path; if the mix has target_tokens, also a share of them, such as 0.5, and no own "
+                "target_tokens; otherwise no share"
+            )
+        if target:
+            own["target_tokens"] = round(share * target)
+        elif not {"column", "quantiles", "target_tokens"} & set(own):
+            own["quantiles"] = [[1, 1]]
+        weights = {**{name: getattr(mix, name) for name in _DEFAULTS}, **own}
+        parse_curve(weights)
+    return MixSource(path, float(share), weights)
