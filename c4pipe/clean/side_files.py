@@ -205,7 +205,8 @@ class PageKeeper:
     def _signature(self, page: CheckedPage) -> tuple[U64, U16]:
         near = self._near
         assert near
-        signature = minhash.minima(page.text, near.ngram, near.bands, near.rows, page.tokenizer, near.scripts)
+        more = page.tokenizer, near.scripts, near.numbers
+        signature = minhash.minima(page.text, near.ngram, near.bands, near.rows, *more)
         return minhash.band_hashes(signature, near.bands), minhash.short_minima(signature)
 
 

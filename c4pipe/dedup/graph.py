@@ -51,8 +51,8 @@ def _finish_pages(graph: Graph, files: Output, plan: DedupPlan, shown: Collectio
     urls = graph.add("Read URLs", ReadUrls(plan), files)
     newest = graph.add("Find stale captures", FindStaleCaptures(plan), urls["urls"])
     stale, known = newest["stale_captures"], [newest["known_urls"]] if plan.known else []
-    near = find_near_duplicates(graph, files, stale, plan) if plan.near else ()
-    spans = graph.add("Read spans", ReadSpans(plan), files, stale, *near[:1])
+    near, named = find_near_duplicates(graph, files, stale, plan) if plan.near else ([], [])
+    spans = graph.add("Read spans", ReadSpans(plan), files, stale, *near)
     find = FindRepeats(plan.spill, plan.group, plan.moves_survivors, plan.known)
     found = graph.add("Find repeated spans", find, spans["spans"])
     if plan.span and plan.moves_survivors:
@@ -61,7 +61,7 @@ def _finish_pages(graph: Graph, files: Output, plan: DedupPlan, shown: Collectio
         marks = [first, *changes]
     else:
         marks = [spans["marks"], found["marks"]]
-    return graph.add("Finish pages", FinishPages(plan, shown), files, stale, *known, *near, *marks)
+    return graph.add("Finish pages", FinishPages(plan, shown), files, stale, *known, *near, *named, *marks)
 
 
 class ReadUrls(DedupStep):

@@ -3,7 +3,8 @@
 Bands of signatures go to buckets, where pages that share a band make candidate pairs. The signatures of a pair meet in
 the group of its first page, once for each group and page. Pairs that are similar enough are connected to clusters, in
 a fixed number of rounds: in each, a group connects the pairs that have one of its pages, and tells the groups of both
-pages. No worker holds all pairs. The functions on rows are in `near_pages`.
+pages. No worker holds all pairs. With `compare = "survivor"`, each page is then compared with the first page of its
+cluster, and the few pages that are unlike it meet in the group of that page. The functions on rows are in `near_pages`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,8 +25,10 @@ from c4pipe.dedup.near_pages import (
     CANDIDATES,
     CLUSTERS,
     COPIES,
+    LINKS,
     NEAR_DUPLICATES,
     NEAR_PAGE,
+    OPEN_PAGES,
     PAIRS,
     SIGNATURES,
     STAYED,
@@ -162,10 +165,10 @@ def largest_clusters(clusters: Iterable[Mapping[str, Any]]) -> list[dict[str, An
 CONNECT_ROUNDS = 8
 """The rounds in which groups tell each other the pairs that they connected. Synthetic crawls need up to five."""
 
-_PAIRS_AT_ONCE = 65_536  # whose signatures are side by side in memory
 
-
-def find_near_duplicates(graph: Graph, files: Output, stale: Output, plan: DedupPlan) -> tuple[Output, ...]:
+def find_near_duplicates(
+    graph: Graph, files: Output, stale: Output, plan: DedupPlan
+) -> tuple[list[Output], list[Output]]:
     """Adds the steps that find near-duplicates.
 
     Args:
@@ -175,18 +178,30 @@ def find_near_duplicates(graph: Graph, files: Output, stale: Output, plan: Dedup
         plan: the parameters of the steps.
 
     Returns:
-        The outputs through NEAR_DUPLICATES and STAYED and, if the pages have COPIES_COLUMN, STAYING.
+        The outputs through NEAR_DUPLICATES; those through STAYED and, if the pages have COPIES_COLUMN, STAYING.
     """
+    near = plan.near
+    assert near
     read = graph.add("Read bands", ReadBands(plan), files, stale)
     found = graph.add("Find candidates", FindCandidates(plan), read["bands"])
     sent = graph.add("Send signatures", SendSignatures(plan), files, found["candidates"])
     connected = graph.add("Compare signatures", CompareSignatures(plan), files, sent["pairs"], sent["signatures"])
+    similar = connected["clusters"]
     for number in range(1, CONNECT_ROUNDS + 1):
         connected = graph.add(f"Connect pages {number}", ConnectPages(plan), connected["clusters"])
     dropped = graph.add("Choose pages", ChoosePages(plan), connected["clusters"], read["copies"])
-    named = graph.add("Name pages that stay", NamePages(plan), files, dropped["staying"])
-    sizes = [dropped["staying"]] if COPIES_COLUMN in plan.rules.columns else []
-    return dropped["near_duplicates"], named["stayed"], *sizes
+    chosen = [dropped]
+    if near.compare == "survivor":
+        asked = [dropped["near_duplicates"], dropped["staying"]]
+        first = graph.add("Send first signatures", SendFirstSignatures(plan), files, *asked)
+        given = [dropped["near_duplicates"], similar, first["signatures"]]
+        compared = graph.add("Compare with first pages", CompareWithFirst(plan), files, *given)
+        settled = graph.add("Settle clusters", SettleClusters(plan), compared["open_pages"], compared["links"])
+        chosen = [compared, settled]
+    staying = [each["staying"] for each in chosen]
+    named = graph.add("Name pages that stay", NamePages(plan), files, *staying)
+    sizes = staying if COPIES_COLUMN in plan.rules.columns else []
+    return [each["near_duplicates"] for each in chosen], [named["stayed"], *sizes]
 
 
 class _NearStep(DedupStep):
@@ -196,6 +211,7 @@ class _NearStep(DedupStep):
         self._near = plan.near
         self._bands, self._numbers = self._near.bands, self._near.bands * self._near.rows
         self._signatures = replace(SIGNATURES, dtype=near_pages.signature_row(self._numbers))
+        self._open = replace(OPEN_PAGES, dtype=near_pages.open_row(self._numbers))
 
     def _groups(self, files: Any) -> Any:
         return files // np.uint32(self._plan.group)
@@ -205,6 +221,15 @@ class _NearStep(DedupStep):
         groups, others = self._groups(pairs["file"]), self._groups(pairs["first_file"])
         apart = groups != others
         return CLUSTERS.to_groups(np.concatenate([pairs, pairs[apart]]), np.r_[groups, others[apart]])
+
+    def _drop(self, dropped: Rows, unsettled: int) -> Iterator[StepItem]:
+        """Sends PAIRs of pages to drop to the groups of both pages; counts pages of clusters of which more may stay."""
+        groups = self._groups(dropped["file"])
+        yield NEAR_DUPLICATES.to_groups(dropped, groups)
+        staying = near_pages.staying(dropped, groups)
+        yield STAYING.to_groups(staying, self._groups(staying["file"]))
+        if unsettled:
+            yield {"near_duplicates.unsettled": unsettled}
 
     def _minima(self, files: Files, pages: Rows) -> U16:
         """Returns the minima of pages of this group, given their NEAR_PAGE rows. Shape: [pages, minima]."""
@@ -232,16 +257,16 @@ class ReadBands(_NearStep):
             first, passed_over = 0, rows_of(stale, file)
             crawl = crawl_key(storage_path(path), self._near)
             by_language = self._near.within == "language"
-            columns = ["page_key", "characters", "band_hashes", *(["language"] if by_language else [])]
+            ranked_by = ["page_key", *near_pages.RANKED_BY[self._near.keep]]
+            columns = [*ranked_by, "band_hashes", *(["language"] if by_language else [])]
             for table in row_groups(storage_path(path), columns):
                 column = table["band_hashes"].combine_chunks()
                 has_bands = np.diff(column.offsets.to_numpy()) > 0
                 newest = has_bands.copy()
                 newest[passed_over[(passed_over >= first) & (passed_over < first + len(table))] - first] = False
                 rows = np.flatnonzero(newest)
-                pages.append(
-                    near_pages.page_rows(table.select(["page_key", "characters"]).take(rows), file, first + rows)
-                )
+                ranked = table.select(ranked_by).take(rows)
+                pages.append(near_pages.page_rows(ranked, file, first + rows, self._near.keep))
                 bands.append(column.flatten().to_numpy().reshape(-1, self._bands)[newest[has_bands]])
                 keys = language_keys(table["language"]) if by_language else np.full(len(table), crawl, np.uint64)
                 crawls.append(keys[rows])
@@ -299,11 +324,8 @@ class CompareSignatures(_NearStep):
         first = with_fields(pairs[index], NEAR_PAGE, "first_")
         minima = self._minima(received.files, first)
         place = np.searchsorted(later["page"], pairs["page"])
-        similar = np.zeros(len(pairs), bool)
-        for start in range(0, len(pairs), _PAIRS_AT_ONCE):
-            some = slice(start, start + _PAIRS_AT_ONCE)
-            shares = near_pages.similarities(minima[of_page[some]], later["minima"][place[some], : self._numbers])
-            similar[some] = shares >= self._near.min_similarity
+        shares = near_pages.similarities_of(minima, of_page, later["minima"][:, : self._numbers], place)
+        similar = shares >= self._near.min_similarity
         yield self._to_both(pairs[similar])
         if len(pairs):
             yield {"near_duplicates.compared": len(pairs), "near_duplicates.similar": int(similar.sum())}
@@ -326,13 +348,70 @@ class ChoosePages(_NearStep):
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Chooses the pages of a group to drop, and asks other groups for the URLs of the pages that stay."""
-        group, clusters, copies = received.key, received.rows(CLUSTERS), received.rows(COPIES)
-        dropped, unsettled = near_pages.choose(clusters, copies, self._groups(clusters["file"]) == group)
-        yield NEAR_DUPLICATES.to_group(dropped, group)
-        staying = near_pages.staying(dropped, group)
-        yield STAYING.to_groups(staying, self._groups(staying["file"]))
-        if unsettled:
-            yield {"near_duplicates.unsettled": unsettled}
+        clusters, copies = received.rows(CLUSTERS), received.rows(COPIES)
+        dropped, unsettled = near_pages.choose(clusters, copies, self._groups(clusters["file"]) == received.key)
+        yield from self._drop(dropped, unsettled)
+
+
+class SendFirstSignatures(_NearStep):
+    """The files, chosen pages and first pages of a group -> signatures of first pages, by group of the later pages."""
+
+    sends = (SIGNATURES,)
+
+    def run(self, received: Received) -> Iterator[StepItem]:
+        """Sends the signature of each first page once to each group that compares pages with it."""
+        chosen, asked = received.rows(NEAR_DUPLICATES), received.rows(STAYING)
+        asked = asked[~np.isin(asked["page"], chosen["page"])]  # the others stay only if the rounds were too few
+        _, first, of_page = np.unique(asked["page"], return_index=True, return_inverse=True)
+        minima = self._minima(received.files, asked[first])
+        rows = np.zeros(len(asked), self._signatures.dtype)
+        rows["page"] = asked["page"]
+        rows["minima"][:, : self._numbers] = minima[of_page]
+        yield self._signatures.to_groups(rows, asked["group"])
+
+
+class CompareWithFirst(_NearStep):
+    """The files, chosen pages, similar pairs and first signatures of a group -> pairs of a page to drop with the page
+    that stays; pages unlike the first page of their cluster, and their links, by the group of the first page.
+    """
+
+    sends = (NEAR_DUPLICATES, STAYING, OPEN_PAGES, LINKS)
+
+    def run(self, received: Received) -> Iterator[StepItem]:
+        """Compares each page with the first page of its cluster."""
+        chosen, similar = received.rows(NEAR_DUPLICATES), received.rows(CLUSTERS)
+        first = received.rows(self._signatures)
+        first = first[np.argsort(first["page"])]
+        is_settled = np.isin(chosen["first_page"], first["page"])
+        chosen = chosen[is_settled]
+        minima = self._minima(received.files, chosen)
+        place = np.searchsorted(first["page"], chosen["first_page"])
+        rows = np.arange(len(chosen))
+        shares = near_pages.similarities_of(minima, rows, first["minima"][:, : self._numbers], place)
+        is_alike = shares >= self._near.min_similarity
+        yield from self._drop(chosen[is_alike], int((~is_settled).sum()))
+        unlike = chosen[~is_alike]  # in the order of their keys
+        opened = np.zeros(len(unlike), self._open.dtype)
+        for name in (*near_pages.PAGE_FIELDS, "first_page"):
+            opened[name] = unlike[name]
+        opened["minima"][:, : self._numbers] = minima[~is_alike]
+        groups = self._groups(unlike["first_file"])
+        yield self._open.to_groups(opened, groups)
+        links = similar[np.isin(similar["page"], unlike["page"])]
+        yield LINKS.to_groups(links, groups[np.searchsorted(unlike["page"], links["page"])])
+
+
+class SettleClusters(_NearStep):
+    """The pages unlike a first page of a group, and their links -> pairs of a page to drop with the page that stays."""
+
+    sends = (NEAR_DUPLICATES, STAYING)
+
+    def run(self, received: Received) -> Iterator[StepItem]:
+        """Chooses the pages to drop among the pages of each cluster that are unlike its first page."""
+        pages, links = received.rows(self._open), received.rows(LINKS)
+        minima = pages["minima"][:, : self._numbers]
+        settled = near_pages.settle(pages, minima, pages["first_page"], links, self._near.min_similarity)
+        yield from self._drop(*settled)
 
 
 class NamePages(_NearStep):

@@ -1,28 +1,37 @@
 """Pages that are nearly the same: rows of fixed width from bands of signatures to clusters. No object for a page.
 
 A *page row* names a page and its place: `rank`, `page` (its key), `file` and `row`. Pages are ordered by (rank, page
-key): the smallest rank is the longest text. So the first page of a cluster stays.
+key): the smallest rank is the longest text, or the newest page. So the first page of a cluster stays.
 """
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from c4pipe.dedup.shuffle import Shuffle, shuffles_of
-from c4pipe.io.rows import Indices, Rows, is_new
+from c4pipe.io.rows import Indices, Rows, is_new, with_fields
 from c4pipe.text.hashes import U64
 from c4pipe.text.minhash import U16
 
 _PAGE = [("rank", "<u4"), ("page", "<u8"), ("file", "<u4"), ("row", "<u4")]
 
 NEAR_PAGE = np.dtype(_PAGE)
-"""A page: rank (2^32 - 1 minus the characters of its text), key, number of its work file, row in that file."""
+"""A page: rank (see `ranks`), key, number of its work file, row in that file."""
+
+PAGE_FIELDS = tuple(name for name, _ in _PAGE)
+"""The fields of NEAR_PAGE."""
 
 BAND_ROW = np.dtype([("hash", "<u8"), ("signature", "<u4"), *_PAGE])
 """A band of a page: its hash, 32 bits of the hash of the page's whole signature, and the page."""
 
 PAIR = np.dtype([*_PAGE, *((f"first_{name}", kind) for name, kind in _PAGE)])
 """Two pages that are, or may be, of one cluster: the later page, then the first page."""
+
+LINK = np.dtype([("page", "<u8"), ("first_page", "<u8")])
+"""The keys of two pages of a PAIR."""
 
 STAY = np.dtype([("page", "<u8"), ("file", "<u4"), ("row", "<u4"), ("pages", "<u4"), ("group", "<u4")])
 """A page that stays: its key, file and row; the number of pages that a group drops for it, and that group."""
@@ -45,6 +54,14 @@ SIGNATURES = Shuffle("signatures", "signatures to compare, to the group of the f
 CLUSTERS = Shuffle("clusters", "pages of one cluster, to the groups of both", PAIR)
 """40 bytes: a page and the first page of its cluster, in each round. To the groups of both."""
 
+OPEN_PAGES = Shuffle("open_pages", "pages unlike the first page of their cluster, to the group of that page")
+"""252 bytes for 112 minima: rank, key, file, row, key of the first page, 16 bits of each minimum. To the group of that
+page.
+"""
+
+LINKS = Shuffle("links", "similar pages of one cluster, to the group of its first page", LINK)
+"""16 bytes: the keys of two similar pages; the later one is unlike the first page. To the group of the first page."""
+
 NEAR_DUPLICATES = Shuffle("near_duplicates", "pages that are nearly the same as another, to their group", PAIR)
 """40 bytes: a page to drop and the page that stays. To the group of the page to drop, for two steps."""
 
@@ -60,20 +77,42 @@ NEAR_SHUFFLES = shuffles_of(globals())
 NEIGHBOURS = 4
 """The number of pages that a page is compared with among the pages that share a band, in the order of signatures."""
 
-_NAMES = tuple(NEAR_PAGE.names or ())
+SETTLE_ROUNDS = 100
+"""The most rounds in which pages are compared with the first page of their cluster. Most clusters need two."""
+
+_PAIRS_AT_ONCE = 65_536  # whose signatures are side by side in memory
 _MOST_RANK = 2**32 - 1
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
-def signature_row(numbers: int) -> np.dtype[np.void]:
+def signature_row(numbers: int, page: Sequence[tuple[str, str]] = (("page", "<u8"),)) -> np.dtype[np.void]:
     """Returns the dtype of a row with a page's key and the last 16 bits of its minima; rows are whole 32-bit words."""
-    return np.dtype([("page", "<u8"), ("minima", "<u2", (numbers + numbers % 2,))])
+    return np.dtype([*page, ("minima", "<u2", (numbers + numbers % 2,))])
 
 
-def page_rows(pages: pa.Table, file: int, rows: Indices) -> Rows:
-    """Returns the NEAR_PAGE rows of pages with `page_key` and `characters`, given their file and their rows there."""
+def open_row(numbers: int) -> np.dtype[np.void]:
+    """Returns the dtype of a page row with the key of its cluster's first page and the last 16 bits of its minima."""
+    return signature_row(numbers, [*_PAGE, ("first_page", "<u8")])
+
+
+RANKED_BY = {"longest": ["characters"], "newest": ["captured"], "first": []}
+"""The column that decides which page of a cluster stays, for each `keep`. Between equal pages, the page key decides."""
+
+
+def ranks(pages: pa.Table, keep: str) -> npt.NDArray[np.uint32]:
+    """Returns the ranks of pages with RANKED_BY: 2^32 - 1 minus characters, or minus seconds since 1970; or 0."""
+    if keep == "longest":
+        return np.asarray(_MOST_RANK - pages["characters"].to_numpy(), np.uint32)
+    if keep == "newest":
+        seconds = pages["captured"].to_numpy() // 1_000_000
+        return np.asarray(_MOST_RANK - np.clip(seconds, 0, _MOST_RANK), np.uint32)
+    return np.zeros(len(pages), np.uint32)
+
+
+def page_rows(pages: pa.Table, file: int, rows: Indices, keep: str) -> Rows:
+    """Returns the NEAR_PAGE rows of pages with `page_key` and RANKED_BY, given their file and their rows there."""
     made = np.empty(len(pages), NEAR_PAGE)
-    made["rank"] = _MOST_RANK - pages["characters"].to_numpy()
+    made["rank"] = ranks(pages, keep)
     made["page"], made["file"], made["row"] = pages["page_key"].to_numpy(), file, rows
     return made
 
@@ -98,8 +137,8 @@ def split_copies(pages: Rows, bands: U64, crawls: U64) -> tuple[Indices, Rows]:
     return leaders, pairs_of(pages[order[~first]], pages[of_leader])
 
 
-def whole_hashes(bands: U64) -> U64:
-    """Returns a hash of each page's signature, from band hashes of the shape [pages, bands]."""
+def whole_hashes(bands: U64 | U16) -> U64:
+    """Returns a hash of each page's signature, from band hashes of the shape [pages, bands], or from minima."""
     whole = np.zeros(len(bands), np.uint64)
     for column in bands.T:
         whole = (whole ^ (whole >> np.uint64(29))) * _ODD + column
@@ -120,7 +159,7 @@ def band_rows(pages: Rows, bands: U64, crawls: U64) -> Rows:
     rows = np.empty(len(hashes), BAND_ROW)
     rows["hash"] = hashes[order]
     rows["signature"] = (whole_hashes(bands) >> np.uint64(32))[of_page]
-    for name in _NAMES:
+    for name in PAGE_FIELDS:
         rows[name] = pages[name][of_page]
     return rows
 
@@ -153,7 +192,7 @@ def pairs_of(some: Rows, others: Rows) -> Rows:
     """Returns the PAIRs of page rows of any kind, in each the later page before the first."""
     later = (some["rank"] > others["rank"]) | ((some["rank"] == others["rank"]) & (some["page"] > others["page"]))
     pairs = np.empty(len(some), PAIR)
-    for name in _NAMES:
+    for name in PAGE_FIELDS:
         pairs[name] = np.where(later, some[name], others[name])
         pairs[f"first_{name}"] = np.where(later, others[name], some[name])
     return pairs
@@ -188,6 +227,63 @@ def similarities(one: U16, other: U16) -> npt.NDArray[np.float64]:
     return equal
 
 
+def similarities_of(one: U16, rows: Indices, other: U16, other_rows: Indices) -> npt.NDArray[np.float64]:
+    """Returns the share of equal minima of pairs of rows of two arrays of signatures."""
+    shares = np.empty(len(rows))
+    for start in range(0, len(rows), _PAIRS_AT_ONCE):
+        some = slice(start, start + _PAIRS_AT_ONCE)
+        shares[some] = similarities(one[rows[some]], other[other_rows[some]])
+    return shares
+
+
+def settle(pages: Rows, minima: U16, clusters: U64, links: Rows, least: float) -> tuple[Rows, int]:
+    """Chooses the pages to drop such that each is similar to the page that stays in its place.
+
+    In each round, the first page of each cluster stays, and similar pages are dropped for it. All others are left, and
+    are clusters of their own in the next round, by the links between them. Pages of one signature are linked, too.
+
+    Args:
+        pages: NEAR_PAGE rows.
+        minima: their minima. Shape: [pages, minima].
+        clusters: a number of each page; pages with different numbers are in different clusters.
+        links: rows with the keys `page` and `first_page` of similar pages, also of pages that are not given.
+        least: the least share of equal minima of similar pages.
+
+    Returns:
+        A PAIR of each page to drop with the page that stays, in any order. And the number of pages that are left.
+    """
+    order = np.lexsort((pages["page"], pages["rank"]))
+    pages, minima = with_fields(pages[order], NEAR_PAGE), minima[order]
+    one, other = _find_links(pages["page"], links)
+    whole = whole_hashes(minima) ^ clusters[order]
+    by_signature = np.argsort(whole, kind="stable")
+    same = ~is_new(whole[by_signature])
+    one, other = np.r_[one, by_signature[same]], np.r_[other, by_signature[np.roll(same, -1)]]
+    found, left = [np.empty(0, PAIR)], np.zeros(len(pages), bool)
+    for _ in range(SETTLE_ROUNDS):
+        labels = components(one, other, len(pages))
+        later = np.flatnonzero(labels != np.arange(len(pages)))
+        similar = similarities_of(minima, later, minima, labels[later]) >= least
+        found.append(pairs_of(pages[later[similar]], pages[labels[later[similar]]]))
+        left[:] = False
+        left[later[~similar]] = True
+        if not left.any():
+            break
+        both = left[one] & left[other]
+        one, other = one[both], other[both]
+    return np.concatenate(found), int(left.sum())
+
+
+def _find_links(keys: U64, links: Rows) -> tuple[Indices, Indices]:
+    """Returns the indices of both pages of each link between two pages with these keys."""
+    order = np.argsort(keys)
+    ends = []
+    links = links[np.isin(links["page"], keys) & np.isin(links["first_page"], keys)]
+    for name in ("page", "first_page"):
+        ends.append(order[np.searchsorted(keys, links[name], sorter=order)])
+    return ends[0], ends[1]
+
+
 def connect(pairs: Rows) -> Rows:
     """Returns a PAIR of each later page with the first page of its cluster, as far as these PAIRs tell."""
     keys = np.r_[pairs["page"], pairs["first_page"]]
@@ -195,7 +291,7 @@ def connect(pairs: Rows) -> Rows:
     new = is_new(keys[order])
     by_key, chosen = np.cumsum(new) - 1, order[new]
     pages = np.empty(len(chosen), NEAR_PAGE)
-    for name in _NAMES:
+    for name in PAGE_FIELDS:
         pages[name] = np.r_[pairs[name], pairs[f"first_{name}"]][chosen]
     by_rank = np.argsort(pages["rank"], kind="stable")  # pages of one rank stay in the order of their keys
     place = np.empty(len(pages), np.intp)
@@ -228,21 +324,21 @@ def choose(clusters: Rows, copies: Rows, is_own: npt.NDArray[np.bool_]) -> tuple
     found = np.minimum(place, max(0, len(own) - 1))
     follows = own["page"][found] == copies["first_page"] if len(own) else np.zeros(len(copies), bool)
     copies = copies.copy()
-    for name in (f"first_{name}" for name in _NAMES):
+    for name in (f"first_{name}" for name in PAGE_FIELDS):
         copies[name][follows] = own[name][found[follows]]
     dropped = np.concatenate([own, copies])
     return dropped[np.argsort(dropped["page"])], unsettled
 
 
-def staying(dropped: Rows, group: int) -> Rows:
-    """Returns a STAY row of each page that stays, given the PAIRs of a group's pages to drop."""
-    order = np.argsort(dropped["first_page"], kind="stable")
-    new = np.flatnonzero(is_new(dropped["first_page"][order]))
+def staying(dropped: Rows, groups: npt.NDArray[Any]) -> Rows:
+    """Returns a STAY row of each page that stays and each group, given PAIRs of pages to drop and their groups."""
+    order = np.lexsort((groups, dropped["first_page"]))
+    new = np.flatnonzero(is_new(dropped["first_page"][order], groups[order]))
     first = dropped[order[new]]
     rows = np.empty(len(new), STAY)
     for name in ("page", "file", "row"):
         rows[name] = first[f"first_{name}"]
-    rows["pages"], rows["group"] = np.diff(np.r_[new, len(order)]), group
+    rows["pages"], rows["group"] = np.diff(np.r_[new, len(order)]), groups[order[new]]
     return rows
 
 

@@ -49,7 +49,7 @@ class NearDuplicate(CorpusRule):
 
     name = "near_duplicate"
     does = (
-        "keeps one page, the longest, of pages of one {within} that are nearly the same: "
+        "keeps one page, the {keep}, of pages of one {within} that are nearly the same: "
         "MinHash of {ngram} words in a row, {bands} bands of {rows}, a similarity of at least {min_similarity}"
     )
     source = "FineWeb (Penedo et al. 2024), 3.4; signatures as in datatrove 0.10.1, minhash.py"
@@ -61,7 +61,10 @@ class NearDuplicate(CorpusRule):
     min_similarity: Share = 0.75
     within: Literal["corpus", "crawl", "language"] = "corpus"
     scripts: Scripts = ()
-    added = ("scripts",)
+    compare: Literal["cluster", "survivor"] = "cluster"
+    keep: Literal["longest", "newest", "first"] = "longest"
+    numbers: Literal["zero", "kept"] = "zero"
+    added = ("scripts", "compare", "keep", "numbers")
     scripts_do = "; tells words of the scripts {scripts} apart without blanks"
 
     def contradiction(self, others: Others, stage: str) -> str | None:

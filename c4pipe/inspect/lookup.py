@@ -22,7 +22,7 @@ from c4pipe.io.paths import StoragePath
 from c4pipe.io.rows import Rows
 from c4pipe.text.hashes import U64
 
-_COLUMNS = ["page_key", "url", "band_hashes", "minima", "characters"]
+_COLUMNS = ["page_key", "url", "band_hashes", "minima", "characters", "captured"]
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,26 @@ def _make_staying_page(pages: pa.Table, own: int, first: int) -> StayingPage:
     return StayingPage(pages["page_key"][first].as_py(), pages["url"][first].as_py(), share)
 
 
-def _similar_pairs(pages: pa.Table, least: float) -> Rows:
+def _similar_pairs(pages: pa.Table, near: NearDuplicate) -> Rows:
     """Returns the PAIRs of similar pages that the build compares; `row` is the index of a page in `pages`."""
-    rows = near_pages.page_rows(pages, 0, np.arange(len(pages)))
+    rows = near_pages.page_rows(pages, 0, np.arange(len(pages)), near.keep)
     bands = pages["band_hashes"].combine_chunks().flatten().to_numpy().reshape(len(pages), -1)
     minima = near_pages.minima_of(pages["minima"])
     pairs = near_pages.candidates(near_pages.band_rows(rows, bands, pages["crawl"].to_numpy()))
-    return pairs[near_pages.similarities(minima[pairs["row"]], minima[pairs["first_row"]]) >= least]
+    shares = near_pages.similarities(minima[pairs["row"]], minima[pairs["first_row"]])
+    return pairs[shares >= near.min_similarity]
+
+
+def _find_dropped(pages: pa.Table, pairs: Rows, near: NearDuplicate) -> Rows:
+    """Returns a PAIR of each dropped page with the page that stays, given all similar pairs of whole clusters."""
+    if near.compare == "cluster":
+        return near_pages.connect(pairs)
+    rows = np.unique(np.r_[pairs["row"], pairs["first_row"]])
+    some = pages.take(pa.array(rows))
+    ranked = near_pages.page_rows(some, 0, rows, near.keep)
+    clusters = some["crawl"].to_numpy()
+    dropped, _ = near_pages.settle(ranked, near_pages.minima_of(some["minima"]), clusters, pairs, near.min_similarity)
+    return dropped
 
 
 def _is_in(pages: pa.Table, others: pa.Table) -> npt.NDArray[np.bool_]:
@@ -113,13 +126,13 @@ class WorkFiles:
             more = self._select_pages(crawls, lambda pages, bands=bands: _rows_with(pages["band_hashes"], bands))
             sharing = pa.concat_tables([sharing, more.filter(pa.array(~_is_in(more, sharing)))])
             # All pages that share a band with a reached page are included, so these pairs are the same as in the build.
-            pairs = _similar_pairs(sharing, near.min_similarity)
+            pairs = _similar_pairs(sharing, near)
             keys = reached["page_key"].to_numpy()
             pairs = pairs[np.isin(pairs["page"], keys) | np.isin(pairs["first_page"], keys)]
             linked = np.isin(sharing["page_key"].to_numpy(), np.r_[pairs["page"], pairs["first_page"]])
             new = sharing.filter(pa.array(linked & ~_is_in(sharing, reached)))
             reached = pa.concat_tables([reached, new])
-        first = {int(each["page"]): int(each["first_row"]) for each in near_pages.connect(pairs)}
+        first = {int(each["page"]): int(each["first_row"]) for each in _find_dropped(sharing, pairs, near)}
         own = {key: row for row, key in enumerate(sharing["page_key"].to_pylist())}
         return {
             key: _make_staying_page(sharing, own[key], first.get(key, own[key]))

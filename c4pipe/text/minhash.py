@@ -42,14 +42,17 @@ _FEW = 20  # characters: more are replaced together
 _AT_ONCE = 256  # n-grams: NumPy's arrays stay in the cache
 
 
-def simplify(text: str) -> str:
-    """Returns a text in lower case, with `0` for numbers, blanks for punctuation, and without accents."""
+def simplify(text: str, numbers: str = "zero") -> str:
+    """Returns a text in lower case, with blanks for punctuation, and without accents; with `0` for numbers if they are
+    not "kept".
+    """
     data = lower(text).encode("utf-8", "surrogatepass")  # `bytes.translate` is much faster than that of texts
     others = sorted(set(data.translate(None, _ASCII).decode("utf-8", "surrogatepass")))
-    for each in others:
-        if each.isdecimal():
-            data = data.replace(each.encode(), b"0")
-    data = _NUMBER.sub(b"0", data.translate(_DIGITS_TO_0))
+    if numbers == "zero":
+        for each in others:
+            if each.isdecimal():
+                data = data.replace(each.encode(), b"0")
+        data = _NUMBER.sub(b"0", data.translate(_DIGITS_TO_0))
     for each in others:
         if each in _PUNCTUATION or each.isspace():
             data = data.replace(each.encode(), b" ")
@@ -77,13 +80,19 @@ def _plain(character: str) -> str:
     return "".join(each for each in unicodedata.normalize("NFD", character) if unicodedata.category(each) != "Mn")
 
 
-def _words(text: str, ngram: int, tokenizer: str, scripts: tuple[str, ...]) -> JoinedWords:
-    return joined_words(letter_words(simplify(text), scripts, ngram), tokenizer)
+def compared_words(
+    text: str, ngram: int, tokenizer: str = "", scripts: tuple[str, ...] = (), numbers: str = "zero"
+) -> JoinedWords:
+    """Returns the words of which the n-grams of a text are; arguments as in `minima`."""
+    return joined_words(letter_words(simplify(text, numbers), scripts, ngram), tokenizer)
 
 
-def ngram_hashes(text: str, ngram: int, tokenizer: str = "", scripts: tuple[str, ...] = ()) -> U64:
+def ngram_hashes(
+    text: str, ngram: int, tokenizer: str = "", scripts: tuple[str, ...] = (), numbers: str = "zero"
+) -> U64:
     """Returns the hash of each n-gram of the words of a text; arguments as in `minima`."""
-    words = [each.encode("utf-8", "surrogatepass") for each in _words(text, ngram, tokenizer, scripts).words()]
+    compared = compared_words(text, ngram, tokenizer, scripts, numbers)
+    words = [each.encode("utf-8", "surrogatepass") for each in compared.words()]
     joined = b" ".join(words)
     starts = [0, *accumulate(len(word) + 1 for word in words)]
     digests = (
@@ -93,7 +102,15 @@ def ngram_hashes(text: str, ngram: int, tokenizer: str = "", scripts: tuple[str,
     return np.frombuffer(b"".join(each[:8] for each in digests), "<u8")
 
 
-def minima(text: str, ngram: int, bands: int, rows: int, tokenizer: str = "", scripts: tuple[str, ...] = ()) -> U64:
+def minima(
+    text: str,
+    ngram: int,
+    bands: int,
+    rows: int,
+    tokenizer: str = "",
+    scripts: tuple[str, ...] = (),
+    numbers: str = "zero",
+) -> U64:
     """Returns the signature of a text.
 
     Args:
@@ -103,15 +120,16 @@ def minima(text: str, ngram: int, bands: int, rows: int, tokenizer: str = "", sc
         rows: minima in a band.
         tokenizer: the name of the word tokenizer; "" for spaCy's English one.
         scripts: the scripts whose words are rows of letters (`letter_words`).
+        numbers: "zero" if each number counts as `0`, or "kept".
 
     Returns:
         `bands` times `rows` minima, band by band; none for a text with fewer words than an n-gram.
     """
     factors, summands = _permutations(bands * rows)
     if text_kernel:
-        joined, ends = _words(text, ngram, tokenizer, scripts)
+        joined, ends = compared_words(text, ngram, tokenizer, scripts, numbers)
         return np.frombuffer(text_kernel.minima(joined, ends, ngram, factors, summands), np.uint64)
-    hashes = np.unique(ngram_hashes(text, ngram, tokenizer, scripts))
+    hashes = np.unique(ngram_hashes(text, ngram, tokenizer, scripts, numbers))
     if not len(hashes):
         return hashes
     least = np.full(bands * rows, _PRIME)

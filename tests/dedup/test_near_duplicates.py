@@ -1,6 +1,7 @@
 """Pages that are nearly the same, end to end: against plain Python, in any order, on any number of workers."""
 
 import json
+import random
 import re
 import shutil
 from collections.abc import Callable, Sequence
@@ -20,15 +21,27 @@ from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.dedup.shuffle import unpack_table
 from c4pipe.errors import LostDataError
 from c4pipe.jobs import dedup_plan
+from c4pipe.text import minhash
+from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.wet.page import Page
 from tests.dedup.test_dedup_losses import alter, lose, repeat, spoil
 from tests.helpers.corpora import contents
-from tests.helpers.near_crawls import clusters_of, divided, jaccard, kept_of, made_texts, pages_of
+from tests.helpers.near_crawls import (
+    clusters_of,
+    divided,
+    jaccard,
+    kept_of,
+    made_texts,
+    pages_of,
+    settled,
+    similar_pairs,
+)
 from tests.helpers.wet_writer import write_wet
 
 pytestmark = pytest.mark.slow
 
 RECIPE = 'base = "unfiltered"\noff = ["language"]\non = ["near_duplicate"]\n'
+SURVIVOR = 'compare = "survivor"\n'
 
 
 def write_crawl(folder: Path, pages: Sequence[Page], files: int, more: str = "") -> Path:
@@ -70,14 +83,42 @@ def test_one_page_of_each_cluster_stays(tmp_path: Path, least: float) -> None:
     assert counts.get("near_duplicates.unsettled", 0) == 0
 
 
-def test_the_corpus_is_the_same_however_it_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = made_texts(150, sizes=(1, 2, 40))  # of bands that 40 pages share, not all pairs are compared
+@pytest.mark.parametrize("keep", ["longest", "newest", "first"])
+def test_each_dropped_page_is_like_the_page_that_stays(tmp_path: Path, keep: str) -> None:
+    texts = made_texts(200, sizes=(3, 5))
+    times = random.Random(1).choices([f"2019-04-{day:02}T10:12:43Z" for day in range(1, 29)], k=len(texts))
     pages = pages_of(texts)
-    build(tmp_path / "one", pages, files=1)
-    build(tmp_path / "two", pages, files=7, workers=2)
-    build(tmp_path / "turned", pages[::-1], files=5)
+    pages = [Page(page.url, time, page.body, 0, page.size) for page, time in zip(pages, times, strict=True)]
+    corpus = build(tmp_path, pages, more=f'compare = "survivor"\nkeep = "{keep}"\n', keep_dropped="all")
+    days = [int(time[8:10]) for time in times]
+    by = {"longest": [-len(text) for text in texts], "newest": [-day for day in days], "first": [0] * len(texts)}
+    signatures = [minhash.minima(text, 5, 14, 8) for text in texts]
+    expected = settled(
+        similar_pairs(texts, 0.75),
+        lambda page: (by[keep][page], url_key(normalise_url(pages[page].url))),
+        lambda one, other: bool((signatures[one] == signatures[other]).mean() >= 0.75),
+    )
+    assert len(expected) < sum(map(len, clusters_of(texts, 0.75))) - len(clusters_of(texts, 0.75))
+    assert facts_of(tmp_path) == {pages[page].url: pages[stays].url for page, stays in expected.items()}
+    assert corpus.manifest["counts"].get("near_duplicates.unsettled", 0) == 0
+
+
+def facts_of(folder: Path) -> dict[str, str]:
+    """The page that stays for each dropped page, by URL."""
+    paths = sorted((folder / "corpus" / "_dropped").glob("*.dedup.parquet"))
+    return {row["url"]: row["fact"].split()[0] for path in paths for row in pq.read_table(path).to_pylist()}
+
+
+@pytest.mark.parametrize("more", ["", SURVIVOR])
+def test_the_corpus_is_the_same_however_it_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str) -> None:
+    texts = made_texts(150, sizes=(1, 2, 40))  # of bands that 40 pages share, not all pairs are compared
+    texts += texts[:200]
+    pages = pages_of(texts)
+    build(tmp_path / "one", pages, 1, more)
+    build(tmp_path / "two", pages, 7, more, workers=2)
+    build(tmp_path / "turned", pages[::-1], 5, more)
     monkeypatch.setattr(dedup_plan, "group_size", lambda files, rows: 3)
-    build(tmp_path / "groups", pages, files=20)
+    build(tmp_path / "groups", pages, 20, more)
     names = ("one", "two", "turned", "groups")
     shards = [contents(tmp_path / name / "corpus" / "und") for name in names]
     assert shards[0]
@@ -184,7 +225,7 @@ def test_diff_shows_the_dropped_pages(made: Path, tmp_path: Path, capsys: pytest
 def test_damage_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shuffle: str, damage: Callable[[list[bytes]], list[bytes]]
 ) -> None:
-    texts = made_texts(40)
+    texts = made_texts(40, sizes=(3, 9))
     if shuffle == "stayed":
         whole = unpack_table
         left = iter([True])
@@ -204,12 +245,12 @@ def test_damage_is_named(
         spoil(monkeypatch, shuffle, damage)
     monkeypatch.setattr(dedup_plan, "group_size", lambda files, rows: 2)
     with pytest.raises(LostDataError, match=rf"did not deliver the shuffle {shuffle} \("):
-        build(tmp_path, pages_of([*texts, *texts[:8]]), files=4)
+        build(tmp_path, pages_of([*texts, *texts[:8]]), 4, SURVIVOR)
     assert not (tmp_path / "corpus" / "manifest.json").exists()
 
 
 def build_on(folder: Path, pages: Sequence[Page], *options: str) -> dict[str, bytes]:
-    write_crawl(folder, pages, 5)
+    write_crawl(folder, pages, 5, SURVIVOR)
     given = ["build", str(folder / "crawl"), "--recipe", str(folder / "near.toml"), "--quiet", *options]
     assert main([*given, "--output", str(folder / "corpus")]) == 0
     report = json.loads((folder / "corpus" / "report.json").read_text())

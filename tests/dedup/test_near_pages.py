@@ -5,6 +5,7 @@ import random
 import re
 import unicodedata
 from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from c4pipe.text import minhash
 from c4pipe.text.character_sets import OTHER_PUNCTUATION, characters
 from c4pipe.text.english_words import english_words
 from scripts.make_near_curve import PLOT, plot, share_a_band
-from tests.helpers.near_crawls import jaccard, joined, made_words
+from tests.helpers.near_crawls import jaccard, joined, made_words, settled
 
 EDGES = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=60)
 
@@ -76,6 +77,13 @@ def test_a_signature_is_that_of_plain_python(text: str, ngram: int, bands: int, 
 def test_a_signature_of_many_ngrams_is_that_of_plain_python() -> None:
     text = " ".join(made_words(random.Random(0), 900))
     assert minhash.minima(text, 5, 3, 2).tolist() == signature_in_plain_python(text, 5, 6)
+
+
+def test_numbers_can_be_kept() -> None:
+    assert minhash.simplify("Bus 904, at 19.10 (\u0663)") == "bus 0 at 0 0"
+    assert minhash.simplify("Bus 904, at 19.10 (\u0663)", "kept") == "bus 904 at 19 10 \u0663"
+    one, other = (minhash.minima(f"the bus {number} leaves at noon", 5, 2, 2, "", (), "kept") for number in (7, 8))
+    assert not (one == other).any()
 
 
 @given(text=st.text(max_size=100))
@@ -160,6 +168,32 @@ def test_groups_that_tell_each_other_find_the_clusters(
         first, *others = sorted(cluster, key=lambda page: (ranks[page], page))
         stays.update(dict.fromkeys(others, first))
     assert dropped == stays
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    edges=EDGES,
+    ranks=st.lists(st.integers(0, 3), min_size=31, max_size=31),
+    signatures=st.lists(st.lists(st.integers(0, 2), min_size=3, max_size=3), min_size=31, max_size=31),
+    rng=st.randoms(use_true_random=False),
+)
+def test_pages_unlike_the_first_page_are_clusters_of_their_own(
+    edges: list[tuple[int, int]], ranks: list[int], signatures: list[list[int]], rng: random.Random
+) -> None:
+    pages, minima = pages_at(*range(31)), np.array(signatures, np.uint16)
+    pages["rank"] = ranks
+    edges = [edge for edge in edges if edge[0] != edge[1]]
+    same = [pair for pair in combinations(range(31), 2) if signatures[pair[0]] == signatures[pair[1]]]
+    expected = settled(
+        edges + same,
+        lambda page: (ranks[page], page),
+        lambda one, other: bool((minima[one] == minima[other]).mean() >= 0.6),
+    )
+    pairs = near_pages.pairs_of(pages[[one for one, _ in edges]], pages[[other for _, other in edges]])
+    order = rng.sample(range(31), 31)
+    found, left = near_pages.settle(pages[order], minima[order], np.zeros(31, np.uint64), pairs, 0.6)
+    assert dict(zip(found["page"].tolist(), found["first_page"].tolist(), strict=True)) == expected
+    assert left == 0
 
 
 @settings(max_examples=60, deadline=None)

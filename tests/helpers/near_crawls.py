@@ -2,9 +2,10 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import combinations
+from typing import Any
 
 from c4pipe.text import minhash
 from c4pipe.text.hashes import normalise_url, url_key
@@ -52,19 +53,39 @@ def divided(pages: Sequence[Page], files: int) -> dict[str, list[Page]]:
     return {f"CC-{number:05d}.warc.wet.gz": list(pages[number::files]) for number in range(files)}
 
 
-def clusters_of(texts: Sequence[str], min_similarity: float, bands: int = 14, rows: int = 8) -> list[set[int]]:
-    """The clusters of all texts that share a band and are similar enough by all minima: each pair is compared."""
+def similar_pairs(
+    texts: Sequence[str], min_similarity: float, bands: int = 14, rows: int = 8
+) -> dict[tuple[int, int], float]:
+    """The estimated similarity of the texts that share a band and are similar enough: each pair is compared."""
     signatures = [minhash.minima(text, 5, bands, rows) for text in texts]
     by_band: Mapping[tuple[int, bytes], set[int]] = defaultdict(set)
     for number, signature in enumerate(signatures):
         for band in range(bands if len(signature) else 0):
             by_band[band, signature[band * rows : (band + 1) * rows].tobytes()].add(number)
     pairs = {pair for same in by_band.values() for pair in combinations(sorted(same), 2)}
-    return joined(
-        (one, other)
-        for one, other in pairs
-        if (signatures[one] == signatures[other]).sum() >= min_similarity * bands * rows
-    )
+    found = {pair: float((signatures[pair[0]] == signatures[pair[1]]).mean()) for pair in pairs}
+    return {pair: share for pair, share in found.items() if share >= min_similarity}
+
+
+def clusters_of(texts: Sequence[str], min_similarity: float, bands: int = 14, rows: int = 8) -> list[set[int]]:
+    """The clusters of all texts that share a band and are similar enough by all minima."""
+    return joined(similar_pairs(texts, min_similarity, bands, rows))
+
+
+def settled(
+    pairs: Iterable[tuple[int, int]], order: Callable[[int], Any], is_alike: Callable[[int, int], bool]
+) -> dict[int, int]:
+    """Each node to drop with the node that stays: nodes unlike the first one of their cluster are new clusters."""
+    stays: dict[int, int] = {}
+    while pairs := list(pairs):
+        unlike = set()
+        for cluster in joined(pairs):
+            first, *others = sorted(cluster, key=order)
+            alike = {each for each in others if is_alike(first, each)}
+            stays.update(dict.fromkeys(alike, first))
+            unlike |= set(others) - alike
+        pairs = [pair for pair in pairs if unlike.issuperset(pair)]
+    return stays
 
 
 def joined(pairs: Iterable[tuple[int, int]]) -> list[set[int]]:

@@ -32,12 +32,18 @@ def build(folder: Path, pages: Sequence[Page], recipe: str) -> CorpusExplainer:
 
 
 @pytest.mark.parametrize(
-    ("families", "sizes"), [(20, (1, 1, 2, 3, 5)), (4, (25, 40))], ids=["small clusters", "large clusters"]
+    ("families", "sizes", "more"),
+    [
+        (20, (1, 1, 2, 3, 5), ""),
+        (4, (25, 40), ""),
+        (6, (25, 40), 'compare = "survivor"\nkeep = "newest"\n'),
+    ],
+    ids=["small clusters", "large clusters", "survivor"],
 )
-def test_explain_names_the_page_that_stays(tmp_path: Path, families: int, sizes: Sequence[int]) -> None:
+def test_explain_names_the_page_that_stays(tmp_path: Path, families: int, sizes: Sequence[int], more: str) -> None:
     """In large clusters, too, where the build does not compare all pairs that share a band."""
     pages = pages_of(made_texts(families, sizes=sizes))
-    explainer = build(tmp_path, pages, RECIPE)
+    explainer = build(tmp_path, pages, RECIPE + more)
     dropped = {
         row["url"]: row["fact"]
         for path in (tmp_path / "corpus" / "_dropped").glob("*.dedup.parquet")
