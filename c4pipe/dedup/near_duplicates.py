@@ -392,7 +392,7 @@ class CompareWithFirst(_NearStep):
         yield from self._drop(chosen[is_alike], int((~is_settled).sum()))
         unlike = chosen[~is_alike]  # in the order of their keys
         opened = np.zeros(len(unlike), self._open.dtype)
-        for name in (*near_pages.PAGE_FIELDS, "first_page"):
+        for name in (*(NEAR_PAGE.names or ()), "first_page"):
             opened[name] = unlike[name]
         opened["minima"][:, : self._numbers] = minima[~is_alike]
         groups = self._groups(unlike["first_file"])

@@ -20,10 +20,6 @@ _PAGE = [("rank", "<u4"), ("page", "<u8"), ("file", "<u4"), ("row", "<u4")]
 
 NEAR_PAGE = np.dtype(_PAGE)
 """A page: rank (see `ranks`), key, number of its work file, row in that file."""
-
-PAGE_FIELDS = tuple(name for name, _ in _PAGE)
-"""The fields of NEAR_PAGE."""
-
 BAND_ROW = np.dtype([("hash", "<u8"), ("signature", "<u4"), *_PAGE])
 """A band of a page: its hash, 32 bits of the hash of the page's whole signature, and the page."""
 
@@ -76,6 +72,8 @@ NEAR_SHUFFLES = shuffles_of(globals())
 
 NEIGHBOURS = 4
 """The number of pages that a page is compared with among the pages that share a band, in the order of signatures."""
+
+_NAMES = tuple(name for name, _ in _PAGE)
 
 SETTLE_ROUNDS = 100
 """The most rounds in which pages are compared with the first page of their cluster. Most clusters need two."""
@@ -159,7 +157,7 @@ def band_rows(pages: Rows, bands: U64, crawls: U64) -> Rows:
     rows = np.empty(len(hashes), BAND_ROW)
     rows["hash"] = hashes[order]
     rows["signature"] = (whole_hashes(bands) >> np.uint64(32))[of_page]
-    for name in PAGE_FIELDS:
+    for name in _NAMES:
         rows[name] = pages[name][of_page]
     return rows
 
@@ -192,7 +190,7 @@ def pairs_of(some: Rows, others: Rows) -> Rows:
     """Returns the PAIRs of page rows of any kind, in each the later page before the first."""
     later = (some["rank"] > others["rank"]) | ((some["rank"] == others["rank"]) & (some["page"] > others["page"]))
     pairs = np.empty(len(some), PAIR)
-    for name in PAGE_FIELDS:
+    for name in _NAMES:
         pairs[name] = np.where(later, some[name], others[name])
         pairs[f"first_{name}"] = np.where(later, others[name], some[name])
     return pairs
@@ -291,7 +289,7 @@ def connect(pairs: Rows) -> Rows:
     new = is_new(keys[order])
     by_key, chosen = np.cumsum(new) - 1, order[new]
     pages = np.empty(len(chosen), NEAR_PAGE)
-    for name in PAGE_FIELDS:
+    for name in _NAMES:
         pages[name] = np.r_[pairs[name], pairs[f"first_{name}"]][chosen]
     by_rank = np.argsort(pages["rank"], kind="stable")  # pages of one rank stay in the order of their keys
     place = np.empty(len(pages), np.intp)
@@ -324,7 +322,7 @@ def choose(clusters: Rows, copies: Rows, is_own: npt.NDArray[np.bool_]) -> tuple
     found = np.minimum(place, max(0, len(own) - 1))
     follows = own["page"][found] == copies["first_page"] if len(own) else np.zeros(len(copies), bool)
     copies = copies.copy()
-    for name in (f"first_{name}" for name in PAGE_FIELDS):
+    for name in (f"first_{name}" for name in _NAMES):
         copies[name][follows] = own[name][found[follows]]
     dropped = np.concatenate([own, copies])
     return dropped[np.argsort(dropped["page"])], unsettled
