@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from c4pipe.clean.evaluate import RuleVerdict
     from c4pipe.clean.trace import LineVerdict, PageVerdict
-    from c4pipe.inspect.explain import CaptureVerdict, Loss, UnitVerdict
+    from c4pipe.inspect.explain import CaptureVerdict, Loss, NearCopy, UnitVerdict
     from c4pipe.io.paths import StoragePath
     from c4pipe.recipes.recipe import Recipe
 
@@ -162,6 +162,8 @@ def capture_view(verdict: "CaptureVerdict") -> "RenderableType":
         shown += [_text_table(verdict.unit, map(_show_unit, verdict.units)), styled("")]
     if verdict.rules:
         shown += [_rule_table(verdict.rules), styled("")]
+    if copy := verdict.near_copy:
+        shown += [_copy_table(copy), styled("")]
     for loss in {each.kept_by: each for each in verdict.losses}.values():
         places = _unit_ranges([each for each in verdict.losses if each.kept_by == loss.kept_by])
         shown.append(styled(f"{verdict.unit} {places}: {_copy_of(loss, verdict.unit)}"))
@@ -235,6 +237,15 @@ def _copy_of(loss: "Loss", unit: str) -> str:
     if loss.in_corpus:
         return f"{loss.kept_by} keeps it"
     return f"the copy of these {unit}s was on {loss.kept_by}, which {loss.dropped_by} dropped"
+
+
+def _copy_table(copy: "NearCopy") -> "Table":
+    """Returns what a page has in common with the page that stays, and what each has alone."""
+    table = new_table("both pages", f"exact similarity {copy.exact:.2f}", padding=(0, 2, 0, 0))
+    texts = copy.comparison
+    for name, text in (("both have", texts.shared), ("this page", texts.one), ("page that stays", texts.other)):
+        table.add_row(name, styled(text))
+    return table
 
 
 def _unit_ranges(losses: Sequence["Loss"]) -> str:

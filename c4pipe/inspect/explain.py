@@ -30,11 +30,12 @@ from c4pipe.filters.corpus_rules import (
     StaleCapture,
     Validation,
 )
-from c4pipe.inspect.lookup import WorkFiles
+from c4pipe.inspect.lookup import StayingPage, WorkFiles
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.io.words import error_reason, format_count
 from c4pipe.lists.lists import find_lists
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.text.comparison import Comparison, compare
 from c4pipe.text.hashes import is_validation, normalise_url, page_key, url_key
 from c4pipe.text.spans import cut, remove_spans, units_of
 from c4pipe.wet.columns import EXTRA, flat, parse_columns
@@ -77,6 +78,23 @@ class Loss:
 
 
 @dataclass(frozen=True)
+class NearCopy:
+    """The page that stays in the place of a near-duplicate.
+
+    Attributes:
+        url: its URL.
+        estimated: the similarity of both pages, by their signatures.
+        exact: the similarity of both pages, by all their n-grams.
+        comparison: the texts of the dropped page and of the page that stays.
+    """
+
+    url: str
+    estimated: float
+    exact: float
+    comparison: Comparison
+
+
+@dataclass(frozen=True)
 class CaptureVerdict:
     """The verdict on one capture of a URL, and the reasons for it.
 
@@ -90,6 +108,7 @@ class CaptureVerdict:
         unit: the unit of repeated spans: `sentence` or `line`.
         units: the units of its text before deduplication.
         losses: the repeated spans that it loses.
+        near_copy: the page that stays in its place, if it is a near-duplicate.
         rules: the verdicts of the rules of job 2.
         note: a sentence on what is unknown, or "".
     """
@@ -103,6 +122,7 @@ class CaptureVerdict:
     unit: str = "sentence"
     units: tuple[UnitVerdict, ...] = ()
     losses: tuple[Loss, ...] = ()
+    near_copy: NearCopy | None = None
     rules: tuple[RuleVerdict, ...] = ()
     note: str = ""
 
@@ -351,22 +371,30 @@ class _WorkExplainer:
         for known in self._files.in_known(URL_HASHES, [int(capture["hash"])]).values():
             rule = RuleVerdict("corpus", KNOWN_URL, True, f"{known} has a page of this URL")
             return CaptureVerdict(page["url"], timestamp, rule.rule, source, rules=(age, rule))
-        near = self._near_duplicate(page)
-        if near and near.dropped:
-            return CaptureVerdict(page["url"], timestamp, near.rule, source, rules=(age, near))
+        near, copy = self._near_duplicate(page)
+        if near and copy:
+            return CaptureVerdict(page["url"], timestamp, near.rule, source, near_copy=copy, rules=(age, near))
         return self._explain_newest(page, timestamp, source, (age, near) if near else (age,))
 
-    def _near_duplicate(self, page: dict[str, Any]) -> RuleVerdict | None:
-        """Returns the verdict of the rule `near_duplicate` on the newest capture; None without the rule."""
-        near = self._recipe.find(NearDuplicate)
+    def _near_duplicate(self, page: dict[str, Any]) -> tuple[RuleVerdict | None, NearCopy | None]:
+        """Returns the verdict of `near_duplicate` on a newest capture, None without the rule; the page that stays."""
+        near, copy, fact = self._recipe.find(NearDuplicate), None, "it has no part in the comparison"
         if not near:
-            return None
-        key, fact = page["page_key"], "it has no part in the comparison"
+            return None, None
+        key = page["page_key"]
         stays = None if page["dropped"] else self._files.staying_pages(np.array([key], np.uint64), near).get(key)
-        if stays:
+        if stays and stays.page_key == key:
+            fact = "it is the page of its cluster that stays"
+        elif stays:
             fact = f"{stays.url} stays; the estimated similarity is {stays.similarity:.2f}"
-            fact = "it is the page of its cluster that stays" if stays.page_key == key else fact
-        return RuleVerdict("corpus", NearDuplicate.name, stays is not None and stays.page_key != key, fact)
+            copy = self._compare(page, stays, near)
+        return RuleVerdict("corpus", NearDuplicate.name, copy is not None, fact), copy
+
+    def _compare(self, page: dict[str, Any], stays: StayingPage, near: NearDuplicate) -> NearCopy:
+        newest, _ = self._files.captures({url_key(normalise_url(stays.url, self._recipe.page_keys[0]))})
+        other = self._files.page(newest[0])
+        exact = EXACT
+        return NearCopy(stays.url, round(stays.similarity, 4), round(exact, 4), compare(page["text"], other["text"]))
 
     def _explain_newest(
         self, page: dict[str, Any], timestamp: str, source: str, before: tuple[RuleVerdict, ...]

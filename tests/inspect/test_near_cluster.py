@@ -1,13 +1,18 @@
 """`explain` of a corpus says which page stays in the place of a near-duplicate: as the corpus has it."""
 
+import re
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import c4pipe
 from c4pipe.inspect.explain import CorpusExplainer
+from c4pipe.text.comparison import compare
 from c4pipe.wet.page import Page
 from tests.helpers.near_crawls import divided, made_texts, pages_of
 from tests.helpers.wet_writer import write_wet
@@ -86,3 +91,22 @@ def test_pages_that_are_dropped_keep_no_span(tmp_path: Path, keep: str) -> None:
             lost += len(verdict.losses)
     assert lost > 10
     assert len(corpus) < len(pages)
+
+
+WORDS = st.lists(st.sampled_from("abcd"), max_size=12)
+
+
+@given(WORDS, WORDS)
+def test_a_comparison_shows_what_both_texts_have_and_what_each_has_alone(one: list[str], other: list[str]) -> None:
+    found = compare("\n".join(one), " ".join(other))
+    runs = [
+        {" ".join(words[start:end]) for start, end in combinations(range(len(words) + 1), 2)} for words in (one, other)
+    ]
+    assert len(found.shared) == max(map(len, (runs[0] & runs[1]) | {""}))
+    common = []
+    for words, excerpt, of in ((one, found.one, runs[0]), (other, found.other, runs[1])):
+        parts = excerpt.split(" … ") if excerpt else []
+        assert {" ".join(re.sub(r"[\[\]]", " ", part).split()) for part in parts} <= of | {""}
+        common.append(len(words) - sum(len(alone.split()) for alone in re.findall(r"\[(.*?)\]", excerpt)))
+    assert common[0] == common[1]
+    assert ("[" in found.one + found.other) == (one != other)

@@ -1,0 +1,46 @@
+"""What two texts have in common, and what differs, in words."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from c4pipe.io.words import SIZE, short
+
+_MOST = 2_000  # words of a text that are compared
+_AROUND = 3  # words shown before and after what differs
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Excerpts of two texts.
+
+    Attributes:
+        shared: the longest passage that both have.
+        one: what the first text has alone, in brackets among the words around it; `[]` for words of the other alone.
+        other: the same of the other text.
+    """
+
+    shared: str
+    one: str
+    other: str
+
+
+def compare(one: str, other: str) -> Comparison:
+    """Compares two texts by their words, in upper or lower case and with their punctuation."""
+    words = [text.split()[:_MOST] for text in (one, other)]
+    matcher = SequenceMatcher(None, *words, autojunk=False)
+    longest = matcher.find_longest_match()
+    changed = [each for each in matcher.get_opcodes() if each[0] != "equal"]
+    return Comparison(
+        short(" ".join(words[0][longest.a : longest.a + longest.size]), SIZE),
+        _excerpt(words[0], ((start, end) for _, start, end, _, _ in changed)),
+        _excerpt(words[1], ((start, end) for _, _, _, start, end in changed)),
+    )
+
+
+def _excerpt(words: Sequence[str], spans: Iterable[tuple[int, int]]) -> str:
+    parts = []
+    for start, end in spans:
+        before, after = words[max(0, start - _AROUND) : start], words[end : end + _AROUND]
+        parts.append(" ".join([*before, f"[{' '.join(words[start:end])}]", *after]))
+    return short(" … ".join(parts), SIZE)
