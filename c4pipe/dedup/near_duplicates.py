@@ -43,6 +43,7 @@ from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.rows import Rows, with_fields
 from c4pipe.report.data import MOST_SHOWN
 from c4pipe.runners.graph import Graph, Output
+from c4pipe.text.comparison import compare
 from c4pipe.text.hashes import U64
 from c4pipe.text.minhash import U16
 from c4pipe.wet.columns import COPIES_COLUMN, EXTRA, parse_columns
@@ -56,6 +57,7 @@ STAYED_PAGE = pa.schema(
 )
 """The columns of a page that stays, for the groups that drop a page for it."""
 
+_READ = STAYED_PAGE.append(pa.field("text", pa.string(), nullable=False))
 _COLUMNS = ["page_key", "url", "timestamp", "text", "minima"]
 
 
@@ -127,8 +129,8 @@ class Copies:
 def read_staying(
     path: StoragePath, rows: npt.NDArray[np.uint32], columns: Sequence[str] = tuple(STAYED_PAGE.names)
 ) -> pa.Table:
-    """Returns rows of a work file with some columns of STAYED_PAGE, given their numbers in ascending order."""
-    schema = pa.schema([STAYED_PAGE.field(name) for name in columns])
+    """Returns rows of a work file with columns of STAYED_PAGE or `text`, given their numbers in ascending order."""
+    schema = pa.schema([_READ.field(name) for name in columns])
     found, first = [schema.empty_table()], 0
     for table in row_groups(path, columns) if len(rows) else ():
         here = rows[(rows >= first) & (rows < first + len(table))] - first
@@ -156,10 +158,27 @@ def language_keys(languages: pa.ChunkedArray) -> U64:
     return keys
 
 
-def largest_clusters(clusters: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the largest clusters for the report, given `pages`, `url` and `key` of each; ties by key."""
+def largest_clusters(clusters: Iterable[Mapping[str, Any]], files: Sequence[StoragePath]) -> list[dict[str, Any]]:
+    """Returns the largest clusters for the report, in each the page that stays beside a page that was dropped.
+
+    Args:
+        clusters: the results of `NamePages`, in any order.
+        files: the work files, by number.
+    """
     most = sorted(clusters, key=lambda each: (-each["pages"], each["key"]))[:MOST_SHOWN]
-    return [{"pages": each["pages"], "url": each["url"]} for each in most]
+    pages: dict[tuple[int, int], Mapping[str, str]] = {}
+    places = np.array([each[name] for each in most for name in ("place", "other")], np.uint32).reshape(-1, 2)
+    for file in np.unique(places[:, 0]).tolist():
+        rows = np.unique(places[places[:, 0] == file, 1])
+        found = read_staying(files[file], rows, ["url", "text"]).to_pylist()
+        pages |= {(file, row): page for row, page in zip(rows.tolist(), found, strict=True)}
+    shown = []
+    for cluster in most:
+        page, other = pages[tuple(cluster["place"])], pages[tuple(cluster["other"])]
+        texts = compare(page["text"], other["text"])
+        urls = {"url": page["url"], "other_url": other["url"]}
+        shown.append({"pages": cluster["pages"], **urls, "alone": texts.one, "other_alone": texts.other})
+    return shown
 
 
 CONNECT_ROUNDS = 8
@@ -428,9 +447,12 @@ class NamePages(_NearStep):
             numbers, of_page = np.unique(here["row"], return_inverse=True)
             pages = read_staying(storage_path(path), numbers)
             sizes = 1 + np.bincount(of_page, here["pages"], len(numbers)).astype(np.int64)
-            for number in np.lexsort((pages["page_key"].to_numpy(), -sizes))[:MOST_SHOWN].tolist():
-                page = pages.slice(number, 1).to_pylist()[0]
-                clusters.append({"pages": int(sizes[number]), "key": page["page_key"], "url": page["url"]})
+            keys = pages["page_key"].to_numpy()
+            for number in np.lexsort((keys, -sizes))[:MOST_SHOWN].tolist():
+                some = here[of_page == number]
+                other = some[np.argmin(some["other_page"])]
+                places = {"place": [file, int(numbers[number])], "other": other[["other_file", "other_row"]].tolist()}
+                clusters.append({"pages": int(sizes[number]), "key": int(keys[number]), **places})
             order = np.argsort(here["group"], kind="stable")
             named = pages.take(pa.array(of_page[order]))
             groups, starts, counts = np.unique(here["group"][order], return_index=True, return_counts=True)

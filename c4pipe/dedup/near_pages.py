@@ -29,8 +29,12 @@ PAIR = np.dtype([*_PAGE, *((f"first_{name}", kind) for name, kind in _PAGE)])
 LINK = np.dtype([("page", "<u8"), ("first_page", "<u8")])
 """The keys of two pages of a PAIR."""
 
-STAY = np.dtype([("page", "<u8"), ("file", "<u4"), ("row", "<u4"), ("pages", "<u4"), ("group", "<u4")])
-"""A page that stays: its key, file and row; the number of pages that a group drops for it, and that group."""
+_PLACE = [("page", "<u8"), ("file", "<u4"), ("row", "<u4")]
+
+STAY = np.dtype([*_PLACE, ("pages", "<u4"), ("group", "<u4"), *((f"other_{name}", kind) for name, kind in _PLACE)])
+"""A page that stays: its key, file and row; the number of pages that a group drops for it, and that group; key, file
+and row of the first of these pages.
+"""
 
 BANDS = Shuffle("bands", "bands of signatures, to their bucket", BAND_ROW)
 """32 bytes: band hash, signature hash, rank, page key, file, row. To the bucket of the band hash."""
@@ -62,7 +66,7 @@ NEAR_DUPLICATES = Shuffle("near_duplicates", "pages that are nearly the same as 
 """40 bytes: a page to drop and the page that stays. To the group of the page to drop, for two steps."""
 
 STAYING = Shuffle("staying", "pages that stay, to their group", STAY)
-"""24 bytes: key, file and row of the page that stays, number of pages, group. To the group of the page that stays."""
+"""40 bytes: a page that stays, number of pages, group, and one of these pages. To the group of the page that stays."""
 
 STAYED = Shuffle("stayed", "pages that stay, to the groups that drop a page for them")
 """Arrow streams with key, URL and minima. To the groups that drop a page for the page that stays."""
@@ -330,12 +334,12 @@ def choose(clusters: Rows, copies: Rows, is_own: npt.NDArray[np.bool_]) -> tuple
 
 def staying(dropped: Rows, groups: npt.NDArray[Any]) -> Rows:
     """Returns a STAY row of each page that stays and each group, given PAIRs of pages to drop and their groups."""
-    order = np.lexsort((groups, dropped["first_page"]))
+    order = np.lexsort((dropped["page"], groups, dropped["first_page"]))
     new = np.flatnonzero(is_new(dropped["first_page"][order], groups[order]))
     first = dropped[order[new]]
     rows = np.empty(len(new), STAY)
     for name in ("page", "file", "row"):
-        rows[name] = first[f"first_{name}"]
+        rows[name], rows[f"other_{name}"] = first[f"first_{name}"], first[name]
     rows["pages"], rows["group"] = np.diff(np.r_[new, len(order)]), groups[order[new]]
     return rows
 

@@ -241,7 +241,7 @@ class ReadExamples(Step):
         files = list(find_work_files([storage_path(each) for each in self._plan.work]).values())
         repeats = with_texts(element.get("repeats", ()), files, span.size) if span else []
         report = {**element, "clean_examples": clean_examples, "repeats": repeats}
-        report["near_clusters"] = near_duplicates.largest_clusters(element.get("near_clusters", ()))
+        report["near_clusters"] = near_duplicates.largest_clusters(element.get("near_clusters", ()), files)
         publish.load_modules()  # on this machine, while workers write the shards
         return [(REPORT, report)]
 

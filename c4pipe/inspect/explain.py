@@ -23,6 +23,7 @@ from c4pipe.corpus.reader import SHARD_ERRORS, Shard, read_tables
 from c4pipe.dedup import removals
 from c4pipe.dedup.known import URL_HASHES, Known, KnownHashes, find_known, indexes_of
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.filters.checked_page import WORDS
 from c4pipe.filters.corpus_rules import (
     KNOWN_URL,
     NearDuplicate,
@@ -37,6 +38,7 @@ from c4pipe.lists.lists import find_lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.text.comparison import Comparison, compare
 from c4pipe.text.hashes import is_validation, normalise_url, page_key, url_key
+from c4pipe.text.minhash import ngram_hashes
 from c4pipe.text.spans import cut, remove_spans, units_of
 from c4pipe.wet.columns import EXTRA, flat, parse_columns
 from c4pipe.wet.inputs import part_of
@@ -391,9 +393,16 @@ class _WorkExplainer:
         return RuleVerdict("corpus", NearDuplicate.name, copy is not None, fact), copy
 
     def _compare(self, page: dict[str, Any], stays: StayingPage, near: NearDuplicate) -> NearCopy:
+        """Compares a page with the page that stays in its place."""
         newest, _ = self._files.captures({url_key(normalise_url(stays.url, self._recipe.page_keys[0]))})
         other = self._files.page(newest[0])
-        exact = EXACT
+        by_language, ngrams = self._recipe.by_language, list[set[int]]()
+        for each in (page, other):
+            language = each["language"]
+            tokenizer = by_language[language][WORDS] if by_language and language in by_language else ""
+            of_rule = near.ngram, str(tokenizer), near.scripts, near.numbers
+            ngrams.append(set(ngram_hashes(each["text"], *of_rule).tolist()))
+        exact = len(ngrams[0] & ngrams[1]) / len(ngrams[0] | ngrams[1])
         return NearCopy(stays.url, round(stays.similarity, 4), round(exact, 4), compare(page["text"], other["text"]))
 
     def _explain_newest(

@@ -51,8 +51,16 @@ class RepeatedText(TypedDict):
     domains: int
 
 
-class Cluster(TypedDict):
-    """A cluster of near-duplicates: the number of pages, and the URL of the page that stays."""
+class _Beside(TypedDict, total=False):
+    """Missing in corpora of earlier versions."""
+
+    alone: str  # what the page that stays has alone
+    other_url: str  # of a page that was dropped
+    other_alone: str
+
+
+class Cluster(_Beside):
+    """A cluster of near-duplicates: the number of pages, and the URL of the page that stays, beside another page."""
 
     pages: Annotated[int, whole(2)]
     url: str

@@ -414,8 +414,12 @@ def _duplicates(report: _Report) -> Iterator[Table]:
             cells = f"{number:,}", percent(number, whole)
             rows.append(TableRow(what, cells, share_bar(number, whole, "dropped"), note=f"of {of}"))
     yield Table("Duplicates that were removed", ("what", "number", "%"), rows, chart="share")
-    rows = [_count_row(short(each["url"], 200), each["pages"]) for each in report.data.get("near_duplicates", ())]
-    yield Table("The largest clusters of pages that are nearly the same", ("page that stays", "pages"), rows)
+    rows = []
+    for each in report.data.get("near_duplicates", ()):
+        beside = each.get("alone", ""), short(each.get("other_url", ""), URL_SIZE), each.get("other_alone", "")
+        rows.append(TableRow(short(each["url"], URL_SIZE), (f"{each['pages']:,}", *beside)))
+    heads = "page that stays", "pages", "which has alone", "a dropped page", "which has alone"
+    yield Table("The largest clusters of pages that are nearly the same", heads, rows, numbers=False)
     rows = [_count_row(each["text"], each["times"], each["domains"]) for each in report.data["repeats"]]
     caption = f"The most repeated {units}, as written where they were removed"
     yield Table(caption, ("text", "times", "hosts it was removed from"), rows)

@@ -27,14 +27,14 @@ class Comparison:
 
 def compare(one: str, other: str) -> Comparison:
     """Compares two texts by their words, in upper or lower case and with their punctuation."""
-    words = [text.split()[:_MOST] for text in (one, other)]
-    matcher = SequenceMatcher(None, *words, autojunk=False)
+    words, others = one.split()[:_MOST], other.split()[:_MOST]
+    matcher = SequenceMatcher(None, words, others, autojunk=False)
     longest = matcher.find_longest_match()
     changed = [each for each in matcher.get_opcodes() if each[0] != "equal"]
     return Comparison(
-        short(" ".join(words[0][longest.a : longest.a + longest.size]), SIZE),
-        _excerpt(words[0], ((start, end) for _, start, end, _, _ in changed)),
-        _excerpt(words[1], ((start, end) for _, _, _, start, end in changed)),
+        short(" ".join(words[longest.a : longest.a + longest.size]), SIZE),
+        _excerpt(words, ((start, end) for _, start, end, _, _ in changed)),
+        _excerpt(others, ((start, end) for _, _, _, start, end in changed)),
     )
 
 

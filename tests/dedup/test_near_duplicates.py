@@ -22,6 +22,7 @@ from c4pipe.dedup.shuffle import unpack_table
 from c4pipe.errors import LostDataError
 from c4pipe.jobs import dedup_plan
 from c4pipe.text import minhash
+from c4pipe.text.comparison import compare
 from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.wet.page import Page
 from tests.dedup.test_dedup_losses import alter, lose, repeat, spoil
@@ -165,9 +166,17 @@ def test_the_report_shows_examples_and_the_largest_clusters(made: Path) -> None:
     sizes = sorted((len(cluster) for cluster in clusters_of(texts, 0.75)), reverse=True)[:20]
     assert [each["pages"] for each in data["near_duplicates"]] == sizes
     assert {each["url"] for each in data["near_duplicates"]} <= kept_of(pages, clusters_of(texts, 0.75), texts)
+    by_url = {page.url: page.body for page in pages}
+    clusters = [{pages[number].url for number in some} for some in clusters_of(texts, 0.75)]
+    for each in data["near_duplicates"]:
+        cluster = next(some for some in clusters if each["url"] in some)
+        assert each["other_url"] == min(cluster - {each["url"]}, key=lambda url: url_key(normalise_url(url)))
+        beside = compare(by_url[each["url"]], by_url[each["other_url"]])
+        assert (each["alone"], each["other_alone"]) == (beside.one, beside.other)
     assert len(data["examples"]["near_duplicate"]) == 15
     report = (made / "corpus" / "report.html").read_text()
     assert data["near_duplicates"][0]["url"] in report.replace("<wbr>", "")
+    assert data["near_duplicates"][0]["other_url"] in report.replace("<wbr>", "")
     assert "pages that are nearly the same as another" in report
 
 

@@ -14,7 +14,7 @@ import c4pipe
 from c4pipe.inspect.explain import CorpusExplainer
 from c4pipe.text.comparison import compare
 from c4pipe.wet.page import Page
-from tests.helpers.near_crawls import divided, made_texts, pages_of
+from tests.helpers.near_crawls import divided, jaccard, made_texts, pages_of
 from tests.helpers.wet_writer import write_wet
 
 RECIPE = 'base = "unfiltered"\noff = ["language"]\non = ["near_duplicate"]\n'
@@ -48,6 +48,7 @@ def build(folder: Path, pages: Sequence[Page], recipe: str) -> CorpusExplainer:
 def test_explain_names_the_page_that_stays(tmp_path: Path, families: int, sizes: Sequence[int], more: str) -> None:
     """In large clusters, too, where the build does not compare all pairs that share a band."""
     pages = pages_of(made_texts(families, sizes=sizes))
+    texts = {page.url: page.body for page in pages}
     explainer = build(tmp_path, pages, RECIPE + more)
     dropped = {
         row["url"]: row["fact"]
@@ -62,7 +63,13 @@ def test_explain_names_the_page_that_stays(tmp_path: Path, families: int, sizes:
         assert near.dropped == (page.url in dropped)
         if page.url in dropped:
             assert near.fact == dropped[page.url]
+            copy = verdict.near_copy
+            assert copy
+            assert near.fact == f"{copy.url} stays; the estimated similarity is {copy.estimated:.2f}"
+            assert copy.exact == round(jaccard(page.body, texts[copy.url]), 4)
+            assert copy.comparison == compare(page.body, texts[copy.url])
         else:
+            assert verdict.near_copy is None
             assert near.fact == "it is the page of its cluster that stays"
             assert verdict.shards
 

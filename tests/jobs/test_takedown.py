@@ -298,15 +298,18 @@ def test_reports_name_no_page_that_was_taken_out(tmp_path: Path) -> None:
     letters = "abcdefghijklmnop"
     text = " ".join(f"w{first}{second}" for first in letters for second in letters)
     rows = [{"url": f"https://{name}.example/page", "text": f"{text} {name}"} for name in ("one", "two", "three")]
+    rows.append({"url": "https://apart.example/page", "text": "Another text."})
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     recipe, output = tmp_path / "recipe.toml", tmp_path / "c"
     c4pipe.import_text(str(tmp_path / "a.jsonl"), recipe=recipe, workers=1, output=output)
-    (page,) = pages_of(tmp_path / "c")
-    assert page["url"] in (tmp_path / "c" / "report.json").read_text()
-    assert run(tmp_path / "c", tmp_path / "new", domains=page["url"].split("/")[2]) == 0
-    assert c4pipe.open_corpus(tmp_path / "new").pages == 0
-    for name in ("manifest.json", "README.md", "report.html", "report.json", "dedup.json"):
-        assert page["url"].split("/")[2] not in (tmp_path / "new" / name).read_text(), name
+    stays, apart = sorted((page["url"] for page in pages_of(tmp_path / "c")), key=rows[3]["url"].__eq__)
+    (cluster,) = json.loads((tmp_path / "c" / "report.json").read_text())["near_duplicates"]
+    assert cluster["url"] == stays
+    for number, gone in enumerate((stays, cluster["other_url"])):
+        new = tmp_path / str(number)
+        assert run(tmp_path / "c", new, urls=f"{gone}\n{apart}") == 0
+        for name in ("manifest.json", "README.md", "report.html", "report.json", "dedup.json"):
+            assert gone.split("/")[2] not in (new / name).read_text(), name
 
 
 # In place
