@@ -162,8 +162,7 @@ def capture_view(verdict: "CaptureVerdict") -> "RenderableType":
         shown += [_text_table(verdict.unit, map(_show_unit, verdict.units)), styled("")]
     if verdict.rules:
         shown += [_rule_table(verdict.rules), styled("")]
-    if copy := verdict.near_copy:
-        shown += [_copy_table(copy), styled("")]
+    shown += [_copy_table(verdict.near_copy), styled("")] if verdict.near_copy else []
     for loss in {each.kept_by: each for each in verdict.losses}.values():
         places = _unit_ranges([each for each in verdict.losses if each.kept_by == loss.kept_by])
         shown.append(styled(f"{verdict.unit} {places}: {_copy_of(loss, verdict.unit)}"))
@@ -242,8 +241,7 @@ def _copy_of(loss: "Loss", unit: str) -> str:
 def _copy_table(copy: "NearCopy") -> "Table":
     """Returns what a page has in common with the page that stays, and what each has alone."""
     table = new_table("both pages", f"exact similarity {copy.exact:.2f}", padding=(0, 2, 0, 0))
-    texts = copy.comparison
-    for name, text in (("both have", texts.shared), ("this page", texts.one), ("page that stays", texts.other)):
+    for name, text in (("both have", copy.shared), ("this page", copy.alone), ("page that stays", copy.other_alone)):
         table.add_row(name, styled(text))
     return table
 

@@ -177,7 +177,7 @@ def largest_clusters(clusters: Iterable[Mapping[str, Any]], files: Sequence[Stor
         page, other = pages[tuple(cluster["place"])], pages[tuple(cluster["other"])]
         texts = compare(page["text"], other["text"])
         urls = {"url": page["url"], "other_url": other["url"]}
-        shown.append({"pages": cluster["pages"], **urls, "alone": texts.one, "other_alone": texts.other})
+        shown.append({"pages": cluster["pages"], **urls, "alone": texts.alone, "other_alone": texts.other_alone})
     return shown
 
 
@@ -449,9 +449,8 @@ class NamePages(_NearStep):
             sizes = 1 + np.bincount(of_page, here["pages"], len(numbers)).astype(np.int64)
             keys = pages["page_key"].to_numpy()
             for number in np.lexsort((keys, -sizes))[:MOST_SHOWN].tolist():
-                some = here[of_page == number]
-                other = some[np.argmin(some["other_page"])]
-                places = {"place": [file, int(numbers[number])], "other": other[["other_file", "other_row"]].tolist()}
+                _, *other = min(here[of_page == number][["other_page", "other_file", "other_row"]].tolist())
+                places = {"place": [file, int(numbers[number])], "other": other}
                 clusters.append({"pages": int(sizes[number]), "key": int(keys[number]), **places})
             order = np.argsort(here["group"], kind="stable")
             named = pages.take(pa.array(of_page[order]))

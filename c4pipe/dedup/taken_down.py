@@ -92,11 +92,8 @@ def store_taken_down(corpus: StoragePath, before: TakenDown | None, takedown: An
 def unlisted_findings(found: DedupData, listed: Any) -> DedupData:
     """Returns the content of `dedup.json` without what shows a page that `listed.has`."""
     values: dict[str, Any] = {name: value for name, value in found.items() if name != "sha256"}
-    clusters = [
-        each
-        for each in values.pop("near_duplicates", ())
-        if not _shows(listed, f"{each['url']} {each.get('other_url', '')}")
-    ]
+    clusters = values.pop("near_duplicates", ())
+    clusters = [each for each in clusters if not _shows(listed, f"{each['url']} {each.get('other_url', '')}")]
     values |= {"near_duplicates": clusters} if clusters else {}
     return cast(DedupData, {**values, "examples": unlisted_examples(found["examples"], listed)})
 

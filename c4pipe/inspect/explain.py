@@ -36,7 +36,7 @@ from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.io.words import error_reason, format_count
 from c4pipe.lists.lists import find_lists
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.text.comparison import Comparison, compare
+from c4pipe.text.comparison import compare
 from c4pipe.text.hashes import is_validation, normalise_url, page_key, url_key
 from c4pipe.text.minhash import ngram_hashes
 from c4pipe.text.spans import cut, remove_spans, units_of
@@ -87,13 +87,17 @@ class NearCopy:
         url: its URL.
         estimated: the similarity of both pages, by their signatures.
         exact: the similarity of both pages, by all their n-grams.
-        comparison: the texts of the dropped page and of the page that stays.
+        shared: the longest passage that both have.
+        alone: what the dropped page has alone, in brackets among the words around it.
+        other_alone: the same of the page that stays.
     """
 
     url: str
     estimated: float
     exact: float
-    comparison: Comparison
+    shared: str
+    alone: str
+    other_alone: str
 
 
 @dataclass(frozen=True)
@@ -396,14 +400,12 @@ class _WorkExplainer:
         """Compares a page with the page that stays in its place."""
         newest, _ = self._files.captures({url_key(normalise_url(stays.url, self._recipe.page_keys[0]))})
         other = self._files.page(newest[0])
-        by_language, ngrams = self._recipe.by_language, list[set[int]]()
+        by_language, ngrams = self._recipe.by_language or {}, list[set[int]]()
         for each in (page, other):
-            language = each["language"]
-            tokenizer = by_language[language][WORDS] if by_language and language in by_language else ""
-            of_rule = near.ngram, str(tokenizer), near.scripts, near.numbers
-            ngrams.append(set(ngram_hashes(each["text"], *of_rule).tolist()))
+            tokenizer = str(by_language[each["language"]][WORDS]) if each["language"] in by_language else ""
+            ngrams.append(set(ngram_hashes(each["text"], near.ngram, tokenizer, near.scripts, near.numbers).tolist()))
         exact = len(ngrams[0] & ngrams[1]) / len(ngrams[0] | ngrams[1])
-        return NearCopy(stays.url, round(stays.similarity, 4), round(exact, 4), compare(page["text"], other["text"]))
+        return NearCopy(stays.url, round(stays.similarity, 4), round(exact, 4), *compare(page["text"], other["text"]))
 
     def _explain_newest(
         self, page: dict[str, Any], timestamp: str, source: str, before: tuple[RuleVerdict, ...]

@@ -1,8 +1,8 @@
 """What two texts have in common, and what differs, in words."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import NamedTuple
 
 from c4pipe.io.words import SIZE, short
 
@@ -10,19 +10,18 @@ _MOST = 2_000  # words of a text that are compared
 _AROUND = 3  # words shown before and after what differs
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(NamedTuple):
     """Excerpts of two texts.
 
     Attributes:
         shared: the longest passage that both have.
-        one: what the first text has alone, in brackets among the words around it; `[]` for words of the other alone.
-        other: the same of the other text.
+        alone: what the first text has alone, in brackets among the words around it; `[]` for words of the other alone.
+        other_alone: the same of the other text.
     """
 
     shared: str
-    one: str
-    other: str
+    alone: str
+    other_alone: str
 
 
 def compare(one: str, other: str) -> Comparison:

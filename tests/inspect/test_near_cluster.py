@@ -67,7 +67,7 @@ def test_explain_names_the_page_that_stays(tmp_path: Path, families: int, sizes:
             assert copy
             assert near.fact == f"{copy.url} stays; the estimated similarity is {copy.estimated:.2f}"
             assert copy.exact == round(jaccard(page.body, texts[copy.url]), 4)
-            assert copy.comparison == compare(page.body, texts[copy.url])
+            assert (copy.shared, copy.alone, copy.other_alone) == compare(page.body, texts[copy.url])
         else:
             assert verdict.near_copy is None
             assert near.fact == "it is the page of its cluster that stays"
@@ -111,9 +111,9 @@ def test_a_comparison_shows_what_both_texts_have_and_what_each_has_alone(one: li
     ]
     assert len(found.shared) == max(map(len, (runs[0] & runs[1]) | {""}))
     common = []
-    for words, excerpt, of in ((one, found.one, runs[0]), (other, found.other, runs[1])):
+    for words, excerpt, of in ((one, found.alone, runs[0]), (other, found.other_alone, runs[1])):
         parts = excerpt.split(" … ") if excerpt else []
         assert {" ".join(re.sub(r"[\[\]]", " ", part).split()) for part in parts} <= of | {""}
         common.append(len(words) - sum(len(alone.split()) for alone in re.findall(r"\[(.*?)\]", excerpt)))
     assert common[0] == common[1]
-    assert ("[" in found.one + found.other) == (one != other)
+    assert ("[" in found.alone + found.other_alone) == (one != other)
