@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from c4pipe.clean.evaluate import RuleVerdict
     from c4pipe.clean.trace import LineVerdict, PageVerdict
-    from c4pipe.inspect.explain import CaptureVerdict, Loss, NearCopy, UnitVerdict
+    from c4pipe.inspect.explain import CaptureVerdict, Loss, UnitVerdict
+    from c4pipe.inspect.lookup import NearCopy
     from c4pipe.io.paths import StoragePath
     from c4pipe.recipes.recipe import Recipe
 

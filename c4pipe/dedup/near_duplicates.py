@@ -43,7 +43,7 @@ from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.rows import Rows, with_fields
 from c4pipe.report.data import MOST_SHOWN
 from c4pipe.runners.graph import Graph, Output
-from c4pipe.text.comparison import compare
+from c4pipe.text.comparison import compare_texts
 from c4pipe.text.hashes import U64
 from c4pipe.text.minhash import U16
 from c4pipe.wet.columns import COPIES_COLUMN, EXTRA, parse_columns
@@ -175,7 +175,7 @@ def largest_clusters(clusters: Iterable[Mapping[str, Any]], files: Sequence[Stor
     shown = []
     for cluster in most:
         page, other = pages[tuple(cluster["place"])], pages[tuple(cluster["other"])]
-        texts = compare(page["text"], other["text"])
+        texts = compare_texts(page["text"], other["text"])
         urls = {"url": page["url"], "other_url": other["url"]}
         shown.append({"pages": cluster["pages"], **urls, "alone": texts.alone, "other_alone": texts.other_alone})
     return shown

@@ -23,7 +23,6 @@ from c4pipe.corpus.reader import SHARD_ERRORS, Shard, read_tables
 from c4pipe.dedup import removals
 from c4pipe.dedup.known import URL_HASHES, Known, KnownHashes, find_known, indexes_of
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.checked_page import WORDS
 from c4pipe.filters.corpus_rules import (
     KNOWN_URL,
     NearDuplicate,
@@ -31,14 +30,12 @@ from c4pipe.filters.corpus_rules import (
     StaleCapture,
     Validation,
 )
-from c4pipe.inspect.lookup import StayingPage, WorkFiles
+from c4pipe.inspect.lookup import NearCopy, WorkFiles, compare_pages
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.io.words import error_reason, format_count
 from c4pipe.lists.lists import find_lists
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.text.comparison import compare
 from c4pipe.text.hashes import is_validation, normalise_url, page_key, url_key
-from c4pipe.text.minhash import ngram_hashes
 from c4pipe.text.spans import cut, remove_spans, units_of
 from c4pipe.wet.columns import EXTRA, flat, parse_columns
 from c4pipe.wet.inputs import part_of
@@ -77,27 +74,6 @@ class Loss:
     in_corpus: bool
     known: bool = False
     dropped_by: str | None = None
-
-
-@dataclass(frozen=True)
-class NearCopy:
-    """The page that stays in the place of a near-duplicate.
-
-    Attributes:
-        url: its URL.
-        estimated: the similarity of both pages, by their signatures.
-        exact: the similarity of both pages, by all their n-grams.
-        shared: the longest passage that both have.
-        alone: what the dropped page has alone, in brackets among the words around it.
-        other_alone: the same of the page that stays.
-    """
-
-    url: str
-    estimated: float
-    exact: float
-    shared: str
-    alone: str
-    other_alone: str
 
 
 @dataclass(frozen=True)
@@ -393,19 +369,10 @@ class _WorkExplainer:
             fact = "it is the page of its cluster that stays"
         elif stays:
             fact = f"{stays.url} stays; the estimated similarity is {stays.similarity:.2f}"
-            copy = self._compare(page, stays, near)
+            newest, _ = self._files.captures({url_key(normalise_url(stays.url, self._recipe.page_keys[0]))})
+            other = self._files.page(newest[0])
+            copy = compare_pages(page, other, stays.similarity, near, self._recipe.by_language)
         return RuleVerdict("corpus", NearDuplicate.name, copy is not None, fact), copy
-
-    def _compare(self, page: dict[str, Any], stays: StayingPage, near: NearDuplicate) -> NearCopy:
-        """Compares a page with the page that stays in its place."""
-        newest, _ = self._files.captures({url_key(normalise_url(stays.url, self._recipe.page_keys[0]))})
-        other = self._files.page(newest[0])
-        by_language, ngrams = self._recipe.by_language or {}, list[set[int]]()
-        for each in (page, other):
-            tokenizer = str(by_language[each["language"]][WORDS]) if each["language"] in by_language else ""
-            ngrams.append(set(ngram_hashes(each["text"], near.ngram, tokenizer, near.scripts, near.numbers).tolist()))
-        exact = len(ngrams[0] & ngrams[1]) / len(ngrams[0] | ngrams[1])
-        return NearCopy(stays.url, round(stays.similarity, 4), round(exact, 4), *compare(page["text"], other["text"]))
 
     def _explain_newest(
         self, page: dict[str, Any], timestamp: str, source: str, before: tuple[RuleVerdict, ...]

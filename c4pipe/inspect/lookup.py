@@ -17,10 +17,13 @@ from c4pipe.clean.work_file import read_kept, row_groups, url_rows
 from c4pipe.dedup import near_duplicates, near_pages, shuffle
 from c4pipe.dedup.known import SPAN_HASHES, URL_HASHES, KnownHashes
 from c4pipe.dedup.order import find_repeats, find_stale_captures
+from c4pipe.filters.checked_page import WORDS, ByLanguage
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.rows import Rows
+from c4pipe.text.comparison import compare_texts
 from c4pipe.text.hashes import U64
+from c4pipe.text.minhash import ngram_hashes
 
 _COLUMNS = ["page_key", "url", "band_hashes", "minima", "characters", "captured"]
 
@@ -32,6 +35,39 @@ class StayingPage:
     page_key: int
     url: str
     similarity: float
+
+
+@dataclass(frozen=True)
+class NearCopy:
+    """The page that stays in the place of a near-duplicate.
+
+    Attributes:
+        url: its URL.
+        estimated: the similarity of both pages, by their signatures.
+        exact: the similarity of both pages, by all their n-grams.
+        shared: the longest passage that both have.
+        alone: what the dropped page has alone, in brackets among the words around it.
+        other_alone: the same of the page that stays.
+    """
+
+    url: str
+    estimated: float
+    exact: float
+    shared: str
+    alone: str
+    other_alone: str
+
+
+def compare_pages(
+    page: Mapping[str, Any], other: Mapping[str, Any], estimated: float, near: NearDuplicate, by_language: ByLanguage
+) -> NearCopy:
+    """Compares a near-duplicate with the page that stays in its place, given the columns of both in work files."""
+    ngrams = []
+    for each in (page, other):
+        tokenizer = str(by_language[each["language"]][WORDS]) if each["language"] in by_language else ""
+        ngrams.append(set(ngram_hashes(each["text"], near.ngram, tokenizer, near.scripts, near.numbers).tolist()))
+    exact = len(ngrams[0] & ngrams[1]) / len(ngrams[0] | ngrams[1])
+    return NearCopy(other["url"], round(estimated, 4), round(exact, 4), *compare_texts(page["text"], other["text"]))
 
 
 def _make_staying_page(pages: pa.Table, own: int, first: int) -> StayingPage:

@@ -24,7 +24,7 @@ class Comparison(NamedTuple):
     other_alone: str
 
 
-def compare(one: str, other: str) -> Comparison:
+def compare_texts(one: str, other: str) -> Comparison:
     """Compares two texts by their words, in upper or lower case and with their punctuation."""
     words, others = one.split()[:_MOST], other.split()[:_MOST]
     matcher = SequenceMatcher(None, words, others, autojunk=False)

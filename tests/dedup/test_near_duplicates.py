@@ -22,7 +22,7 @@ from c4pipe.dedup.shuffle import unpack_table
 from c4pipe.errors import LostDataError
 from c4pipe.jobs import dedup_plan
 from c4pipe.text import minhash
-from c4pipe.text.comparison import compare
+from c4pipe.text.comparison import compare_texts
 from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.wet.page import Page
 from tests.dedup.test_dedup_losses import alter, lose, repeat, spoil
@@ -171,7 +171,7 @@ def test_the_report_shows_examples_and_the_largest_clusters(made: Path) -> None:
     for each in data["near_duplicates"]:
         cluster = next(some for some in clusters if each["url"] in some)
         assert each["other_url"] == min(cluster - {each["url"]}, key=lambda url: url_key(normalise_url(url)))
-        beside = compare(by_url[each["url"]], by_url[each["other_url"]])
+        beside = compare_texts(by_url[each["url"]], by_url[each["other_url"]])
         assert (each["alone"], each["other_alone"]) == beside[1:]
     assert len(data["examples"]["near_duplicate"]) == 15
     report = (made / "corpus" / "report.html").read_text()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import c4pipe
 from c4pipe.inspect.explain import CorpusExplainer
-from c4pipe.text.comparison import compare
+from c4pipe.text.comparison import compare_texts
 from c4pipe.wet.page import Page
 from tests.helpers.near_crawls import divided, jaccard, made_texts, pages_of
 from tests.helpers.wet_writer import write_wet
@@ -67,7 +67,7 @@ def test_explain_names_the_page_that_stays(tmp_path: Path, families: int, sizes:
             assert copy
             assert near.fact == f"{copy.url} stays; the estimated similarity is {copy.estimated:.2f}"
             assert copy.exact == round(jaccard(page.body, texts[copy.url]), 4)
-            assert (copy.shared, copy.alone, copy.other_alone) == compare(page.body, texts[copy.url])
+            assert (copy.shared, copy.alone, copy.other_alone) == compare_texts(page.body, texts[copy.url])
         else:
             assert verdict.near_copy is None
             assert near.fact == "it is the page of its cluster that stays"
@@ -105,7 +105,7 @@ WORDS = st.lists(st.sampled_from("abcd"), max_size=12)
 
 @given(WORDS, WORDS)
 def test_a_comparison_shows_what_both_texts_have_and_what_each_has_alone(one: list[str], other: list[str]) -> None:
-    found = compare("\n".join(one), " ".join(other))
+    found = compare_texts("\n".join(one), " ".join(other))
     runs = [
         {" ".join(words[start:end]) for start, end in combinations(range(len(words) + 1), 2)} for words in (one, other)
     ]
