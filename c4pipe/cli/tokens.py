@@ -37,7 +37,7 @@ def run(options: TokensOptions) -> None:
     corpus = _corpus_of(options)
     files, around = ("format", "output", "length", "weights"), ("end_of_document", "begin_of_document")
     if options.find is not None:
-        others = ("vocabulary", "budget_subset", "best_first", *files, *around, "runner", "plan", *_TARGET)
+        others = ("vocabulary", "budget_subset", "best_first", *files, *around, "runner", "plan", "lists", *_TARGET)
         _refuse_options(options, "--find", *others)
         _find(corpus, options.find)
         return
@@ -49,7 +49,7 @@ def run(options: TokensOptions) -> None:
         _count(options, corpus, options.vocabulary)
         return
     targets = () if options.weights is not None else _TARGET
-    _refuse_options(options, "--format", "budget_subset", "best_first", "plan", *targets)
+    _refuse_options(options, "--format", "budget_subset", "best_first", "plan", "lists", *targets)
     if options.output is None:
         raise UsageError("--format needs a folder for the files: name it with --output")
     chosen = TokenFileOptions(**shared_fields(options, TokenFileOptions))
@@ -97,6 +97,8 @@ def _count(options: TokensOptions, name: str, vocabulary: str) -> None:
 
     if not name:
         _refuse_options(options, "a mix", "budget_subset")
+    else:
+        _refuse_options(options, "a count of one corpus", "lists")
     corpus = storage_path(name)
     wanted = options.budget_subset
     size = subset.parse_tokens("--budget-subset", wanted) if wanted is not None else None
@@ -109,7 +111,13 @@ def _count(options: TokensOptions, name: str, vocabulary: str) -> None:
     tokenizer = open_tokenizer(vocabulary, options.end_of_document, options.begin_of_document)
     plan, progress, console = _with_target(options, options.plan), make_progress(options), printer(sys.stdout)
     if not name:
-        plans = count.plan_mix(parse_mix(plan or {}), tokenizer, options, progress)
+        mix = parse_mix(plan or {})
+        plans = count.plan_mix(mix, tokenizer, options, progress)
+        if options.lists is not None:
+            from c4pipe.tokens.lists import write_lists
+
+            for sentence in write_lists(storage_path(options.lists), mix, plans, tokenizer):
+                progress.note(sentence)
         if not options.quiet:
             console.print(curve_table(plans))
         return

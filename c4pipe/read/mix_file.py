@@ -16,6 +16,7 @@ from c4pipe.read.curve import MEMBERS, ROUNDED, Curve, Seed, check_names, parse_
 
 _MOST_BYTES = 64 * 1024
 _DEFAULTS = ("max_repeat", "drop", "seed")  # of all sources
+_OF_SOURCE = ("path", "share", "tokens")
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,13 @@ class MixSource:
         path: a corpus, or the folder of one of its languages.
         share: its share of the target; 0 if the mix has no target.
         weights: how often its documents are read: members of a `Curve`. The target in it is that of the source.
+        tokens: the folder of its token files, which lists name; "" for none.
     """
 
     path: str
     share: float
     weights: Mapping[str, Any]
+    tokens: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,8 +98,8 @@ def _parse_source(given: Any, mix: Mix) -> MixSource:
     """Returns a source, given its table and the mix."""
     path, share, target = given.get("path"), given.get("share", 0), mix.target_tokens
     with errors_of(mix.file, str(path)):
-        check_names("it has", given, ["path", "share", *MEMBERS])
-        own = {name: value for name, value in given.items() if name not in ("path", "share")}
+        check_names("it has", given, [*_OF_SOURCE, *MEMBERS])
+        own = {name: value for name, value in given.items() if name not in _OF_SOURCE}
         is_share = isinstance(share, int | float) and 0 < share <= 1 and "target_tokens" not in own
         if not isinstance(path, str) or (not is_share if target else share):
             raise UsageError(
@@ -109,4 +112,4 @@ def _parse_source(given: Any, mix: Mix) -> MixSource:
             own["quantiles"] = [[1, 1]]
         weights = {**{name: getattr(mix, name) for name in _DEFAULTS}, **own}
         parse_curve(weights)
-    return MixSource(path, float(share), weights)
+    return MixSource(path, float(share), weights, str(given.get("tokens", "")))

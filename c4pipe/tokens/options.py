@@ -138,6 +138,7 @@ class TokenOptions:
         float | None,
         Option("for --target-tokens: the most times that a document is read", "N", otherwise="the file's number, or 7"),
     ] = None
+    lists: Annotated[str | None, Option("for --plan of a mix: folder for lists for other trainers", "DIR")] = None
     find: Annotated[
         int | None,
         Option("print the page of document N of files that --format wrote, or the pages in row N of an npy file", "N"),

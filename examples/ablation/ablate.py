@@ -3,13 +3,16 @@
     pip install 'c4pipe[examples]' matplotlib      # JAX, Optax and SciPy; the picture
     python examples/ablation/ablate.py c4/en unfiltered/en --held-out texts.jsonl --output ablation
     python examples/ablation/ablate.py c4/en --repeats 1,4,16,64 --held-out texts.jsonl --output repeats
+    python examples/ablation/ablate.py mix-*.toml --vocab vocab --held-out texts.jsonl --output mixes
 
 The model is the decoder of examples/models, trained as examples/pretrain.py does it. Each training has a seed: it draws
 the documents, their order and the first parameters. README.md beside this file says how to read the results.
 """
 
 import argparse
+import csv
 import json
+import logging
 import math
 import statistics
 import sys
@@ -18,6 +21,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from operator import attrgetter
 from pathlib import Path
 
 import jax
@@ -36,6 +40,12 @@ from pretrain import train_step
 from c4pipe import read
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.objectives import Tokenizer
+from c4pipe.read.mix_file import read_mix
+from c4pipe.runners.events import Progress
+from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.tokens.count import plan_mix
+from c4pipe.tokens.lists import domain_tokens
+from c4pipe.tokens.tokenizer import open_tokenizer
 from c4pipe.vocab import find_reading, parse_source, source_labels, train_vocabulary
 from c4pipe.vocab.sources import read as read_texts
 
@@ -55,13 +65,23 @@ class Variant:
 
     Attributes:
         name: the name in the table.
-        corpus: the folder of a corpus' language.
+        corpus: the folder of a corpus' language, or the file of a mix.
         repeats: how often each of its tokens is read.
     """
 
     name: str
     corpus: str
     repeats: int
+
+    @property
+    def is_mix(self) -> bool:
+        """Whether this is a mix of several corpora."""
+        return self.corpus.endswith(".toml")
+
+    def texts(self, seed: int) -> Iterator[str]:
+        """Yields the texts in the order of a seed; those of a mix without end."""
+        documents = (read.mix if self.is_mix else read.documents)(self.corpus, seed=seed)
+        return (page["text"] for page in documents)
 
 
 # Text to rows of tokens
@@ -180,13 +200,44 @@ def draw(losses: dict[str, list[float]], file: Path) -> None:
         plt.close(figure)
 
 
+def mix_ratios(mixes: Iterable[Variant], vocabulary: Path) -> dict[str, dict[str, float]]:
+    """Returns the share of each domain in the tokens of each mix, by the names of mix and domain."""
+    tokenizer, ratios = open_tokenizer(str(vocabulary)), {}
+    logging.getLogger("c4pipe").setLevel(logging.ERROR)  # for each source, that tokens.json is there already
+    for mix in mixes:
+        planned = plan_mix(read_mix(mix.corpus), tokenizer, RunnerOptions(), Progress(None))
+        taken = {domain: tokens for domain, (_, tokens) in domain_tokens(planned).items()}
+        ratios[mix.name] = {domain: tokens / sum(taken.values()) for domain, tokens in taken.items()}
+    return ratios
+
+
+def write_swarm(ratios: dict[str, dict[str, float]], losses: dict[str, list[float]], folder: Path) -> None:
+    """Writes ratios.csv and metrics.csv, a row for each mix, as `olmix fit` reads them.
+
+    Source: README.md and olmix/fit/loaders.py of https://github.com/allenai/olmix.
+    """
+    domains = sorted({domain for each in ratios.values() for domain in each})
+    values = {name: [each.get(domain, 0.0) for domain in domains] for name, each in ratios.items()}
+    metrics = {name: [statistics.mean(losses[name])] for name in ratios}
+    for file, columns, rows in (("ratios", domains, values), ("metrics", ["held_out_loss"], metrics)):
+        with (folder / f"{file}.csv").open("w", encoding="utf-8", newline="") as opened:
+            writer = csv.writer(opened)
+            writer.writerow(["run", "name", "index", *columns])
+            writer.writerows([name, name, index, *row] for index, (name, row) in enumerate(rows.items()))
+
+
 # The command
 
 
 def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Returns the options of the command line, checked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpora", nargs="+", metavar="CORPUS", help="a language of a finished corpus, such as c4/en")
+    parser.add_argument(
+        "corpora",
+        nargs="+",
+        metavar="CORPUS",
+        help="a language of a finished corpus, such as c4/en, or a mix that ends in .toml",
+    )
     parser.add_argument(
         "--held-out",
         nargs="+",
@@ -205,7 +256,9 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="also train on the N-th part of the tokens, N times over, as the T5 paper does in table 9 (default: 1)",
     )
     parser.add_argument("--size", choices=list(decoder.SIZES), default="tiny", help="tiny: for a CPU")
-    parser.add_argument("--vocab", type=Path, metavar="DIR", help="a vocabulary; by default one of all the corpora")
+    parser.add_argument(
+        "--vocab", type=Path, metavar="DIR", help="a vocabulary; by default one of all corpora; mixes need it"
+    )
     parser.add_argument("--vocab-size", type=int, default=2000, metavar="N", help="its pieces (default: 2000)")
     options = parser.parse_args(arguments)
     try:
@@ -218,6 +271,8 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error(f"--seeds {options.seeds}: the noise shows with 2 or more; give 5")
     if len(options.corpora) * len(options.repeats) < 2:
         parser.error("there is nothing to compare: give two corpora, or several numbers of --repeats")
+    if not options.vocab and any(corpus.endswith(".toml") for corpus in options.corpora):
+        parser.error("--vocab: a mix needs the vocabulary of c4pipe tokens --plan")
     for file in options.held_out:
         if not file.exists():
             parser.error(f"--held-out {file}: there is no such file; give text that is in no corpus")
@@ -256,6 +311,7 @@ def compare(options: argparse.Namespace) -> None:
         for name, corpus in zip(source_labels(sources), options.corpora, strict=True)
         for times in options.repeats
     ]
+    ratios = mix_ratios(filter(attrgetter("is_mix"), variants), options.vocab)
     print(
         f"{len(variants) * options.seeds} trainings of {steps:,} steps; {held_out.size:,} held-out tokens", flush=True
     )
@@ -263,8 +319,7 @@ def compare(options: argparse.Namespace) -> None:
     for seed in range(1, options.seeds + 1):
         for variant in variants:
             needed = rows // variant.repeats
-            texts = (page["text"] for page in read.documents(variant.corpus, seed=seed))
-            chosen = rows_of(texts, tokenizer, size.length, needed)
+            chosen = rows_of(variant.texts(seed), tokenizer, size.length, needed)
             if len(chosen) < needed:
                 raise UsageError(
                     f"{variant.corpus} has {len(chosen) * size.length:,} tokens, and {needed * size.length:,} are "
@@ -277,6 +332,8 @@ def compare(options: argparse.Namespace) -> None:
     repeats = {variant.name: variant.repeats for variant in variants}
     results = {"tokens": tokens, "held_out_tokens": held_out.size, "repeats": repeats, "losses": losses}
     (options.output / "ablation.json").write_text(json.dumps(results, indent=1) + "\n")
+    if ratios:
+        write_swarm(ratios, losses, options.output)
     draw(losses, options.output / "ablation.svg")
     print(f"\n{table(losses, repeats, tokens)}\n")
     for sentence in verdicts(losses):

@@ -1,9 +1,11 @@
 """The examples as they are, in processes of their own: a training learns, and goes on exactly where it was killed."""
 
+import csv
 import json
 import math
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -267,6 +269,33 @@ def test_an_ablation_has_a_table_a_verdict_for_each_pair_and_the_same_numbers_ag
     assert (tmp_path / "again" / "ablation.svg").read_bytes() == picture
     with pytest.raises(AssertionError, match=r"has [\d,]+ tokens, and 1,048,576 are needed: give --tokens \d+ or less"):
         ablated(corpus, held_out, tmp_path / "again", "--vocab", tmp_path / "first" / "vocab", "--tokens", 2**20)
+
+
+@pytest.mark.examples
+def test_an_ablation_of_mixes_writes_what_olmix_reads(
+    small_corpus: Path, vocabulary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(small_corpus, "corpus")
+    held_out = Path("held_out.jsonl")
+    held_out.write_text("".join((ROOT / "tests/data/text/de.jsonl").read_text().splitlines(True)[:20]))
+    for name, share in (("first", 0.25), ("second", 1)):
+        sources = f'[[sources]]\npath = "corpus/en"\nshare = {share}\nby = "language"\n'
+        sources += f'[[sources]]\npath = "corpus/de"\nshare = {1 - share}\n' if share < 1 else ""
+        Path(f"{name}.toml").write_text(f"target_tokens = 9000\n{sources}")
+    given = ["first.toml", "second.toml", "corpus/en", "--held-out", held_out, "--seeds", 2]
+    with pytest.raises(AssertionError, match="--vocab: a mix needs the vocabulary of c4pipe tokens --plan"):
+        finished(started("examples/ablation/ablate.py", *given, "--output", "out"))
+    finished(started("examples/ablation/ablate.py", *given, "--output", "out", "--vocab", vocabulary, "--tokens", 2048))
+    losses = json.loads(Path("out/ablation.json").read_text())["losses"]
+    assert list(losses) == ["first.toml", "second.toml", "en"]
+    first, second = mean(losses["first.toml"]), mean(losses["second.toml"])
+    read = {name: list(csv.reader(Path(f"out/{name}.csv").read_text().splitlines())) for name in ("ratios", "metrics")}
+    begin = [["run", "name", "index"], ["first.toml", "first.toml", "0"], ["second.toml", "second.toml", "1"]]
+    assert [row[:3] for row in read["ratios"]] == [row[:3] for row in read["metrics"]] == begin
+    assert [row[3:] for row in read["metrics"]] == [["held_out_loss"], [str(first)], [str(second)]]
+    assert read["ratios"][0][3:] == ["corpus/de", "corpus/en:en"]
+    assert [list(map(float, row[3:])) for row in read["ratios"][1:]] == [pytest.approx([0.75, 0.25]), [0, 1]]
 
 
 @pytest.mark.consumers

@@ -38,7 +38,7 @@ def test_shares_divide_the_target_and_a_source_changes_the_defaults() -> None:
         ("seed = 1979-05-27", "the.toml: Object of type date is not JSON serializable"),
         ("seed = -1\n[[sources]]\npath = 'a'", "the.toml: seed is -1 instead of a whole number"),
         ("target_tokens = 1\n[[sources]]\nshare = 1", "the.toml, source None: give it a path; "),
-        ("[[sources]]\npath = 'a'\nshar = 1", "the.toml, source a: it has no 'shar': give path, share, column, "),
+        ("[[sources]]\npath = 'a'\nshar = 1", "the.toml, source a: it has no 'shar': give path, share, tokens, "),
         (
             "[[sources]]\npath = 'a'\nshare = 1",
             "the.toml, source a: give it a path; if the mix has target_tokens, also",
