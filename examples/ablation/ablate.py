@@ -21,7 +21,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from operator import attrgetter
 from pathlib import Path
 
 import jax
@@ -311,7 +310,8 @@ def compare(options: argparse.Namespace) -> None:
         for name, corpus in zip(source_labels(sources), options.corpora, strict=True)
         for times in options.repeats
     ]
-    ratios = mix_ratios(filter(attrgetter("is_mix"), variants), options.vocab)
+    mixes = [variant for variant in variants if variant.is_mix]
+    ratios = mix_ratios(mixes, options.vocab) if mixes else {}
     print(
         f"{len(variants) * options.seeds} trainings of {steps:,} steps; {held_out.size:,} held-out tokens", flush=True
     )
