@@ -8,7 +8,6 @@ cluster, and the few pages that are unlike it meet in the group of that page. Th
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import mmh3
@@ -19,16 +18,14 @@ import pyarrow.compute as pc
 
 from c4pipe.clean.examples import EXAMPLES_PER_FILE, Example, make_example
 from c4pipe.clean.work_file import read_header, read_stale, row_groups
-from c4pipe.dedup import near_pages, shuffle
+from c4pipe.dedup import near_pages
 from c4pipe.dedup.near_pages import (
     BANDS,
     CANDIDATES,
     CLUSTERS,
     COPIES,
-    LINKS,
     NEAR_DUPLICATES,
     NEAR_PAGE,
-    OPEN_PAGES,
     PAIRS,
     SIGNATURES,
     STAYED,
@@ -36,8 +33,9 @@ from c4pipe.dedup.near_pages import (
     minima_of,
     similarities,
 )
-from c4pipe.dedup.shuffle import STALE_CAPTURES, Sent, pack_table
-from c4pipe.dedup.step import DedupPlan, DedupStep, Files, Received, StepItem, rows_of
+from c4pipe.dedup.near_survivors import TEXT_PAGE, NearStep, keep_similar, read_rows, send_pages
+from c4pipe.dedup.shuffle import STALE_CAPTURES
+from c4pipe.dedup.step import DedupPlan, Received, StepItem, rows_of
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.rows import Rows, with_fields
@@ -45,7 +43,6 @@ from c4pipe.report.data import MOST_SHOWN
 from c4pipe.runners.graph import Graph, Output
 from c4pipe.text.comparison import compare_texts
 from c4pipe.text.hashes import U64
-from c4pipe.text.minhash import U16
 from c4pipe.wet.columns import COPIES_COLUMN, EXTRA, parse_columns
 
 STAYED_PAGE = pa.schema(
@@ -57,7 +54,7 @@ STAYED_PAGE = pa.schema(
 )
 """The columns of a page that stays, for the groups that drop a page for it."""
 
-_READ = STAYED_PAGE.append(pa.field("text", pa.string(), nullable=False))
+_SHOWN = pa.schema([STAYED_PAGE.field("url"), TEXT_PAGE.field("text")])
 _COLUMNS = ["page_key", "url", "timestamp", "text", "minima"]
 
 
@@ -92,8 +89,8 @@ class NearDuplicates:
             return [""] * len(pages)
         staying = self._staying.take(pa.array(np.searchsorted(self._keys, stays)))
         shares = similarities(minima_of(pages["minima"]), minima_of(staying["minima"]))
-        pairs = zip(staying["url"].to_pylist(), shares.tolist(), strict=True)
-        return [f"{url} stays; the estimated similarity is {share:.2f}" for url, share in pairs]
+        exact = self._pairs["similarity"][np.searchsorted(self._pairs["page"], pages["page_key"].to_numpy())]
+        return [*map(fact_of, staying["url"].to_pylist(), exact.tolist(), shares.tolist())]
 
     def examples(self, path: StoragePath, file: int) -> list[Example]:
         """Returns examples of the pages of a work file to drop."""
@@ -103,6 +100,12 @@ class NearDuplicates:
             for pages in self.pages(path, mine["row"])
             for page in pages.to_pylist()
         ]
+
+
+def fact_of(url: str, exact: float, estimate: float) -> str:
+    """Says which page stays for a dropped page, and their similarity: an estimate if `exact` is 0."""
+    known = f"the similarity is {exact:.2f}" if exact else f"the estimated similarity is {estimate:.2f}"
+    return f"{url} stays; {known}"
 
 
 class Copies:
@@ -124,19 +127,6 @@ class Copies:
         number = pages.schema.get_field_index(EXTRA)
         filled = pa.StructArray.from_arrays(arrays, fields=list(extra.type))
         return pages.set_column(number, pages.schema.field(number), filled)
-
-
-def read_staying(
-    path: StoragePath, rows: npt.NDArray[np.uint32], columns: Sequence[str] = tuple(STAYED_PAGE.names)
-) -> pa.Table:
-    """Returns rows of a work file with columns of STAYED_PAGE or `text`, given their numbers in ascending order."""
-    schema = pa.schema([_READ.field(name) for name in columns])
-    found, first = [schema.empty_table()], 0
-    for table in row_groups(path, columns) if len(rows) else ():
-        here = rows[(rows >= first) & (rows < first + len(table))] - first
-        found.append(table.take(pa.array(here)).cast(schema))
-        first += len(table)
-    return pa.concat_tables(found).combine_chunks()
 
 
 def crawl_key(path: StoragePath, near: NearDuplicate) -> int:
@@ -170,7 +160,7 @@ def largest_clusters(clusters: Iterable[Mapping[str, Any]], files: Sequence[Stor
     places = np.array([each[name] for each in most for name in ("place", "other")], np.uint32).reshape(-1, 2)
     for file in np.unique(places[:, 0]).tolist():
         rows = np.unique(places[places[:, 0] == file, 1])
-        found = read_staying(files[file], rows, ["url", "text"]).to_pylist()
+        found = read_rows(files[file], rows, _SHOWN).to_pylist()
         pages |= {(file, row): page for row, page in zip(rows.tolist(), found, strict=True)}
     shown = []
     for cluster in most:
@@ -211,57 +201,14 @@ def find_near_duplicates(
     dropped = graph.add("Choose pages", ChoosePages(plan), connected["clusters"], read["copies"])
     chosen = [dropped]
     if near.compare == "survivor":
-        asked = [dropped["near_duplicates"], dropped["staying"]]
-        first = graph.add("Send first signatures", SendFirstSignatures(plan), files, *asked)
-        given = [dropped["near_duplicates"], similar, first["signatures"]]
-        compared = graph.add("Compare with first pages", CompareWithFirst(plan), files, *given)
-        settled = graph.add("Settle clusters", SettleClusters(plan), compared["open_pages"], compared["links"])
-        chosen = [compared, settled]
+        chosen = keep_similar(graph, files, dropped, similar, plan)
     staying = [each["staying"] for each in chosen]
     named = graph.add("Name pages that stay", NamePages(plan), files, *staying)
     sizes = staying if COPIES_COLUMN in plan.rules.columns else []
     return [each["near_duplicates"] for each in chosen], [named["stayed"], *sizes]
 
 
-class _NearStep(DedupStep):
-    def __init__(self, plan: DedupPlan) -> None:
-        super().__init__(plan)
-        assert plan.near
-        self._near = plan.near
-        self._bands, self._numbers = self._near.bands, self._near.bands * self._near.rows
-        self._signatures = replace(SIGNATURES, dtype=near_pages.signature_row(self._numbers))
-        self._open = replace(OPEN_PAGES, dtype=near_pages.open_row(self._numbers))
-
-    def _groups(self, files: Any) -> Any:
-        return files // np.uint32(self._plan.group)
-
-    def _to_both(self, pairs: Rows) -> Sent:
-        """Sends PAIRs to the groups of both pages."""
-        groups, others = self._groups(pairs["file"]), self._groups(pairs["first_file"])
-        apart = groups != others
-        return CLUSTERS.to_groups(np.concatenate([pairs, pairs[apart]]), np.r_[groups, others[apart]])
-
-    def _drop(self, dropped: Rows, unsettled: int) -> Iterator[StepItem]:
-        """Sends PAIRs of pages to drop to the groups of both pages; counts pages of clusters of which more may stay."""
-        groups = self._groups(dropped["file"])
-        yield NEAR_DUPLICATES.to_groups(dropped, groups)
-        staying = near_pages.staying(dropped, groups)
-        yield STAYING.to_groups(staying, self._groups(staying["file"]))
-        if unsettled:
-            yield {"near_duplicates.unsettled": unsettled}
-
-    def _minima(self, files: Files, pages: Rows) -> U16:
-        """Returns the minima of pages of this group, given their NEAR_PAGE rows. Shape: [pages, minima]."""
-        minima = np.zeros((len(pages), self._numbers), np.uint16)
-        for file, path in files:
-            here = np.flatnonzero(pages["file"] == file)
-            here = here[np.argsort(pages["row"][here])]
-            if len(here):
-                minima[here] = minima_of(read_staying(storage_path(path), pages["row"][here], ["minima"])["minima"])
-        return minima
-
-
-class ReadBands(_NearStep):
+class ReadBands(NearStep):
     """The files and stale captures of a group -> bands by bucket; pairs of pages with one signature in the group."""
 
     sends = (BANDS, COPIES)
@@ -298,7 +245,7 @@ class ReadBands(_NearStep):
         yield COPIES.to_group(copies, received.key)
 
 
-class FindCandidates(_NearStep):
+class FindCandidates(NearStep):
     """The bands of a bucket -> pairs of pages that share a band, by the group of the later page."""
 
     sends = (CANDIDATES,)
@@ -309,7 +256,7 @@ class FindCandidates(_NearStep):
         yield CANDIDATES.to_groups(pairs, self._groups(pairs["file"]))
 
 
-class SendSignatures(_NearStep):
+class SendSignatures(NearStep):
     """The files and candidate pairs of a group -> pairs, and signatures of later pages, by group of the first page."""
 
     sends = (PAIRS, SIGNATURES)
@@ -329,7 +276,7 @@ class SendSignatures(_NearStep):
         yield self._signatures.to_groups(rows, to_group)
 
 
-class CompareSignatures(_NearStep):
+class CompareSignatures(NearStep):
     """The files, pairs and signatures of a group -> the pairs that are similar, to both groups."""
 
     sends = (CLUSTERS,)
@@ -344,13 +291,13 @@ class CompareSignatures(_NearStep):
         minima = self._minima(received.files, first)
         place = np.searchsorted(later["page"], pairs["page"])
         shares = near_pages.similarities_of(minima, of_page, later["minima"][:, : self._numbers], place)
-        similar = shares >= self._near.min_similarity
+        similar = shares >= self._near.least_estimate
         yield self._to_both(pairs[similar])
         if len(pairs):
             yield {"near_duplicates.compared": len(pairs), "near_duplicates.similar": int(similar.sum())}
 
 
-class ConnectPages(_NearStep):
+class ConnectPages(NearStep):
     """The pairs of a group -> a pair of each page with the first page of its cluster, to the groups of both pages."""
 
     sends = (CLUSTERS,)
@@ -360,7 +307,7 @@ class ConnectPages(_NearStep):
         yield self._to_both(near_pages.connect(received.rows(CLUSTERS)))
 
 
-class ChoosePages(_NearStep):
+class ChoosePages(NearStep):
     """The clusters and copies of a group -> pairs of a page to drop with the page that stays; the pages that stay."""
 
     sends = (NEAR_DUPLICATES, STAYING)
@@ -372,68 +319,7 @@ class ChoosePages(_NearStep):
         yield from self._drop(dropped, unsettled)
 
 
-class SendFirstSignatures(_NearStep):
-    """The files, chosen pages and first pages of a group -> signatures of first pages, by group of the later pages."""
-
-    sends = (SIGNATURES,)
-
-    def run(self, received: Received) -> Iterator[StepItem]:
-        """Sends the signature of each first page once to each group that compares pages with it."""
-        chosen, asked = received.rows(NEAR_DUPLICATES), received.rows(STAYING)
-        asked = asked[~np.isin(asked["page"], chosen["page"])]  # the others stay only if the rounds were too few
-        _, first, of_page = np.unique(asked["page"], return_index=True, return_inverse=True)
-        minima = self._minima(received.files, asked[first])
-        rows = np.zeros(len(asked), self._signatures.dtype)
-        rows["page"] = asked["page"]
-        rows["minima"][:, : self._numbers] = minima[of_page]
-        yield self._signatures.to_groups(rows, asked["group"])
-
-
-class CompareWithFirst(_NearStep):
-    """The files, chosen pages, similar pairs and first signatures of a group -> pairs of a page to drop with the page
-    that stays; pages unlike the first page of their cluster, and their links, by the group of the first page.
-    """
-
-    sends = (NEAR_DUPLICATES, STAYING, OPEN_PAGES, LINKS)
-
-    def run(self, received: Received) -> Iterator[StepItem]:
-        """Compares each page with the first page of its cluster."""
-        chosen, similar = received.rows(NEAR_DUPLICATES), received.rows(CLUSTERS)
-        first = received.rows(self._signatures)
-        first = first[np.argsort(first["page"])]
-        is_settled = np.isin(chosen["first_page"], first["page"])
-        chosen = chosen[is_settled]
-        minima = self._minima(received.files, chosen)
-        place = np.searchsorted(first["page"], chosen["first_page"])
-        rows = np.arange(len(chosen))
-        shares = near_pages.similarities_of(minima, rows, first["minima"][:, : self._numbers], place)
-        is_alike = shares >= self._near.min_similarity
-        yield from self._drop(chosen[is_alike], int((~is_settled).sum()))
-        unlike = chosen[~is_alike]  # in the order of their keys
-        opened = np.zeros(len(unlike), self._open.dtype)
-        for name in (*(NEAR_PAGE.names or ()), "first_page"):
-            opened[name] = unlike[name]
-        opened["minima"][:, : self._numbers] = minima[~is_alike]
-        groups = self._groups(unlike["first_file"])
-        yield self._open.to_groups(opened, groups)
-        links = similar[np.isin(similar["page"], unlike["page"])]
-        yield LINKS.to_groups(links, groups[np.searchsorted(unlike["page"], links["page"])])
-
-
-class SettleClusters(_NearStep):
-    """The pages unlike a first page of a group, and their links -> pairs of a page to drop with the page that stays."""
-
-    sends = (NEAR_DUPLICATES, STAYING)
-
-    def run(self, received: Received) -> Iterator[StepItem]:
-        """Chooses the pages to drop among the pages of each cluster that are unlike its first page."""
-        pages, links = received.rows(self._open), received.rows(LINKS)
-        minima = pages["minima"][:, : self._numbers]
-        settled = near_pages.settle(pages, minima, pages["first_page"], links, self._near.min_similarity)
-        yield from self._drop(*settled)
-
-
-class NamePages(_NearStep):
+class NamePages(NearStep):
     """The files and rows of pages that stay -> Arrow streams of these pages, by the group that drops pages for them."""
 
     sends = (STAYED,)
@@ -445,18 +331,13 @@ class NamePages(_NearStep):
         for file, path in received.files:
             here = rows[rows["file"] == file]
             numbers, of_page = np.unique(here["row"], return_inverse=True)
-            pages = read_staying(storage_path(path), numbers)
+            pages = read_rows(storage_path(path), numbers, STAYED_PAGE)
             sizes = 1 + np.bincount(of_page, here["pages"], len(numbers)).astype(np.int64)
             keys = pages["page_key"].to_numpy()
             for number in np.lexsort((keys, -sizes))[:MOST_SHOWN].tolist():
                 _, *other = min(here[of_page == number][["other_page", "other_file", "other_row"]].tolist())
                 places = {"place": [file, int(numbers[number])], "other": other}
                 clusters.append({"pages": int(sizes[number]), "key": int(keys[number]), **places})
-            order = np.argsort(here["group"], kind="stable")
-            named = pages.take(pa.array(of_page[order]))
-            groups, starts, counts = np.unique(here["group"][order], return_index=True, return_counts=True)
-            parts = zip(groups.tolist(), starts.tolist(), counts.tolist(), strict=True)
-            blocks = ((group, pack_table(named.slice(start, count))) for group, start, count in parts)
-            yield Sent(STAYED, shuffle.totals(named["page_key"].to_numpy()), blocks)
+            yield send_pages(STAYED, pages, of_page, here["group"])
         if clusters:
             yield {"near_clusters": clusters}

@@ -4,7 +4,7 @@ A *page row* names a page and its place: `rank`, `page` (its key), `file` and `r
 key): the smallest rank is the longest text, or the newest page. So the first page of a cluster stays.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from c4pipe.dedup.shuffle import Shuffle, shuffles_of
+from c4pipe.filters.checked_page import tokenizer_of
+from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.rows import Indices, Rows, is_new, with_fields
+from c4pipe.recipes.recipe import Recipe
 from c4pipe.text.hashes import U64
-from c4pipe.text.minhash import U16
+from c4pipe.text.languages import UNKNOWN
+from c4pipe.text.minhash import U16, compared_words, ngram_set
 
 _PAGE = [("rank", "<u4"), ("page", "<u8"), ("file", "<u4"), ("row", "<u4")]
 
@@ -25,6 +29,9 @@ BAND_ROW = np.dtype([("hash", "<u8"), ("signature", "<u4"), *_PAGE])
 
 PAIR = np.dtype([*_PAGE, *((f"first_{name}", kind) for name, kind in _PAGE)])
 """Two pages that are, or may be, of one cluster: the later page, then the first page."""
+
+DROPPED = np.dtype([*PAIR.descr, ("similarity", "<f4")])
+"""A page to drop, the page that stays, and their exact similarity; 0 if an estimate was enough."""
 
 LINK = np.dtype([("page", "<u8"), ("first_page", "<u8")])
 """The keys of two pages of a PAIR."""
@@ -62,8 +69,11 @@ page.
 LINKS = Shuffle("links", "similar pages of one cluster, to the group of its first page", LINK)
 """16 bytes: the keys of two similar pages; the later one is unlike the first page. To the group of the first page."""
 
-NEAR_DUPLICATES = Shuffle("near_duplicates", "pages that are nearly the same as another, to their group", PAIR)
-"""40 bytes: a page to drop and the page that stays. To the group of the page to drop, for two steps."""
+TEXTS = Shuffle("texts", "texts that decide, to the groups of pages to compare")
+"""Arrow streams with key, text and language. To the groups that may drop a page for the page of the text."""
+
+NEAR_DUPLICATES = Shuffle("near_duplicates", "pages that are nearly the same as another, to their group", DROPPED)
+"""44 bytes: a page to drop, the page that stays, their similarity. To the group of the page to drop, for two steps."""
 
 STAYING = Shuffle("staying", "pages that stay, to their group", STAY)
 """40 bytes: a page that stays, number of pages, group, and one of these pages. To the group of the page that stays."""
@@ -284,6 +294,24 @@ def _find_links(keys: U64, links: Rows) -> tuple[Indices, Indices]:
     for name in ("page", "first_page"):
         ends.append(order[np.searchsorted(keys, links[name], sorter=order)])
     return ends[0], ends[1]
+
+
+def with_similarity(pairs: Rows, similarity: Any) -> Rows:
+    """Returns the DROPPED rows of PAIRs."""
+    rows = np.empty(len(pairs), DROPPED)
+    for name in PAIR.names or ():
+        rows[name] = pairs[name]
+    rows["similarity"] = similarity
+    return rows
+
+
+def ngrams_of(pages: Iterable[Mapping[str, Any]], rules: Recipe) -> Iterator[U64]:
+    """Yields the set of n-grams (`minhash.ngram_set`) of each page, given its `text` and `language`."""
+    near = rules.need(NearDuplicate)
+    for page in pages:
+        tokenizer = tokenizer_of(rules.by_language, page["language"] or UNKNOWN)
+        words = compared_words(page["text"], near.ngram, tokenizer, near.scripts, near.numbers)
+        yield ngram_set(words, near.ngram)
 
 
 def connect(pairs: Rows) -> Rows:

@@ -33,6 +33,12 @@ ByLanguage = Mapping[str, Mapping[str, Any]]
 WORDS = "words"
 """The key in `ByLanguage` of the tokenizer that finds the words of a page (see `text.word_tokenizers`)."""
 
+
+def tokenizer_of(by_language: ByLanguage, language: str) -> str:
+    """Returns the name of the tokenizer for a language; "" for the English tokenizer of most recipes."""
+    return str(by_language[language][WORDS]) if by_language and language in by_language else ""
+
+
 _VALUES_OF_LINES = ("text", "encoded", "text_lower", "sentence_starts", "unit_starts", "words")
 """The values that depend on the lines."""
 
@@ -273,8 +279,7 @@ class CheckedPage:
     @property
     def tokenizer(self) -> str:
         """The name of the tokenizer that finds the words of the page; "" for the English tokenizer of most recipes."""
-        by_language = self.tools.settings.by_language
-        return str(by_language[self.language][WORDS]) if by_language and self.language in by_language else ""
+        return tokenizer_of(self.tools.settings.by_language, self.language)
 
     @cached
     def normalised_url(self) -> str:

@@ -1,13 +1,20 @@
 """The rules that need all pages together, with their parameters. Job 2 applies them (`dedup`)."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from c4pipe.filters.rule import PAPER, TFDS_CODE, CorpusRule, Others, Positive, Scripts, Share
 from c4pipe.text.hashes import WHOLE_QUERY, is_validation
 
 MOST_MINIMA = 1024
 """The most numbers in a page's signature: bands times rows of the rule on near-duplicates."""
+
+DEVIATIONS = 3.0
+"""Standard deviations of an estimate, on both sides of the least similarity, for which two texts are compared."""
 
 KNOWN_URL = "known_url"
 """The name in counters for pages whose URL known corpora have. No recipe has such a rule: the corpora are an option."""
@@ -62,19 +69,38 @@ class NearDuplicate(CorpusRule):
     within: Literal["corpus", "crawl", "language"] = "corpus"
     scripts: Scripts = ()
     compare: Literal["cluster", "survivor"] = "cluster"
+    similarity: Literal["estimate", "exact"] = "estimate"
     keep: Literal["longest", "newest", "first"] = "longest"
     numbers: Literal["zero", "kept"] = "zero"
-    added = ("scripts", "compare", "keep", "numbers")
+    added = ("scripts", "compare", "similarity", "keep", "numbers")
     scripts_do = "; tells words of the scripts {scripts} apart without blanks"
 
     def contradiction(self, others: Others, stage: str) -> str | None:
-        """Returns why a signature can't have this length."""
+        """Returns why a signature can't have this length, or why no text is compared."""
+        if self.similarity == "exact" and self.compare != "survivor":
+            return 'near_duplicate has similarity = "exact": set compare = "survivor", too, to compare two pages'
         if self.bands * self.rows <= MOST_MINIMA:
             return None
         return (
             f"near_duplicate has {self.bands:,} bands of {self.rows:,} rows: "
             f"give at most {MOST_MINIMA:,} together (bands times rows)"
         )
+
+    @property
+    def least_estimate(self) -> float:
+        """The least share of equal minima of pages that may be similar enough."""
+        return self.min_similarity - self._deviations
+
+    def leaves_in_doubt(self, estimates: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Tells whether the texts decide if pages are similar enough, given shares of equal minima."""
+        near = np.abs(estimates - self.min_similarity) <= self._deviations
+        return near & (self.similarity == "exact")
+
+    @property
+    def _deviations(self) -> float:
+        """How far from the limit the texts decide."""
+        variance = self.min_similarity * (1 - self.min_similarity) / (self.bands * self.rows)
+        return DEVIATIONS * math.sqrt(variance) if self.similarity == "exact" else 0.0
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.corpus.reader import SHARD_ERRORS, Shard, read_tables
 from c4pipe.dedup import removals
 from c4pipe.dedup.known import URL_HASHES, Known, KnownHashes, find_known, indexes_of
+from c4pipe.dedup.near_duplicates import fact_of
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.corpus_rules import (
     KNOWN_URL,
@@ -364,14 +365,16 @@ class _WorkExplainer:
         if not near:
             return None, None
         key = page["page_key"]
-        stays = None if page["dropped"] else self._files.staying_pages(np.array([key], np.uint64), near).get(key)
+        stays = (
+            None if page["dropped"] else self._files.staying_pages(np.array([key], np.uint64), self._recipe).get(key)
+        )
         if stays and stays.page_key == key:
             fact = "it is the page of its cluster that stays"
         elif stays:
-            fact = f"{stays.url} stays; the estimated similarity is {stays.similarity:.2f}"
+            fact = fact_of(stays.url, stays.exact, stays.similarity)
             newest, _ = self._files.captures({url_key(normalise_url(stays.url, self._recipe.page_keys[0]))})
             other = self._files.page(newest[0])
-            copy = compare_pages(page, other, stays.similarity, near, self._recipe.by_language)
+            copy = compare_pages(page, other, stays.similarity, self._recipe)
         return RuleVerdict("corpus", NearDuplicate.name, copy is not None, fact), copy
 
     def _explain_newest(
@@ -435,12 +438,12 @@ class _WorkExplainer:
 
     def _find_repeats(self, page: dict[str, Any], span: RepeatedSpan | None) -> tuple[list[tuple[int, str]], list[int]]:
         """Returns the spans that a page loses, each with the URL of the page with its copy; and its kept spans."""
-        hashes, near = page["span_hashes"], self._recipe.find(NearDuplicate)
+        hashes = page["span_hashes"]
         if not span or span.size == 1 or span.keep == "first":
-            lost, _ = self._files.repeats(page["page_key"], hashes, np.empty(0, removals.MOVED), near)
+            lost, _ = self._files.repeats(page["page_key"], hashes, np.empty(0, removals.MOVED), self._recipe)
             return lost, []
         moved = removals.read_moved(cast(StoragePath, self._corpus.moved_spans_folder), np.array(hashes, np.uint64))
-        lost, kept = self._files.repeats(page["page_key"], hashes, moved, near)
+        lost, kept = self._files.repeats(page["page_key"], hashes, moved, self._recipe)
         stay = units_of(kept, span.size)
         return [each for each in lost if not stay.issuperset(units_of([each[0]], span.size))], kept
 

@@ -5,7 +5,7 @@ Files are read one at a time, as deduplication reads them; only rows that matter
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,24 +17,31 @@ from c4pipe.clean.work_file import read_kept, row_groups, url_rows
 from c4pipe.dedup import near_duplicates, near_pages, shuffle
 from c4pipe.dedup.known import SPAN_HASHES, URL_HASHES, KnownHashes
 from c4pipe.dedup.order import find_repeats, find_stale_captures
-from c4pipe.filters.checked_page import WORDS, ByLanguage
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.rows import Rows
+from c4pipe.recipes.recipe import Recipe
 from c4pipe.text.comparison import compare_texts
 from c4pipe.text.hashes import U64
-from c4pipe.text.minhash import ngram_hashes
+from c4pipe.text.minhash import jaccard
 
 _COLUMNS = ["page_key", "url", "band_hashes", "minima", "characters", "captured"]
 
 
 @dataclass(frozen=True)
 class StayingPage:
-    """The page of a cluster that stays, and its estimated similarity to the requested page."""
+    """The page of a cluster that stays, and its similarity to the requested page.
+
+    Attributes:
+        page_key, url: of the page that stays.
+        similarity: the estimated similarity.
+        exact: the exact similarity if the build has compared the texts; else 0.
+    """
 
     page_key: int
     url: str
     similarity: float
+    exact: float
 
 
 @dataclass(frozen=True)
@@ -58,22 +65,16 @@ class NearCopy:
     other_alone: str
 
 
-def compare_pages(
-    page: Mapping[str, Any], other: Mapping[str, Any], estimated: float, near: NearDuplicate, by_language: ByLanguage
-) -> NearCopy:
+def compare_pages(page: Mapping[str, Any], other: Mapping[str, Any], estimated: float, rules: Recipe) -> NearCopy:
     """Compares a near-duplicate with the page that stays in its place, given the columns of both in work files."""
-    ngrams = []
-    for each in (page, other):
-        tokenizer = str(by_language[each["language"]][WORDS]) if each["language"] in by_language else ""
-        ngrams.append(set(ngram_hashes(each["text"], near.ngram, tokenizer, near.scripts, near.numbers).tolist()))
-    exact = len(ngrams[0] & ngrams[1]) / len(ngrams[0] | ngrams[1])
+    exact = jaccard(*near_pages.ngrams_of([page, other], rules))
     return NearCopy(other["url"], round(estimated, 4), round(exact, 4), *compare_texts(page["text"], other["text"]))
 
 
-def _make_staying_page(pages: pa.Table, own: int, first: int) -> StayingPage:
+def _make_staying_page(pages: pa.Table, own: int, first: int, exact: float) -> StayingPage:
     minima = near_pages.minima_of(pages["minima"].take(pa.array([own, first])))
     (share,) = near_pages.similarities(minima[:1], minima[1:]).tolist()
-    return StayingPage(pages["page_key"][first].as_py(), pages["url"][first].as_py(), share)
+    return StayingPage(pages["page_key"][first].as_py(), pages["url"][first].as_py(), share, exact)
 
 
 def _similar_pairs(pages: pa.Table, near: NearDuplicate) -> Rows:
@@ -83,19 +84,31 @@ def _similar_pairs(pages: pa.Table, near: NearDuplicate) -> Rows:
     minima = near_pages.minima_of(pages["minima"])
     pairs = near_pages.candidates(near_pages.band_rows(rows, bands, pages["crawl"].to_numpy()))
     shares = near_pages.similarities(minima[pairs["row"]], minima[pairs["first_row"]])
-    return pairs[shares >= near.min_similarity]
+    return pairs[shares >= near.least_estimate]
 
 
-def _find_dropped(pages: pa.Table, pairs: Rows, near: NearDuplicate) -> Rows:
-    """Returns a PAIR of each dropped page with the page that stays, given all similar pairs of whole clusters."""
+def _find_dropped(pages: pa.Table, pairs: Rows, rules: Recipe) -> Rows:
+    """Returns a DROPPED row of each dropped page, given all similar pairs of whole clusters."""
+    near, chosen = rules.need(NearDuplicate), near_pages.connect(pairs)
     if near.compare == "cluster":
-        return near_pages.connect(pairs)
-    rows = np.unique(np.r_[pairs["row"], pairs["first_row"]])
-    some = pages.take(pa.array(rows))
-    ranked = near_pages.page_rows(some, 0, rows, near.keep)
-    clusters = some["crawl"].to_numpy()
-    dropped, _ = near_pages.settle(ranked, near_pages.minima_of(some["minima"]), clusters, pairs, near.min_similarity)
-    return dropped
+        return near_pages.with_similarity(chosen, 0.0)
+    minima = near_pages.minima_of(pages["minima"])
+    first, unlike = _compare_with_first(pages, chosen, rules)
+    settled, _ = near_pages.settle(unlike, minima[unlike["row"]], unlike["first_page"], pairs, near.min_similarity)
+    later, _ = _compare_with_first(pages, settled, rules)
+    return np.concatenate([first, later])
+
+
+def _compare_with_first(pages: pa.Table, chosen: Rows, rules: Recipe) -> tuple[Rows, Rows]:
+    """Returns DROPPED rows of PAIRs of similar pages, and all other PAIRs, as the build compares them."""
+    near, minima = rules.need(NearDuplicate), near_pages.minima_of(pages["minima"])
+    shares = near_pages.similarities(minima[chosen["row"]], minima[chosen["first_row"]])
+    exact = np.zeros(len(chosen))
+    for place in np.flatnonzero(in_doubt := near.leaves_in_doubt(shares)).tolist():
+        both = pages.take(pa.array(chosen[["row", "first_row"]][place].tolist())).to_pylist()
+        exact[place] = jaccard(*near_pages.ngrams_of(both, rules))
+    is_alike = np.where(in_doubt, exact, shares) >= near.min_similarity
+    return near_pages.with_similarity(chosen[is_alike], exact[is_alike]), chosen[~is_alike]
 
 
 def _is_in(pages: pa.Table, others: pa.Table) -> npt.NDArray[np.bool_]:
@@ -148,18 +161,23 @@ class WorkFiles:
         values: dict[str, Any] = table.slice(row, 1).to_pylist()[0]
         return values
 
-    def staying_pages(self, page_keys: U64, near: NearDuplicate) -> dict[int, StayingPage]:
+    def staying_pages(self, page_keys: U64, rules: Recipe) -> dict[int, StayingPage]:
         """Returns for each page, by key, the page of its cluster that stays. Pages without n-grams are left out.
 
         Pages are compared as in the build. All work files are read twice, and once more for each page on the chain
         from a page to the page that stays.
         """
+        near = rules.need(NearDuplicate)
         crawls = [near_duplicates.crawl_key(path, near) for path in self._files]
-        found = self._select_pages(crawls, lambda pages: _with_key(pages, page_keys))
+        columns = [*_COLUMNS, *(["text", "language"] if near.similarity == "exact" else [])]
+        select = partial(self._select_pages, crawls, columns)
+        found = select(lambda pages: _with_key(pages, page_keys))
         sharing, reached, new, pairs = found.slice(0, 0), found, found, np.empty(0, near_pages.PAIR)
         while len(new):
             bands = new["band_hashes"].combine_chunks().flatten().to_numpy()
-            more = self._select_pages(crawls, lambda pages, bands=bands: _rows_with(pages["band_hashes"], bands))
+            more = self._select_pages(
+                crawls, columns, lambda pages, bands=bands: _rows_with(pages["band_hashes"], bands)
+            )
             sharing = pa.concat_tables([sharing, more.filter(pa.array(~_is_in(more, sharing)))])
             # All pages that share a band with a reached page are included, so these pairs are the same as in the build.
             pairs = _similar_pairs(sharing, near)
@@ -168,20 +186,21 @@ class WorkFiles:
             linked = np.isin(sharing["page_key"].to_numpy(), np.r_[pairs["page"], pairs["first_page"]])
             new = sharing.filter(pa.array(linked & ~_is_in(sharing, reached)))
             reached = pa.concat_tables([reached, new])
-        first = {int(each["page"]): int(each["first_row"]) for each in _find_dropped(sharing, pairs, near)}
+        dropped = _find_dropped(sharing, pairs, rules)
+        first = dict(zip(dropped["page"].tolist(), dropped[["first_row", "similarity"]].tolist(), strict=True))
         own = {key: row for row, key in enumerate(sharing["page_key"].to_pylist())}
         return {
-            key: _make_staying_page(sharing, own[key], first.get(key, own[key]))
+            key: _make_staying_page(sharing, own[key], *first.get(key, (own[key], 0.0)))
             for key in found["page_key"].to_pylist()
         }
 
-    def _select_pages(self, crawls: Sequence[int], choose: Any) -> pa.Table:
+    def _select_pages(self, crawls: Sequence[int], columns: Sequence[str], choose: Any) -> pa.Table:
         """Returns the rows that `choose` selects, without stale captures, with the key of the crawl of their file."""
         return pa.concat_tables(
             [
                 chosen.append_column("crawl", pa.array(np.full(len(chosen), crawl, np.uint64)))
                 for path, crawl, rows in zip(self._files, crawls, self._stale, strict=True)
-                for pages, _ in read_kept(path, _COLUMNS, rows)
+                for pages, _ in read_kept(path, columns, rows)
                 for chosen in [pages.take(pa.array(choose(pages)))]
             ]
         )
@@ -199,7 +218,7 @@ class WorkFiles:
         return np.concatenate([stale, newest[np.isin(newest["hash"], urls)]])
 
     def repeats(
-        self, page_key: int, span_hashes: Sequence[int], moved: Rows, near: NearDuplicate | None
+        self, page_key: int, span_hashes: Sequence[int], moved: Rows, rules: Recipe
     ) -> tuple[list[tuple[int, str]], list[int]]:
         """Returns the repeated spans that a page loses, and the first units of the repeated spans that it keeps.
 
@@ -209,8 +228,8 @@ class WorkFiles:
         if not span_hashes:
             return [], []
         rows, urls = self._read_spans(np.array(span_hashes, np.uint64))
-        if near:
-            stays = self.staying_pages(np.unique(rows["page"]), near)
+        if rules.has(NearDuplicate.name):
+            stays = self.staying_pages(np.unique(rows["page"]), rules)
             dropped = [key for key, page in stays.items() if page.page_key != key]
             rows = rows[~np.isin(rows["page"], np.array(dropped, np.uint64))]
         known = self.in_known(SPAN_HASHES, span_hashes)

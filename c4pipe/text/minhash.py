@@ -29,6 +29,7 @@ U16 = npt.NDArray[np.uint16]
 
 _PRIME = np.uint64(2**61 - 1)
 _SEED = 1
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, without a pattern in its bits
 _DIGITS_TO_0 = bytes.maketrans(b"123456789", b"0" * 9)
 _IN_NUMBERS = b"|".join(re.escape(each.encode()) for each in ".,\u060c\u066b\u2396\u2397\u2398")
 _NUMBER = re.compile(b"00*(?:(?:%b)00*)?" % _IN_NUMBERS)  # not 0+, at whose start `re` tries each byte
@@ -100,6 +101,22 @@ def ngram_hashes(
         for start, end in zip(starts, starts[ngram:], strict=False)
     )
     return np.frombuffer(b"".join(each[:8] for each in digests), "<u8")
+
+
+def ngram_set(words: JoinedWords, ngram: int) -> U64:
+    """Returns a number for each different n-gram of words, in order. Another process has other numbers."""
+    numbers = np.fromiter(map(hash, words.words()), np.int64).view(np.uint64)
+    count = max(0, len(numbers) - ngram + 1)
+    sums = np.zeros(count, np.uint64)
+    for place in range(ngram):
+        sums = sums * _FACTOR + numbers[place : place + count]
+    return np.unique(sums)
+
+
+def jaccard(one: U64, other: U64) -> float:
+    """Returns the similarity of two sets of n-grams: the share of common n-grams."""
+    common = len(np.intersect1d(one, other, assume_unique=True))
+    return common / max(1, len(one) + len(other) - common)
 
 
 def minima(

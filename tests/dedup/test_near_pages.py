@@ -184,7 +184,7 @@ def test_pages_unlike_the_first_page_are_clusters_of_their_own(
     pages["rank"] = ranks
     edges = [edge for edge in edges if edge[0] != edge[1]]
     same = [pair for pair in combinations(range(31), 2) if signatures[pair[0]] == signatures[pair[1]]]
-    expected = settled(
+    expected, _ = settled(
         edges + same,
         lambda page: (ranks[page], page),
         lambda one, other: bool((minima[one] == minima[other]).mean() >= 0.6),

@@ -73,19 +73,26 @@ def clusters_of(texts: Sequence[str], min_similarity: float, bands: int = 14, ro
 
 
 def settled(
-    pairs: Iterable[tuple[int, int]], order: Callable[[int], Any], is_alike: Callable[[int, int], bool]
-) -> dict[int, int]:
-    """Each node to drop with the node that stays: nodes unlike the first one of their cluster are new clusters."""
-    stays: dict[int, int] = {}
-    while pairs := list(pairs):
-        unlike = set()
-        for cluster in joined(pairs):
+    pairs: Iterable[tuple[int, int]],
+    order: Callable[[int], Any],
+    is_alike: Callable[[int, int], bool],
+    rounds: int = 1000,
+) -> tuple[dict[int, int], set[int]]:
+    """Each node to drop with the node that stays: nodes unlike the first one of their cluster are new clusters. And the
+    nodes that are left after the last round.
+    """
+    stays, unlike = dict[int, int](), set[int]()
+    for _ in range(rounds):
+        clusters, unlike = joined(pairs), set()
+        for cluster in clusters:
             first, *others = sorted(cluster, key=order)
             alike = {each for each in others if is_alike(first, each)}
             stays.update(dict.fromkeys(alike, first))
             unlike |= set(others) - alike
+        if not unlike:
+            break
         pairs = [pair for pair in pairs if unlike.issuperset(pair)]
-    return stays
+    return stays, unlike
 
 
 def joined(pairs: Iterable[tuple[int, int]]) -> list[set[int]]:

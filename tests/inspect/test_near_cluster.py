@@ -42,8 +42,9 @@ def build(folder: Path, pages: Sequence[Page], recipe: str) -> CorpusExplainer:
         (20, (1, 1, 2, 3, 5), ""),
         (4, (25, 40), ""),
         (6, (25, 40), 'compare = "survivor"\nkeep = "newest"\n'),
+        (20, (3, 5), 'compare = "survivor"\nsimilarity = "exact"\n'),
     ],
-    ids=["small clusters", "large clusters", "survivor"],
+    ids=["small clusters", "large clusters", "survivor", "exact"],
 )
 def test_explain_names_the_page_that_stays(tmp_path: Path, families: int, sizes: Sequence[int], more: str) -> None:
     """In large clusters, too, where the build does not compare all pairs that share a band."""
@@ -65,7 +66,9 @@ def test_explain_names_the_page_that_stays(tmp_path: Path, families: int, sizes:
             assert near.fact == dropped[page.url]
             copy = verdict.near_copy
             assert copy
-            assert near.fact == f"{copy.url} stays; the estimated similarity is {copy.estimated:.2f}"
+            estimate = f"{copy.url} stays; the estimated similarity is {copy.estimated:.2f}"
+            exact = f"{copy.url} stays; the similarity is {copy.exact:.2f}"
+            assert near.fact == estimate or ("exact" in more and near.fact == exact)
             assert copy.exact == round(jaccard(page.body, texts[copy.url]), 4)
             assert (copy.shared, copy.alone, copy.other_alone) == compare_texts(page.body, texts[copy.url])
         else:

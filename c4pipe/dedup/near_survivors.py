@@ -1,0 +1,268 @@
+"""Near-duplicates: the steps that compare each page with the first page of its cluster, which stays.
+
+The signature of a first page goes once to each group that has other pages of its cluster; with `similarity = "exact"`,
+so does its text, if the estimate leaves a page in doubt. Pages that are unlike the first page meet in its group, which
+settles the rest of the cluster alone: they are few.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from c4pipe.clean.work_file import row_groups
+from c4pipe.dedup import near_pages, shuffle
+from c4pipe.dedup.near_pages import (
+    CLUSTERS,
+    LINKS,
+    NEAR_DUPLICATES,
+    NEAR_PAGE,
+    OPEN_PAGES,
+    SIGNATURES,
+    STAYING,
+    TEXTS,
+    minima_of,
+)
+from c4pipe.dedup.shuffle import Sent, Shuffle, pack_table, unpack_table
+from c4pipe.dedup.step import DedupPlan, DedupStep, Files, Received, StepItem
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.rows import Rows
+from c4pipe.runners.graph import Graph, Output, Outputs
+from c4pipe.text.hashes import U64
+from c4pipe.text.minhash import U16, jaccard
+
+TEXT_PAGE = pa.schema(
+    [
+        pa.field("page_key", pa.uint64(), nullable=False),
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("language", pa.string()),
+    ]
+)
+"""The columns of a page whose text decides."""
+
+_MINIMA = pa.schema([pa.field("minima", pa.binary(), nullable=False)])
+_NO_NGRAMS = np.empty(0, np.uint64)
+_TEXTS_AT_ONCE = 4096  # of a group, with the texts of as many first pages
+_ROWS_AT_ONCE = 8192  # of a work file
+
+
+def read_rows(path: StoragePath, rows: npt.NDArray[np.uint32], schema: pa.Schema) -> pa.Table:
+    """Returns rows of a work file with the columns of a schema, given their numbers in ascending order."""
+    found, first = [schema.empty_table()], 0
+    for table in row_groups(path, schema.names, _ROWS_AT_ONCE) if len(rows) else ():
+        here = rows[(rows >= first) & (rows < first + len(table))] - first
+        found.append(table.take(pa.array(here)).cast(schema))
+        first += len(table)
+    return pa.concat_tables(found).combine_chunks()
+
+
+def send_pages(to: Shuffle, pages: pa.Table, rows: npt.NDArray[np.intp], groups: npt.NDArray[Any]) -> Sent:
+    """Sends Arrow streams of pages to groups, given the row of each page to send and its group."""
+    order = np.argsort(groups, kind="stable")
+    named = pages.take(pa.array(rows[order]))
+    numbers, starts, counts = np.unique(groups[order], return_index=True, return_counts=True)
+    parts = zip(numbers.tolist(), starts.tolist(), counts.tolist(), strict=True)
+    blocks = ((group, pack_table(named.slice(start, count))) for group, start, count in parts)
+    return Sent(to, shuffle.totals(named["page_key"].to_numpy()), blocks)
+
+
+def keep_similar(graph: Graph, files: Output, dropped: Outputs, similar: Output, plan: DedupPlan) -> list[Outputs]:
+    """Adds the steps that drop only pages that are like the page that stays.
+
+    Args:
+        graph: the graph.
+        files: (group, its work files).
+        dropped: the outputs of the step that chose the pages to drop.
+        similar: the output through CLUSTERS with all similar pairs.
+        plan: the parameters of the steps.
+
+    Returns:
+        Outputs through NEAR_DUPLICATES and STAYING.
+    """
+    compared = _compare(graph, files, dropped, [similar], plan, "")
+    settled = graph.add("Settle clusters", SettleClusters(plan), compared["open_pages"], compared["links"])
+    if plan.near and plan.near.similarity == "exact":
+        settled = _compare(graph, files, settled, [], plan, " of settled clusters")
+    return [compared, settled]
+
+
+def _compare(
+    graph: Graph, files: Output, dropped: Outputs, similar: Sequence[Output], plan: DedupPlan, of: str
+) -> Outputs:
+    chosen = dropped["near_duplicates"]
+    first = graph.add(f"Send first signatures{of}", SendFirstSignatures(plan), files, chosen, dropped["staying"])
+    given = [files, chosen, first["signatures"]]
+    if plan.near and plan.near.similarity == "exact":
+        asked = graph.add(f"Ask for texts{of}", AskForTexts(plan), *given)
+        given += (graph.add(f"Send texts{of}", SendTexts(plan), files, asked["staying"])["texts"],)
+    return graph.add(f"Compare with first pages{of}", CompareWithFirst(plan, is_last=not similar), *given, *similar)
+
+
+class NearStep(DedupStep):
+    """The base of the steps on near-duplicates."""
+
+    def __init__(self, plan: DedupPlan) -> None:
+        super().__init__(plan)
+        assert plan.near
+        self._near = plan.near
+        self._bands, self._numbers = self._near.bands, self._near.bands * self._near.rows
+        self._signatures = replace(SIGNATURES, dtype=near_pages.signature_row(self._numbers))
+        self._open = replace(OPEN_PAGES, dtype=near_pages.open_row(self._numbers))
+
+    def _groups(self, files: Any) -> Any:
+        return files // np.uint32(self._plan.group)
+
+    def _to_both(self, pairs: Rows) -> Sent:
+        """Sends PAIRs to the groups of both pages."""
+        groups, others = self._groups(pairs["file"]), self._groups(pairs["first_file"])
+        apart = groups != others
+        return CLUSTERS.to_groups(np.concatenate([pairs, pairs[apart]]), np.r_[groups, others[apart]])
+
+    def _drop(self, dropped: Rows, unsettled: int, exact: Any = 0.0) -> Iterator[StepItem]:
+        """Sends PAIRs of pages to drop to the groups of both pages; counts pages of clusters of which more may stay."""
+        groups = self._groups(dropped["file"])
+        yield NEAR_DUPLICATES.to_groups(near_pages.with_similarity(dropped, exact), groups)
+        staying = near_pages.staying(dropped, groups)
+        yield STAYING.to_groups(staying, self._groups(staying["file"]))
+        if unsettled:
+            yield {"near_duplicates.unsettled": unsettled}
+
+    def _minima(self, files: Files, pages: Rows) -> U16:
+        """Returns the minima of pages of this group, given their NEAR_PAGE rows. Shape: [pages, minima]."""
+        minima = np.zeros((len(pages), self._numbers), np.uint16)
+        for file, path in files:
+            here = np.flatnonzero(pages["file"] == file)
+            here = here[np.argsort(pages["row"][here])]
+            if len(here):
+                minima[here] = minima_of(read_rows(storage_path(path), pages["row"][here], _MINIMA)["minima"])
+        return minima
+
+
+class SendFirstSignatures(NearStep):
+    """The files, chosen pages and first pages of a group -> signatures of first pages, by group of the later pages."""
+
+    sends = (SIGNATURES,)
+
+    def run(self, received: Received) -> Iterator[StepItem]:
+        """Sends the signature of each first page once to each group that compares pages with it."""
+        chosen, asked = received.rows(NEAR_DUPLICATES), received.rows(STAYING)
+        asked = asked[~np.isin(asked["page"], chosen["page"])]  # the others stay only if the rounds were too few
+        _, first, of_page = np.unique(asked["page"], return_index=True, return_inverse=True)
+        minima = self._minima(received.files, asked[first])
+        rows = np.zeros(len(asked), self._signatures.dtype)
+        rows["page"] = asked["page"]
+        rows["minima"][:, : self._numbers] = minima[of_page]
+        yield self._signatures.to_groups(rows, asked["group"])
+
+
+class _FirstStep(NearStep):
+    def _estimates(self, received: Received) -> tuple[Rows, int, U16, npt.NDArray[np.float64]]:
+        """Returns PAIRs of chosen and first pages, the number of pairs without a first page, and of the others the
+        minima of the chosen pages and the estimated similarities.
+        """
+        chosen, first = received.rows(NEAR_DUPLICATES), received.rows(self._signatures)
+        first = first[np.argsort(first["page"])]
+        is_settled = np.isin(chosen["first_page"], first["page"])
+        chosen = chosen[is_settled]
+        minima = self._minima(received.files, chosen)
+        place = np.searchsorted(first["page"], chosen["first_page"])
+        rows = np.arange(len(chosen))
+        shares = near_pages.similarities_of(minima, rows, first["minima"][:, : self._numbers], place)
+        return chosen, int((~is_settled).sum()), minima, shares
+
+
+class AskForTexts(_FirstStep):
+    """The files, chosen pages and first signatures of a group -> first pages whose texts decide, by their group."""
+
+    sends = (STAYING,)
+
+    def run(self, received: Received) -> Iterator[StepItem]:
+        """Asks for the texts of the first pages that the estimate leaves in doubt."""
+        chosen, _, _, shares = self._estimates(received)
+        chosen = chosen[self._near.leaves_in_doubt(shares)]
+        asked = near_pages.staying(chosen, self._groups(chosen["file"]))
+        yield STAYING.to_groups(asked, self._groups(asked["file"]))
+
+
+class SendTexts(NearStep):
+    """The files and asked pages of a group -> Arrow streams of their texts, by the group that asks."""
+
+    sends = (TEXTS,)
+
+    def run(self, received: Received) -> Iterator[StepItem]:
+        """Reads the texts of first pages."""
+        asked = received.rows(STAYING)
+        for file, path in received.files:
+            here = asked[asked["file"] == file]
+            rows, of_page = np.unique(here["row"], return_inverse=True)
+            yield send_pages(TEXTS, read_rows(storage_path(path), rows, TEXT_PAGE), of_page, here["group"])
+
+
+class CompareWithFirst(_FirstStep):
+    """The files, chosen pages, first signatures, texts and similar pairs of a group -> pairs of a page to drop with the
+    page that stays; pages unlike the first page of their cluster, and their links, by the group of the first page.
+    """
+
+    sends = (NEAR_DUPLICATES, STAYING, OPEN_PAGES, LINKS)
+
+    def __init__(self, plan: DedupPlan, is_last: bool) -> None:
+        """Takes the plan, and whether the pages that are unlike the first page stay."""
+        super().__init__(plan)
+        self._is_last = is_last
+
+    def run(self, received: Received) -> Iterator[StepItem]:
+        """Compares each page with the first page of its cluster."""
+        similar = received.rows(CLUSTERS)
+        chosen, unsettled, minima, shares = self._estimates(received)
+        in_doubt = self._near.leaves_in_doubt(shares)
+        exact = np.zeros(len(chosen))
+        exact[in_doubt] = self._similarities(received, chosen[in_doubt])
+        is_alike = np.where(in_doubt, exact, shares) >= self._near.min_similarity
+        unlike = chosen[~is_alike]  # in the order of their keys
+        unsettled += len(unlike) if self._is_last else 0
+        yield from self._drop(chosen[is_alike], unsettled, exact[is_alike])
+        opened = np.zeros(len(unlike), self._open.dtype)
+        for name in (*(NEAR_PAGE.names or ()), "first_page"):
+            opened[name] = unlike[name]
+        opened["minima"][:, : self._numbers] = minima[~is_alike]
+        groups = self._groups(unlike["first_file"])
+        yield self._open.to_groups(opened, groups)
+        links = similar[np.isin(similar["page"], unlike["page"])]
+        yield LINKS.to_groups(links, groups[np.searchsorted(unlike["page"], links["page"])])
+
+    def _similarities(self, received: Received, pairs: Rows) -> npt.NDArray[np.float64]:
+        """Returns the exact similarity of PAIRs. Few texts are in memory at a time."""
+        packed = list(received.streams(TEXTS))
+        for table in map(unpack_table, packed):
+            received.count(TEXTS, table["page_key"].to_numpy())
+        exact, order = np.zeros(len(pairs)), np.lexsort((pairs["row"], pairs["file"]))
+        for start in range(0, len(order), _TEXTS_AT_ONCE):
+            some = order[start : start + _TEXTS_AT_ONCE]
+            first: dict[int, U64] = {}  # if some are lost, the control totals differ
+            for table in map(unpack_table, packed):
+                asked = table.filter(pa.array(np.isin(table["page_key"].to_numpy(), pairs["first_page"][some])))
+                ngrams = near_pages.ngrams_of(asked.to_pylist(), self._plan.rules)
+                first |= zip(asked["page_key"].to_pylist(), ngrams, strict=True)
+            for file, path in received.files:
+                here = some[pairs["file"][some] == file]
+                pages = read_rows(storage_path(path), pairs["row"][here], TEXT_PAGE)
+                ngrams = near_pages.ngrams_of(pages.to_pylist(), self._plan.rules)
+                others = [first.get(key, _NO_NGRAMS) for key in pairs["first_page"][here].tolist()]
+                exact[here] = list(map(jaccard, ngrams, others))
+        return exact
+
+
+class SettleClusters(NearStep):
+    """The pages unlike a first page of a group, and their links -> pairs of a page to drop with the page that stays."""
+
+    sends = (NEAR_DUPLICATES, STAYING)
+
+    def run(self, received: Received) -> Iterator[StepItem]:
+        """Chooses the pages to drop among the pages of each cluster that are unlike its first page."""
+        pages, links = received.rows(self._open), received.rows(LINKS)
+        minima = pages["minima"][:, : self._numbers]
+        settled = near_pages.settle(pages, minima, pages["first_page"], links, self._near.min_similarity)
+        yield from self._drop(*settled)
