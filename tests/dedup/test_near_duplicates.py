@@ -88,7 +88,7 @@ def test_one_page_of_each_cluster_stays(tmp_path: Path, least: float) -> None:
 @pytest.mark.parametrize("similarity", ["estimate", "exact"])
 @pytest.mark.parametrize("keep", ["longest", "newest", "first"])
 def test_each_dropped_page_is_like_the_page_that_stays(tmp_path: Path, keep: str, similarity: str) -> None:
-    texts = made_texts(200, sizes=(3, 5))
+    texts = made_texts(150, sizes=(3, 9))
     times = random.Random(1).choices([f"2019-04-{day:02}T10:12:43Z" for day in range(1, 29)], k=len(texts))
     pages = pages_of(texts)
     pages = [Page(page.url, time, page.body, 0, page.size) for page, time in zip(pages, times, strict=True)]
@@ -283,8 +283,11 @@ def build_on(folder: Path, pages: Sequence[Page], *options: str) -> dict[str, by
     return contents(folder / "corpus" / "und") | {"clusters": json.dumps(report["near_duplicates"]).encode()}
 
 
-@pytest.mark.beam
 @pytest.mark.slow
-def test_beam_gives_the_bytes_of_this_machine(tmp_path: Path) -> None:
-    pages = pages_of(made_texts(60))
-    assert build_on(tmp_path / "beam", pages, "--runner", "DirectRunner") == build_on(tmp_path / "here", pages)
+@pytest.mark.parametrize(
+    "runner",
+    [pytest.param("spark", marks=pytest.mark.spark), pytest.param("DirectRunner", marks=pytest.mark.beam)],
+)
+def test_other_runners_give_the_bytes_of_this_machine(tmp_path: Path, runner: str) -> None:
+    pages = pages_of(made_texts(60, sizes=(3, 9)))
+    assert build_on(tmp_path / "other", pages, "--runner", runner) == build_on(tmp_path / "here", pages)
