@@ -1,7 +1,6 @@
 """The command `plan`: time and disk space of a build."""
 
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from c4pipe.cli.console import MISSING, new_table, note, printer, say
@@ -26,7 +25,7 @@ def run(options: PlanOptions) -> int:
 
     from c4pipe.cli.progress import BAR_SECONDS, ProgressBar
     from c4pipe.jobs.clean_plan import plan_clean
-    from c4pipe.jobs.plan import ASSUMPTIONS, Plan, find_crawls, make_plan
+    from c4pipe.jobs.plan import ASSUMPTIONS, Plan, make_plan
     from c4pipe.runners.events import Progress
     from c4pipe.runners.machine_limits import allowed_cores
     from c4pipe.wet.extraction import choose_extraction
@@ -35,11 +34,8 @@ def run(options: PlanOptions) -> int:
     formats = options.formats
     cores = options.cores or allowed_cores().most
     progress = Progress(ProgressBar(printer()) if printer().is_terminal else None, note, BAR_SECONDS)
-    crawls = list[str]()
     try:
-        crawls = find_crawls(options.clean, progress)
-        inputs = crawls[-1:] if crawls[1:] else options.inputs
-        clean = plan_clean(replace(options.clean, inputs=inputs), progress)
+        clean = plan_clean(options.clean, progress)
     except UsageError:
         raise
     except (OSError, C4pipeError) as error:  # a list can't be downloaded
@@ -47,28 +43,21 @@ def run(options: PlanOptions) -> int:
     else:
         for text in clean.notes:
             note(text)
-        of = f" of {crawls[-1]}" if crawls[1:] else ""
-        say(printer(), f"measuring slices of {format_count(min(options.measure, len(clean.files)), 'file')}{of} ...")
+        say(printer(), f"measuring slices of {format_count(min(options.measure, len(clean.files)), 'file')} ...")
         plan = make_plan(clean, formats, options.measure, cores, progress)
     console = printer(sys.stdout)
-    console.print(plan_table(plan, options.price, max(1, len(crawls))))
+    console.print(plan_table(plan, options.price))
     console.print()
     if plan.problem:
         note(f"not measured: {plan.problem}")
         return MISSING
     for line in ASSUMPTIONS:
         say(console, f"- {line}")
-    if crawls[1:]:
-        say(
-            console,
-            f"- The {len(crawls)} crawls, one after the other, take {len(crawls)} times as much as {crawls[-1]}. What "
-            "earlier crawls have (--known) is not subtracted, and their indexes are not in it.",
-        )
     return 0
 
 
-def plan_table(plan: "Plan", hourly: float | None = None, crawls: int = 1) -> "Table":
-    """Returns a table of estimates and their sources, for a machine of a price per hour and a number of crawls."""
+def plan_table(plan: "Plan", hourly: float | None = None) -> "Table":
+    """Returns a table of estimates and their sources, for a machine of a price per hour."""
     table = new_table("", numbers=("estimate",))
     table.add_column("from")
     _add_inputs(table, plan)
@@ -84,9 +73,6 @@ def plan_table(plan: "Plan", hourly: float | None = None, crawls: int = 1) -> "T
         table.add_row("price", price, f"{hourly:,.2f} an hour, in the currency of --price")
     table.add_section()
     _add_bytes(table, estimate)
-    if crawls > 1:
-        table.add_section()
-        _add_crawls(table, estimate, hourly, crawls)
     return table
 
 
@@ -142,20 +128,8 @@ def _add_bytes(table: "Table", estimate: "Estimate") -> None:
     table.add_row("disk at once", format_size(estimate.disk_bytes), "at most: work files, shuffle and corpus")
 
 
-def _add_crawls(table: "Table", estimate: "Estimate", hourly: float | None, crawls: int) -> None:
-    source = f"{crawls} times that of one"
-    table.add_row(f"{crawls} crawls, CPU", format_core_time(crawls * estimate.cpu_seconds), source)
-    table.add_row(f"{crawls} crawls, wall time", format_duration(crawls * estimate.wall_seconds), source)
-    if hourly is not None:
-        table.add_row(f"{crawls} crawls, price", f"{crawls * estimate.price(hourly):,.2f}", source)
-    table.add_row(f"{crawls} crawls, corpora", format_size(crawls * estimate.corpus_bytes), "at most")
-    rest = estimate.disk_bytes - estimate.corpus_bytes
-    disk = format_size(rest + crawls * estimate.corpus_bytes)
-    table.add_row(f"{crawls} crawls, disk at once", disk, "all corpora, work files and shuffle of one")
-
-
 COMMAND = Command(
     PlanOptions,
     run,
-    examples=("c4pipe plan CC-MAIN-2019-18 --cores 64", "c4pipe plan 'CC-MAIN-2025-*' --cores 64 --price 3.28"),
+    examples=("c4pipe plan CC-MAIN-2019-18 --cores 64", "c4pipe plan CC-MAIN-2025-05 --cores 64 --price 3.28"),
 )

@@ -19,12 +19,12 @@ from c4pipe.io.words import format_count
 from c4pipe.jobs.clean_plan import CleanPlan
 from c4pipe.jobs.dedup import dedup
 from c4pipe.jobs.dedup_plan import plan_dedup
-from c4pipe.jobs.options import CleanOptions, DedupOptions
+from c4pipe.jobs.options import DedupOptions
 from c4pipe.lists import lists
 from c4pipe.lists.lists import LISTS_FOLDER
 from c4pipe.runners.events import Progress, Status
 from c4pipe.wet.damage import NoRecordError
-from c4pipe.wet.inputs import InputFile, crawl_names
+from c4pipe.wet.inputs import InputFile
 
 PART = 8 * 1000 * 1000
 """Bytes of a slice, as they are stored."""
@@ -329,12 +329,3 @@ def make_plan(build: CleanPlan, formats: Sequence[str], slices: int, cores: int,
         return replace(plan, estimate=Estimate(cores, sizes, cost, network.bytes_per_second))
     except (OSError, C4pipeError) as error:
         return replace(plan, problem=str(error))
-
-
-def find_crawls(options: CleanOptions, progress: Progress) -> list[str]:
-    """Returns the crawls that the inputs name, the oldest first; none if an input names something else.
-
-    Raises UsageError or C4pipeError if the crawls of a pattern can't be found out.
-    """
-    named = [crawl_names(name, options.selection, progress.note_wait) for name in options.input_names]
-    return sorted({crawl for crawls in named for crawl in crawls}) if all(named) else []

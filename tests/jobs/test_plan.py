@@ -47,10 +47,10 @@ def short_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("c4pipe.jobs.plan.WARM_SECONDS", 0.01)
 
 
-def said(estimate: Estimate, hourly: float | None = None, crawls: int = 1) -> dict[str, str]:
+def said(estimate: Estimate, hourly: float | None = None) -> dict[str, str]:
     """The rows of a plan's table: name to the rest of its line."""
     console = Console(file=io.StringIO(), width=200)
-    console.print(plan_table(Plan(estimate.sizes.files, estimate.sizes, estimate), hourly, crawls))
+    console.print(plan_table(Plan(estimate.sizes.files, estimate.sizes, estimate), hourly))
     return rows_of(console.file.getvalue())  # type: ignore[attr-defined]
 
 
@@ -294,29 +294,9 @@ def crawls() -> Iterator[str]:
         yield web.url
 
 
-def test_several_crawls_are_their_number_times_the_newest(crawls: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_crawls_are_one_corpus(crawls: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert plan("CC-MAIN-2099-*", "--source", crawls, "--cores", "2", "--price", "7200") == 0
-    told = capsys.readouterr()
-    rows = rows_of(told.out)
-    assert rows["files"] == "4"
-    assert "of CC-MAIN-2099-05 ..." in told.err
-    assert {"2 crawls, CPU", "2 crawls, wall time", "2 crawls, price", "2 crawls, corpora"} < set(rows)
-    assert plan("CC-MAIN-2099-01", "CC-MAIN-2098-50", "--source", crawls) == 0
-    assert "of CC-MAIN-2099-01 ..." in capsys.readouterr().err
-    assert plan("CC-MAIN-2098-*", "--source", crawls) == 0
-    rows = rows_of(capsys.readouterr().out)
-    assert rows["files"] == "4"
-    assert not [name for name in rows if "crawls" in name]
-
-
-def test_the_rows_of_several_crawls() -> None:
-    """By hand: a crawl is 100 times the slices, of 460 bytes of corpus, 300 of work files and 12,260 of shuffle."""
-    rows = said(Estimate(cores=4, sizes=Sizes(1000, (100,) * 1000), cost=COST), 3.6, crawls=10)
-    assert rows["10 crawls, CPU"] == "41 min 40 s | 10 times that of one"
-    assert rows["10 crawls, wall time"] == "10 min 25 s | 10 times that of one"
-    assert rows["10 crawls, price"] == "0.62 | 10 times that of one"
-    assert rows["10 crawls, corpora"] == "460 kB | at most"
-    assert rows["10 crawls, disk at once"] == "1.72 MB | all corpora, work files and shuffle of one"
+    assert rows_of(capsys.readouterr().out)["files"] == "8"
 
 
 @pytest.mark.parametrize("source", [None, "mirror"])
