@@ -23,7 +23,7 @@ from c4pipe.corpus.manifest import Manifest, read_manifest
 from c4pipe.dedup import publish
 from c4pipe.dedup.progress import watch_dedup
 from c4pipe.dedup.publishers import STAGING
-from c4pipe.errors import C4pipeError, DamagedFileError, JobSubmitted, UsageError, hide_secrets
+from c4pipe.errors import C4pipeError, DamagedFileError, JobSubmitted, UsageError
 from c4pipe.io.atomic import clear_abandoned, make_folder, write_bytes, write_text
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_checked_json, write_checked_json
 from c4pipe.io.lock import only_run
@@ -52,8 +52,7 @@ TASKS_FILE = "tasks.json"
 DEDUP = "dedup"
 """The name of the job after the array: `dedup.sh` is its script, `dedup.log` its log."""
 
-_PLAN = "plan.json"
-_ADDRESSES = "addresses.json"  # the inputs whose URLs have secrets, which no other file has: for the user alone
+_PLAN = "plan.json"  # for the user alone: the URLs of the inputs may have secrets, which no other file has
 _OPTIONS: Mapping[str, Any] = {"build": BuildOptions, "clean": CleanOptions, "import": ImportOptions}
 _NOT_FOR_TASKS = {
     # the plan has what these name
@@ -155,7 +154,7 @@ def _submit(plan: CleanPlan, progress: Progress, output: Path | None = None) -> 
     latest = max((int(each.name) for each in submissions(work)), default=0)
     folder = work / SUBMISSIONS / f"{latest + 1:03}"
     tasks = _divide_files(plan, names, options)
-    _forget_addresses(work, active)
+    _forget_plans(work, active)
     make_folder(folder)
     try:
         return _submit_scripts(plan, folder, tasks, options, active, output)
@@ -214,7 +213,7 @@ def _submit_scripts(
 
 
 def _write_plan(plan: CleanPlan, folder: Path) -> str:
-    """Writes the plan of the tasks, and returns its digest. Nobody else can read it, and URLs in it have no secrets."""
+    """Writes the plan of the tasks, and returns its digest. Nobody else can read it."""
     options = plan.options
     command, kind = next(each for each in _OPTIONS.items() if isinstance(options, each[1]))
     values = {name: value for name, value in shared_fields(options, kind).items() if name not in _NOT_FOR_TASKS}
@@ -222,41 +221,37 @@ def _write_plan(plan: CleanPlan, folder: Path) -> str:
         values[name] = str(storage_path(str(values[name])).absolute())
     if not isinstance(options, CleanOptions):
         values["known"] = [str(each.absolute()) for each in options.known_corpora]
-    paths = {str(number): file.absolute_path for number, file in enumerate(plan.files)}
     stored = {
         "command": command,
         "options": values,
         "recipe": plan.recipe.to_json(),
         "lists": plan.listed.lists.digests,
-        "files": [(hide_secrets(file.absolute_path), *file[1:]) for file in plan.files],
+        "files": [(file.absolute_path, *file[1:]) for file in plan.files],
     }
-    secret = {number: path for number, path in paths.items() if hide_secrets(path) != path}
-    data = {_PLAN: encode_checked_json(stored), _ADDRESSES: encode_checked_json(secret)}
-    for name, content in data.items():
-        write_bytes(folder / name, content, mode=0o600)
-    return hashlib.sha256(b"".join(data.values())).hexdigest()
+    data = encode_checked_json(stored)
+    write_bytes(folder / _PLAN, data, mode=0o600)
+    return hashlib.sha256(data).hexdigest()
 
 
 def _read_plan(folder: Path, digest: str) -> CleanPlan:
     """Returns the plan that was submitted. Raises UsageError if somebody has changed it since."""
-    data = {name: read_file(folder / name) for name in (_PLAN, _ADDRESSES)}
-    if hashlib.sha256(b"".join(data.values())).hexdigest() != digest:
+    data = read_file(folder / _PLAN)
+    if hashlib.sha256(data).hexdigest() != digest:
         raise UsageError(f"the plan in {folder} is not the one that was submitted: give the command again")
-    stored, secret = (decode_checked_json(content, folder / name, dict) for name, content in data.items())
+    stored = decode_checked_json(data, folder / _PLAN, dict)
     options = _OPTIONS[stored["command"]](**stored["options"], inputs=())
     files = [
-        InputFile(secret.get(str(number), path), name, size, FileSlice(*part) if part else None)
-        for number, (path, name, size, part) in enumerate(stored["files"])
+        InputFile(path, name, size, FileSlice(*part) if part else None) for path, name, size, part in stored["files"]
     ]
     lists = load_lists(options.work_folder / LISTS_FOLDER, stored["lists"])
     listed = ListedRecipe(Recipe.from_json(stored["recipe"]), lists)
     return CleanPlan(options, listed, tuple(files), (), options.dropped)
 
 
-def _forget_addresses(work: Any, active: Sequence[ActiveTask] = ()) -> None:
-    """Deletes the addresses with secrets of the submissions that have no task left."""
+def _forget_plans(work: Any, active: Sequence[ActiveTask] = ()) -> None:
+    """Deletes the plans, whose addresses may have secrets, of the submissions that have no task left."""
     for folder in {*submissions(work)} - {task.script.parent for task in active}:
-        (folder / _ADDRESSES).unlink(missing_ok=True)
+        (folder / _PLAN).unlink(missing_ok=True)
 
 
 def _submit_script(
@@ -390,7 +385,7 @@ def run_task(folder: Path, digest: str, task: str, progress: Progress) -> None:
         finish_work(plan, progress)
         assert not isinstance(plan.options, CleanOptions)
         write_corpus(plan.options, plan, progress)
-        _forget_addresses(plan.work)
+        _forget_plans(plan.work)
         return
     part = replace(plan, files=tuple(plan.files[number] for number in submission["tasks"][int(task)]))
     for file in part.files:  # remove the files of a task that was killed or has failed
