@@ -66,17 +66,8 @@ class CleanedPages(NamedTuple):
 for _element in (Page, DroppedPage):
     beam.coders.registry.register_coder(_element, beam.coders.RowCoder)
 
-_SCHEMA = pa.schema(
-    [
-        ("url", pa.string()),
-        ("timestamp", pa.string()),
-        ("text", pa.string()),
-        ("language", pa.string()),
-        ("language_probability", pa.float64()),
-        ("source", pa.string()),
-        ("capture", pa.int64()),
-    ]
-)
+_TYPES = {"language_probability": pa.float64(), "capture": pa.int64()}  # the other fields are strings
+_SCHEMA = pa.schema([(name, _TYPES.get(name, pa.string())) for name in Page._fields])
 _MOST_BITS = 16
 
 

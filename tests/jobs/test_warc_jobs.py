@@ -120,8 +120,8 @@ def test_workers_and_order_do_not_matter(built: Any, crawl: Path, tmp_path: Path
 @pytest.mark.beam
 @pytest.mark.slow
 def test_beam_gives_the_same_corpus(built: Any, crawl: Path, tmp_path: Path) -> None:
-    from c4pipe.beam import BuildCorpus
     from tests.helpers.beam_pipelines import run
+    from tests.helpers.build_corpus import BuildCorpus
 
     build(crawl, tmp_path / "runner", runner="DirectRunner", workers=None)
     assert shards(tmp_path / "runner") == shards(Path(built.path))
@@ -142,7 +142,7 @@ def test_spark_gives_the_same_corpus(built: Any, crawl: Path, tmp_path: Path) ->
 
 def test_other_text_needs_another_folder(built: Any, crawl: Path, tmp_path: Path) -> None:
     work = Path(built.path) / "_work"
-    with pytest.raises(UsageError, match=r"recipe: text by all: .* there, by main: .* now"):
+    with pytest.raises(UsageError, match=r"recipe.extraction: 'all: .* there, 'main: .* now"):
         build(crawl, Path(built.path), extract="main")
     with pytest.raises(UsageError, match=r"cleaned with recipe c4 \(en; text by all: .*main: .*another --work"):
         c4pipe.clean_files(crawl, work=work, input_kind="warc", extract="main", lists=LISTS, workers=1)
