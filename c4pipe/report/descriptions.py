@@ -17,5 +17,5 @@ def write_descriptions(folder: StoragePath, manifest: Manifest, found: Any, data
     """Writes the files beside the shards, given the content of `dedup.json` and of `report.json`. Raises OSError."""
     write_json(folder / DEDUP_DATA, found)
     write_json(folder / REPORT_DATA, data)
-    write_text(folder / card.CARD, card.render_card(manifest, data["profile"].get("table_bytes", {})))
+    write_text(folder / card.CARD, card.render_card(manifest, data["profile"]["table_bytes"]))
     write_text(folder / html_page.REPORT_PAGE, html_page.render_report(manifest, data))

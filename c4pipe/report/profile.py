@@ -1,4 +1,4 @@
-"""Statistics of the pages of a corpus: counts by language, length, domain and month, computed with Arrow and NumPy.
+"""Statistics of the pages of a corpus: counts by language and domain, computed with Arrow and NumPy.
 
 A profile is made of JSON values: the same pages give the same bytes. The profiles of shards can be added.
 """
@@ -13,14 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.corpus.formats.shard_format import PROBABILITY
-from c4pipe.io.json_files import check_sum, text, whole
+from c4pipe.io.json_files import check_sum, whole
 from c4pipe.io.words import URL_SIZE, excerpt, short
-
-Power = Annotated[str, text("0|[1-9][0-9]{0,17}", "a power of two")]
-"""A power of two as a text. It stands for all numbers from it up to the next power."""
-
-Length = Annotated[str, text("[^/]{1,60}/(?:0|[1-9][0-9]{0,17})", "a language and a number of characters")]
-"""A language and the first number of characters of a range (see `count_lengths`)."""
 
 
 class PageExcerpt(TypedDict):
@@ -33,32 +27,20 @@ class PageExcerpt(TypedDict):
     text: Sequence[str]
 
 
-class _Sizes(TypedDict, total=False):
-    table_bytes: Mapping[str, int]  # by language/split; profiles of earlier versions have none
-
-
-class Profile(_Sizes):
+class Profile(TypedDict):
     """Counts and pages of a corpus or a shard; docs/formats.md describes each member."""
 
     pages: Mapping[str, int]  # by language/split
-    characters: Mapping[Power, int]  # pages by their number of characters
-    lines: Mapping[Power, int]  # pages by their number of lines
-    line_characters: Mapping[Power, int]  # lines by their number of characters
-    months: Mapping[str, int]
+    table_bytes: Mapping[str, int]  # by language/split
     domain_pages: Mapping[str, Annotated[int, whole(1)]]
     domain_bytes: Mapping[str, int]
-    lengths: Mapping[Length, int]
     language_bytes: Mapping[str, int]  # UTF-8 bytes of text
     domains: int  # how many there are
     domains_cut: bool  # whether some were left out
     sample: Sequence[PageExcerpt]
-    unsure: Sequence[PageExcerpt]
 
 
-COUNTS = (
-    *("pages", "table_bytes", "characters", "lines", "line_characters", "months"),
-    *("domain_pages", "domain_bytes", "lengths", "language_bytes"),
-)
+COUNTS = ("pages", "table_bytes", "domain_pages", "domain_bytes", "language_bytes")
 """The members of a profile that are counters: they are added."""
 
 DOMAINS = 200
@@ -66,9 +48,6 @@ DOMAINS = 200
 
 SAMPLE_PAGES = 5
 """How many pages of each language `sample` has: the pages with the smallest hashes. Nothing else uses these hashes."""
-
-UNSURE = 5
-"""How many pages `unsure` has: the pages with the least certain language."""
 
 _HOST = r"(?i)^(?:[a-z][a-z0-9+.-]*://)?(?:[^/?#]*@)?(?:www\.)?(?P<host>\[[^\]/?#]*\]|[^:/?#]*)"
 
@@ -82,32 +61,20 @@ class Profiler:
         self._counts: dict[str, Counter[str]] = {name: Counter() for name in COUNTS}
         self._domains: list[pa.Table] = []
         self._sample: list[dict[str, Any]] = []
-        self._unsure: list[dict[str, Any]] = []
 
     def add(self, pages: pa.Table) -> None:
         """Adds a batch of pages in the shard's order: a table with the columns of `writer.SCHEMA`."""
         if not len(pages):
             return
         pages = pages.combine_chunks()
-        lines = pc.split_pattern(pages["text"], "\n")
         self._counts["pages"][self._name] += len(pages)
         self._counts["table_bytes"][self._name] += sum(map(_bytes_in_memory, pages.columns))
-        lengths = pc.utf8_length(pages["text"])
-        self._counts["characters"].update(_powers(lengths))
-        named = {f"{self._language}/{first}": n for first, n in count_lengths(lengths.to_numpy()).items()}
-        self._counts["lengths"].update(named)
-        self._counts["lines"].update(_powers(pc.list_value_length(lines)))
-        self._counts["line_characters"].update(_powers(pc.utf8_length(pc.list_flatten(lines))))
-        months = pc.value_counts(pc.utf8_slice_codeunits(pages["timestamp"], 0, 7)).to_pylist()
-        self._counts["months"].update({each["values"]: each["counts"] for each in months})
         sizes = pc.cast(pc.binary_length(pages["text"]), pa.int64())
         self._domains.append(
             _sums(pa.table({"host": domains(pages["url"]), "pages": np.ones(len(pages), np.int64), "bytes": sizes}))
         )
         self._counts["language_bytes"][self._language] += int(pc.sum(sizes).as_py())
         self._add_to_sample(pages)
-        least = np.argsort(pages[PROBABILITY].to_numpy(), kind="stable")[:UNSURE]
-        self._unsure = _least_sure([*self._unsure, *map(_excerpt, pages.take(pa.array(least)).to_pylist())])
 
     def _add_to_sample(self, pages: pa.Table) -> None:
         keys = [_sample_key(url) for url in pages["url"].to_pylist()]
@@ -127,7 +94,7 @@ class Profiler:
             self._counts["domain_pages"].update({each["host"]: each["pages"] for each in largest})
             self._counts["domain_bytes"].update({each["host"]: each["bytes"] for each in largest})
         domain_count = len(hosts) if self._domains else 0
-        return _profile(self._counts, domain_count, domain_count > DOMAINS, self._sample, self._unsure)
+        return _profile(self._counts, domain_count, domain_count > DOMAINS, self._sample)
 
 
 def add_profiles(profiles: Iterable[Profile]) -> Profile:
@@ -138,16 +105,14 @@ def add_profiles(profiles: Iterable[Profile]) -> Profile:
     counts: dict[str, Counter[str]] = {name: Counter() for name in COUNTS}
     domain_count, cut = 0, False
     sample: dict[str, list[Any]] = {}
-    unsure: list[Any] = []
     for each in profiles:
         for name in counts:
             counts[name].update(cast(dict[str, Any], each)[name])
         domain_count, cut = max(domain_count, each["domains"]), cut or each["domains_cut"]
         for page in each["sample"]:
             sample.setdefault(page["language"], []).append(page)
-        unsure = _least_sure([*unsure, *each["unsure"]])
     pages = [page for language in sorted(sample) for page in _smallest(sample[language])]
-    return _profile(counts, max(domain_count, len(counts["domain_pages"])), cut, pages, unsure)
+    return _profile(counts, max(domain_count, len(counts["domain_pages"])), cut, pages)
 
 
 def check_profile(profile: Profile, counts: Mapping[str, int]) -> None:
@@ -156,9 +121,8 @@ def check_profile(profile: Profile, counts: Mapping[str, int]) -> None:
         raise ValueError("profile.domain_bytes has other hosts than profile.domain_pages")
     if not counts:
         return
-    for name in ("pages", "characters", "lines", "months", "lengths"):
-        number = sum(cast(dict[str, Any], profile)[name].values())
-        check_sum(f"the sum of profile.{name}", number, counts.get("pages.kept", 0), "manifest.json")
+    number = sum(profile["pages"].values())
+    check_sum("the sum of profile.pages", number, counts.get("pages.kept", 0), "manifest.json")
     number = sum(profile["language_bytes"].values())
     check_sum("the sum of profile.language_bytes", number, counts.get("bytes.kept", 0), "manifest.json")
     pages = Counter[str]()
@@ -182,21 +146,9 @@ def domains(urls: pa.Array) -> pa.Array:
     return pc.utf8_lower(pc.struct_field(pc.extract_regex(urls, _HOST), "host"))
 
 
-def _profile(
-    counts: Mapping[str, Counter[str]],
-    domain_count: int,
-    cut: bool,
-    sample: list[Any],
-    unsure: list[Any],
-) -> Profile:
-    sums = {name: dict(sorted(counts[name].items(), key=_order)) for name in COUNTS}
-    others = {"domains": domain_count, "domains_cut": cut, "sample": sample, "unsure": unsure}
-    return cast(Profile, {**sums, **others})
-
-
-def _order(item: tuple[str, int]) -> tuple[int, str]:
-    """Returns the sort key of a counter's item: numbers are in their order, names in a fixed one."""
-    return len(item[0]), item[0]
+def _profile(counts: Mapping[str, Counter[str]], domain_count: int, cut: bool, sample: list[Any]) -> Profile:
+    sums = {name: dict(sorted(counts[name].items())) for name in COUNTS}
+    return cast(Profile, {**sums, "domains": domain_count, "domains_cut": cut, "sample": sample})
 
 
 def _bytes_in_memory(column: Any) -> int:
@@ -218,13 +170,6 @@ def _sums(table: pa.Table) -> pa.Table:
     return pa.table({"host": hosts.dictionary, **sums})
 
 
-def _powers(numbers: pa.Array) -> dict[str, int]:
-    """Counts numbers by the largest power of two that is not above the number; 0 has a count of its own."""
-    values = numbers.to_numpy(zero_copy_only=False) if isinstance(numbers, pa.Array) else numbers.to_numpy()
-    bits = np.bincount(np.frexp(values.astype(np.float64))[1])
-    return {str(1 << number >> 1): int(count) for number, count in enumerate(bits) if count}
-
-
 def _excerpt(row: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a page with the beginning of its text, and of its URL if that is long."""
     columns = {name: row[name] for name in ("timestamp", "language", PROBABILITY)}
@@ -240,28 +185,5 @@ def _smallest(pages: list[Any]) -> list[Any]:
     return sorted(pages, key=lambda page: (page["key"], *_identity(page)))[:SAMPLE_PAGES]
 
 
-def _least_sure(pages: list[Any]) -> list[Any]:
-    return sorted(pages, key=lambda page: (page[PROBABILITY], *_identity(page)))[:UNSURE]
-
-
 def _identity(page: Mapping[str, Any]) -> tuple[Any, ...]:
     return page["url"], page["timestamp"], page[PROBABILITY], *page["text"]
-
-
-_STEPS = 16  # ranges from a power of two to the next; each smaller number is a range of its own
-
-
-def count_lengths(lengths: Any) -> dict[int, int]:
-    """Returns how many lengths (an array of whole numbers) are in each range, by the first number of the range."""
-    mantissas, exponents = np.frexp(np.maximum(lengths, 1).astype(np.float64))
-    numbers, counts = np.unique(exponents * _STEPS + ((2 * mantissas - 1) * _STEPS).astype(int), return_counts=True)
-    total = Counter[int]()
-    for number, amount in zip(numbers.tolist(), counts.tolist(), strict=True):
-        total[_first(number)] += amount
-    return total
-
-
-def _first(number: int) -> int:
-    """Returns the first whole number of a range."""
-    exponent, step = divmod(number, _STEPS)
-    return -(-(1 << exponent) * (_STEPS + step) // (2 * _STEPS))

@@ -158,7 +158,6 @@ def share_bar(part: int, whole: int, kind: str = "kept", start: int = 0) -> Shar
     return ShareBar(min(1.0, part / whole), start / whole, kind) if whole else ShareBar(0.0)
 
 
-_OF_A_CORPUS = ("report.html", "blocks.html", "card.md", "card_limits.md", "card_loading.md")
 _MARKUP = re.compile(r"([\\`*\[\]<>|#]|(?<!\w)_|_(?!\w))")
 
 
@@ -177,12 +176,6 @@ def sort_script_digest() -> str:
     assert environment.loader
     source = environment.loader.get_source(environment, "sort.js")[0]
     return f"sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}"
-
-
-def compile_templates() -> None:
-    """Compiles the templates of the report and the card, so that this process renders them faster later."""
-    for name in _OF_A_CORPUS:
-        _environment().get_template(name)
 
 
 @cache

@@ -438,7 +438,6 @@ def test_a_build_that_was_stopped_while_it_was_published_gets_its_card(tmp_path:
     text = (output / CARD).read_text()
     sizes = data_of(output)["profile"]["table_bytes"]
     assert text == render_card(manifest_of(output), sizes)
-    assert "dataset_info" not in render_card(manifest_of(output))  # of a corpus of an earlier version
     staging = output / publishers.STAGING
     shutil.rmtree(tmp_path / "lists")
     for left in (

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA, PROBABILITY
+from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA
 from c4pipe.report import html_page, profile
 from c4pipe.report.profile import COUNTS, Profile, Profiler
 from tests.helpers.reports import (
@@ -53,10 +53,6 @@ def host(url: str) -> str:
     return rest.partition("]")[0] + "]" if rest.startswith("[") else rest.partition(":")[0]
 
 
-def power(number: int) -> str:
-    return str(1 << (number.bit_length() - 1) if number else 0)
-
-
 def sample_key(url: str) -> str:
     return hashlib.blake2b(url.encode(), digest_size=8, person=b"c4pipe sample").hexdigest()
 
@@ -67,10 +63,6 @@ def plain_counts(rows: list[Row]) -> dict[str, Counter[str]]:
         counts["pages"]["en/train"] += 1
         strings = (row[name] for name in ("url", "text", "timestamp", "language"))
         counts["table_bytes"]["en/train"] += sum(4 + len(each.encode()) for each in strings) + 8
-        counts["characters"][power(len(row["text"]))] += 1
-        counts["lines"][power(len(row["text"].split("\n")))] += 1
-        counts["line_characters"].update(power(len(line)) for line in row["text"].split("\n"))
-        counts["months"][row["timestamp"][:7]] += 1
         counts["domain_pages"][host(row["url"])] += 1
         counts["domain_bytes"][host(row["url"])] += len(row["text"].encode())
         counts["language_bytes"]["en"] += len(row["text"].encode())
@@ -82,20 +74,12 @@ def plain_counts(rows: list[Row]) -> dict[str, Counter[str]]:
 def test_a_profile_counts_what_plain_python_counts(rows: list[Row], at_once: int) -> None:
     counted: Any = profiled(rows, at_once)
     plain = plain_counts(rows)
-    names = [name for name in COUNTS if name != "lengths"]
-    assert {name: Counter(counted[name]) for name in names} == {name: plain[name] for name in names}
+    assert {name: Counter(counted[name]) for name in COUNTS} == {name: plain[name] for name in COUNTS}
     assert (counted["domains"], counted["domains_cut"]) == (len(plain["domain_pages"]), False)
     by_hash = sorted(sample_key(row["url"]) for row in rows)[: profile.SAMPLE_PAGES]
     assert [page["key"] for page in counted["sample"]] == by_hash
     assert all(page["key"] == sample_key(page["url"]) for page in counted["sample"])
-    lengths = Counter(len(row["text"]) or 1 for row in rows)
-    assert counted["lengths"] == {f"en/{length}": lengths[length] for length in sorted(lengths) if length < 32} | {
-        name: n for name, n in counted["lengths"].items() if int(name[3:]) >= 32
-    }
-    assert sum(counted["lengths"].values()) == len(rows)
     assert counted["language_bytes"] == ({"en": sum(len(row["text"].encode()) for row in rows)} if rows else {})
-    least = sorted(row[PROBABILITY] for row in rows)[: profile.UNSURE]
-    assert [page[PROBABILITY] for page in counted["unsure"]] == least
 
 
 @given(st.lists(st.lists(ROWS, max_size=8), max_size=5), st.randoms(use_true_random=False))

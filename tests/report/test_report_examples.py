@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 
 from c4pipe.clean import examples
 from c4pipe.clean.work_file import PAGE_COLUMNS, WORK_SCHEMA
-from c4pipe.corpus.formats.shard_format import PROBABILITY
 from c4pipe.dedup.finish import PageFinisher
 from c4pipe.io.words import SIZE, excerpt
 from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import C4
-from c4pipe.report import profile
 from tests.helpers.dedup_oracle import judging_language_once
 from tests.helpers.reports import data_of, manifest_of, pages_of
 
@@ -56,11 +54,6 @@ def test_each_rule_that_took_something_has_examples_of_it(corpus: Path) -> None:
     assert all("javascript" in page["text"][1].lower() for page in by_rule["javascript"])
     assert all(re.search(r"\[.*\]", page["text"][1]) and page["fact"] for page in by_rule["citation"])
     assert all(len(page["text"]) == 3 for page in by_rule["repeated_span"])
-
-
-def test_the_least_sure_pages_are_those_of_the_corpus(corpus: Path) -> None:
-    least = sorted(row[PROBABILITY] for row in pages_of(corpus))[: profile.UNSURE]
-    assert [page[PROBABILITY] for page in data_of(corpus)["profile"]["unsure"]] == least
 
 
 def test_examples_of_the_last_rules() -> None:

@@ -8,10 +8,7 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.cli import main
@@ -19,27 +16,10 @@ from c4pipe.corpus.funnel import empty_reasons, empty_warning, language_funnels
 from c4pipe.corpus.opened import open_corpus
 from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import C4, MC4
-from c4pipe.report import html_page, profile
-from c4pipe.report.data import DEDUP_DATA, REPORT_DATA
+from c4pipe.report import html_page
 from c4pipe.text.languages import CLD3_LANGUAGES, LANGDETECT_LANGUAGES, drops_by_language, language_name
 from tests.helpers.corpora import write_edited
 from tests.helpers.reports import Tables, build_samples, data_of, language_cells, manifest_of, number, pages_of
-
-LENGTHS = st.lists(st.integers(1, 10**7), min_size=1, max_size=200)
-
-
-@given(LENGTHS, LENGTHS)
-def test_histograms_add_up(first: list[int], second: list[int]) -> None:
-    both = Counter(profile.count_lengths(np.array(first))) + Counter(profile.count_lengths(np.array(second)))
-    assert both == profile.count_lengths(np.array(first + second))
-    assert sum(both.values()) == len(first) + len(second)
-    assert all(first_of_range <= max(first + second) for first_of_range in both)
-
-
-@given(st.integers(1, 10**7))
-def test_a_range_of_lengths_is_narrow(length: int) -> None:
-    (first,) = profile.count_lengths(np.array([length]))
-    assert first <= length <= first * 17 / 16
 
 
 def test_the_bytes_of_a_language(corpus: Path) -> None:
@@ -57,13 +37,6 @@ def test_the_languages_that_were_dropped(recipe: str, tmp_path: Path) -> None:
     assert not [name for name in counts if name.startswith("language.")]
     assert len(dropped) > 1
     assert list(dropped.items()) == sorted(dropped.items(), key=lambda item: (-item[1], item[0]))
-    (folder / REPORT_DATA).unlink()
-    assert main.main(["report", str(folder), "--workers", "1", "--quiet"]) == 0
-    assert data_of(folder)["dropped_languages"] == dropped
-    for name in (REPORT_DATA, DEDUP_DATA):
-        (folder / name).unlink()
-    assert main.main(["report", str(folder), "--workers", "1", "--quiet"]) == 0
-    assert data_of(folder)["dropped_languages"] == (dropped if recipe == "c4" else {})
 
 
 ASKED = ("de", "en", "fr", "sw", "th")
