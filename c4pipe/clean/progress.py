@@ -22,6 +22,7 @@ from c4pipe.runners.events import Progress, Status
 from c4pipe.wet.page import Page
 
 _NOTE = ".note.tmp"  # `clear_abandoned` removes what a killed run leaves
+WAIT_SECONDS = 60.0  # between two waits for a server that the user is told
 _DROPPED = "pages.dropped."
 _MOST_RULES = 3  # rules that are shown to people
 
@@ -37,7 +38,7 @@ class NoteWriter:
     def wait(self, wait: Wait) -> None:
         """Tells that the download of the WET file waits."""
         values = {"reason": wait.reason, "try": wait.failures, "tries": wait.tries, "seconds": wait.seconds}
-        self._write({"file": self._source, "time": time.time(), "text": str(wait), **values})
+        self._write({"file": self._source, "text": str(wait), **values})
 
     def slow(self, text: str) -> None:
         """Tells, in a sentence, that something takes long."""
@@ -49,37 +50,30 @@ class NoteWriter:
 
 
 class NoteReader:
-    """Reads the notes of all workers: `waits`, as JSON values, and sentences about `slow` pages, of the last `read`."""
+    """Reads the notes of all workers: `waits`, as JSON values, and `texts` for the user, of the last `read`."""
 
     def __init__(self, folder: StoragePath) -> None:
         self._folder = folder
-        self._latest: dict[str, dict[str, Any]] = {}  # the last wait of each file
         self.waits: list[dict[str, Any]] = []
-        self.slow: list[str] = []
+        self.texts: list[str] = []
+        self._next_wait = 0.0  # when a wait is told again
 
     def read(self, names: Iterable[str]) -> None:
-        """Reads and removes the notes among the names in the folder, and logs waits. Skips damaged notes."""
-        self.waits, self.slow = [], []
+        """Reads and removes the notes among the names in the folder. Logs the waits that are not told to the user."""
+        self.waits, self.texts = [], []
         for name in sorted(name for name in names if name.endswith(_NOTE)):
             note = read_intact_json(self._folder / name, dict)
             (self._folder / name).unlink(missing_ok=True)
             if note and "slow" in note:
-                self.slow.append(note["slow"])
+                self.texts.append(note["slow"])
             elif note:
-                self._latest[note["file"]] = note
                 self.waits.append({key: note[key] for key in ("file", "reason", "try", "tries", "seconds")})
-                LOG.info("waits: %s: %s", note["file"], note["text"])
-
-    def words(self) -> str:
-        """Returns the number of current waits, and the latest: `, 2 wait: HTTP status 503 from ...`."""
-        now = time.time()
-        self._latest = {file: note for file, note in self._latest.items() if now < note["time"] + note["seconds"]}
-        if not self._latest:
-            return ""
-        note = max(self._latest.values(), key=lambda each: each["time"])
-        left = max(1.0, note["time"] + note["seconds"] - now)
-        text = f"{note['text'].rpartition(', ')[0]}, next in {left:.0f} s"
-        return f", {len(self._latest)} wait: {text}" if len(self._latest) > 1 else f", waits: {text}"
+                sentence = f"waits: {note['file']}: {note['text']}"
+                if time.monotonic() < self._next_wait:
+                    LOG.info(sentence)
+                else:  # the user's note is logged, too
+                    self._next_wait = time.monotonic() + WAIT_SECONDS
+                    self.texts.append(sentence)
 
 
 # A page counts as slow if it takes more than a fixed time, and more than the slowest usual speed explains: a tenth of
@@ -89,52 +83,30 @@ LOOK_SECONDS = 1.0  # between two looks
 
 
 class SlowWatch:
-    """A thread that reports once each page that takes long. It serves many small files.
-
-    Set `page` to a page before it is cleaned, and to None after that.
-    """
+    """Reports once each page that takes long. Set `page` to a page before it is cleaned, and to None after that."""
 
     def __init__(self) -> None:
         self.page: Page | None = None
-        self._looks: Iterator[None] | None = None  # at the current file
-        self._has_thread = False
-        self._lock = threading.Lock()
 
     @contextlib.contextmanager
     def over(self, source: str, tell: Callable[[str], None]) -> Iterator[None]:
         """Watches the pages of a WET file while the `with` block cleans it."""
-        looks = self._look_at(source, tell)
-        next(looks)
-        with self._lock:
-            self._looks = looks
-            if not self._has_thread:
-                threading.Thread(target=self._watch, name="slow pages", daemon=True).start()
-                self._has_thread = True
+        ended = threading.Event()
+        threading.Thread(target=self._watch, args=(ended, source, tell), name="slow pages", daemon=True).start()
         try:
             yield
         finally:
-            with self._lock:  # no look is under way
-                self._looks = self.page = None
+            self.page = None
+            ended.set()
 
-    def _watch(self) -> None:
-        while True:
-            time.sleep(LOOK_SECONDS)
-            with self._lock:
-                if self._looks is None:
-                    self._has_thread = False
-                    return
-                next(self._looks)
-
-    def _look_at(self, source: str, tell: Callable[[str], None]) -> Iterator[None]:
-        seen, seen_at = self.page, 0.0
-        while True:
-            yield
+    def _watch(self, ended: threading.Event, source: str, tell: Callable[[str], None]) -> None:
+        seen, seen_at = None, 0.0
+        while not ended.wait(LOOK_SECONDS):
             cpu, page = time.process_time(), self.page
             if page is not seen:
                 seen, seen_at = page, cpu
             elif page is not None and cpu - seen_at > PAGE_SECONDS + page.size / PAGE_SPEED:
-                took = format_duration(cpu - seen_at)
-                url = visible(short(page.url, URL_SIZE))
+                took, url = format_duration(cpu - seen_at), visible(short(page.url, URL_SIZE))
                 tell(
                     f"a page of {source} takes long: {url}, {took} of CPU for {format_size(page.size)}, and it goes on"
                 )
@@ -160,7 +132,7 @@ def watch_clean(progress: Progress, folder: StoragePath, sizes: Mapping[str, int
                 seen.add(name)
                 counts.update(header.counts)
         notes.read(names)
-        for text in notes.slow:
+        for text in notes.texts:
             progress.note(text)
         return counts["pages.read"]
 
@@ -177,8 +149,7 @@ def watch_clean(progress: Progress, folder: StoragePath, sizes: Mapping[str, int
             "drops": drops_by_rule(counts),
             "waits": notes.waits,
         }
-        files = f"{len(seen):,} of {len(sizes):,} files{notes.words()}"
-        words = f"{files}, {pages:,} pages, {speed:,.0f} pages/s{describe_drops(counts)}"
+        words = f"{len(seen):,} of {len(sizes):,} files, {pages:,} pages, {speed:,.0f} pages/s{describe_drops(counts)}"
         return Status(sum(sizes[name] for name in seen) / max(1, sum(sizes.values())), words, facts)
 
     with progress.show("clean", folder, look):

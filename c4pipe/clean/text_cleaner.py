@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Any
 
 from c4pipe.clean.evaluate import RecipeEvaluator
-from c4pipe.clean.trace import SHOWN, PageVerdict, explain_page
+from c4pipe.clean.trace import PageVerdict, explain_page
 from c4pipe.errors import UsageError
 from c4pipe.filters.language import Language
 from c4pipe.filters.rule import PageRule
 from c4pipe.io.arguments import checks_arguments
-from c4pipe.io.words import format_count, format_languages, html_table, short, short_repr
+from c4pipe.io.words import format_count, format_languages, short_repr
 from c4pipe.recipes.choose import ListedRecipe
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.page import Page
@@ -52,9 +52,6 @@ class TextVerdict:
         language = [f"language {self.language} {self.language_probability:.2f}"] if self.language else []
         decision = "kept" if self.kept else f"dropped by {self.reason}"
         return short_repr(self, decision, *language, format_count(len(self.lines), "line"))
-
-    def _repr_html_(self) -> str:
-        return html_table(repr(self), ("line",), [(short(line, SHOWN),) for line in self.lines])
 
 
 class Cleaner:

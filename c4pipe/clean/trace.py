@@ -25,12 +25,9 @@ from c4pipe.filters.body_lines import BodyLines
 from c4pipe.filters.checked_page import BEFORE_LINE_RULES, CheckedPage
 from c4pipe.filters.page_size import Empty, FewSentences
 from c4pipe.filters.rule import CorpusRule, LineRule, PageRule, of_language
-from c4pipe.io.words import format_count, html_table, short, short_repr
+from c4pipe.io.words import format_count, short_repr
 from c4pipe.recipes.own_rules import is_own
 from c4pipe.wet.page import Page
-
-SHOWN = 100
-"""Characters of a line that a notebook shows."""
 
 MOST_CHARACTERS = 1_000_000
 """On a longer page, evaluation ends at the drop: for 16 MB some rules take minutes."""
@@ -94,13 +91,6 @@ class PageVerdict:
         left = sum(line.left is not None for line in self.lines)
         decision = f"dropped by {self.reason}" if self.reason else "kept"
         return short_repr(self, f"recipe {self.recipe}", decision, f"{left:,} of {len(self.lines):,} lines left")
-
-    def _repr_html_(self) -> str:
-        decisions = {True: "drops the page", False: "keeps the page", None: ""}
-        rules = [(rule.stage, rule.rule, decisions[rule.dropped], short(rule.fact, SHOWN)) for rule in self.rules]
-        lines = [(short(line.line, SHOWN), line.rule or "", ", ".join(line.edits)) for line in self.lines]
-        header = ("line", "dropped by", "changed by")
-        return html_table(repr(self), ("stage", "rule", "decision", "value"), rules) + html_table("", header, lines)
 
 
 def explain_page(evaluator: RecipeEvaluator, page: Page, to_the_end: bool = True) -> PageVerdict:

@@ -5,7 +5,7 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from c4pipe.errors import C4pipeError
@@ -94,7 +94,17 @@ def _text_stream(number: int, before: TextIO | None) -> TextIO:
 
 def printer(file: IO[str] | None = None, width: int = 160) -> "Console":
     """Returns a console for a file (default: standard error), as wide as its terminal, or `width` wide."""
-    from c4pipe.cli.rich_console import SafeConsole
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+    class SafeConsole(Console):
+        """Rich's own styles and cursor movements reach the terminal, codes in a text do not."""
+
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+            """Yields the pieces of what is printed, each text of them safe to show."""
+            for segment in super().render(renderable, options):
+                text, style, control = segment
+                yield segment if control or text.isprintable() else Segment(visible(text, keep="\n"), style)
 
     file = file or sys.stderr
     return SafeConsole(file=file, width=None if file.isatty() else width)

@@ -1,7 +1,6 @@
 """Progress on standard error: a bar on a terminal, else a line every 15 seconds, or JSON lines for programs."""
 
 import json
-import re
 import sys
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING
@@ -13,16 +12,14 @@ from c4pipe.runners.events import Progress, ProgressEvent
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress as Bar
     from rich.progress import TaskID
-
-    from c4pipe.cli.rich_console import BarWithLine
 
 BAR_SECONDS = 0.5
 """Seconds between two updates of a bar."""
 
 _JSON_SECONDS = 1.0
 _LINE_SECONDS = 15.0
-_WAIT = re.compile(r", ((?:waits|[0-9,]+ wait): .*?, next in [0-9]+ s)")
 _GAPS = 4  # columns between the five of a bar
 
 
@@ -39,14 +36,11 @@ def make_progress(options: Shown) -> Progress:
 
 
 class ProgressBar:
-    """Shows a bar for each job on a terminal, with the time left and as many words as fit.
-
-    A wait for a server has its own line if it does not fit.
-    """
+    """Shows a bar for each job on a terminal, with the time left and as many words as fit."""
 
     def __init__(self, console: "Console") -> None:
         self._console = console
-        self._bar: BarWithLine | None = None
+        self._bar: Bar | None = None
         self._task: TaskID | None = None
 
     def __call__(self, event: ProgressEvent) -> None:
@@ -57,11 +51,7 @@ class ProgressBar:
             self._bar.start()
         clock = _clock(event)
         room = self._console.width - len(event.job) - self._bar_width - len("100%") - len(clock) - _GAPS
-        words, wait = _words(event), ""
-        if len(words) > room:
-            words, wait = without_wait(words)
-        self._bar.update(self._task, completed=event.share, clock=clock, words=fitted(words, room))
-        self._bar.below = fitted(wait, self._console.width)
+        self._bar.update(self._task, completed=event.share, clock=clock, words=fitted(_words(event), room))
         if event.phase == "end":
             self._bar.stop()
             self._bar = self._task = None
@@ -70,12 +60,11 @@ class ProgressBar:
     def _bar_width(self) -> int:
         return min(30, max(10, self._console.width // 5))
 
-    def _make_bar(self) -> "BarWithLine":
+    def _make_bar(self) -> "Bar":
         from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bar
 
-        from c4pipe.cli.rich_console import BarWithLine
-
-        return BarWithLine(
+        return Bar(
             TextColumn("{task.description}", markup=False),
             BarColumn(self._bar_width),
             TextColumn("{task.percentage:>3.0f}%"),
@@ -90,12 +79,6 @@ def fitted(words: str, room: int) -> str:
     while len(words) > room and words:
         words = words.rpartition(", ")[0]
     return words
-
-
-def without_wait(words: str) -> tuple[str, str]:
-    """Splits words into the words without waits for a server, and the words about waits ("" without waits)."""
-    match = _WAIT.search(words)
-    return (words[: match.start()] + words[match.end() :], match[1]) if match else (words, "")
 
 
 def _clock(event: ProgressEvent) -> str:

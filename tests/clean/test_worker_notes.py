@@ -38,28 +38,22 @@ def test_a_wait_in_words() -> None:
 def test_notes_are_read_once(tmp_path: Path) -> None:
     reader = NoteReader(tmp_path)
     reader.read(list_names(tmp_path))
-    assert (reader.waits, reader.words()) == ([], "")
+    assert (reader.waits, reader.texts) == ([], [])
     NoteWriter(tmp_path / "a.wet.parquet", "a.wet").wait(WAIT)
     NoteWriter(tmp_path / "b.wet.parquet", "b.wet").slow("b.wet takes long")
     reader.read(list_names(tmp_path))
     values = {"file": "a.wet", "reason": "HTTP status 503", "try": 3, "tries": 8, "seconds": 16.2}
-    assert (reader.waits, reader.slow) == ([values], ["b.wet takes long"])
-    assert reader.words() == ", waits: HTTP status 503 from data.example, try 3 of 8, next in 16 s"
+    assert reader.waits == [values]
+    assert reader.texts == [
+        "waits: a.wet: HTTP status 503 from data.example, try 3 of 8, next in 16 s",
+        "b.wet takes long",
+    ]
     assert list_names(tmp_path) == set()
     NoteWriter(tmp_path / "b.wet.parquet", "b.wet").wait(Wait("http://b/b", "x", 1, 8, 5.0))
     reader.read(list_names(tmp_path))
-    assert reader.words() == ", 2 wait: x from b, try 1 of 8, next in 5 s"
+    assert ([wait["file"] for wait in reader.waits], reader.texts) == (["b.wet"], []), "a wait a minute is told"
     reader.read(list_names(tmp_path))
-    assert (reader.waits, reader.slow) == ([], [])
-
-
-def test_a_wait_that_is_over_is_not_shown(tmp_path: Path) -> None:
-    reader = NoteReader(tmp_path)
-    NoteWriter(tmp_path / "a", "a").wait(Wait("http://b/b", "x", 1, 8, 0.05))
-    time.sleep(0.1)
-    reader.read(list_names(tmp_path))
-    assert len(reader.waits) == 1
-    assert reader.words() == ""
+    assert (reader.waits, reader.texts) == ([], [])
 
 
 def test_a_note_that_cannot_be_written_ends_nothing(tmp_path: Path) -> None:
@@ -81,7 +75,10 @@ def test_each_refusal_is_seen(workers: str, tmp_path: Path, capsys: pytest.Captu
     assert sorted((wait["file"], wait["reason"], wait["try"]) for wait in waits) == expected
     assert all(wait["tries"] == 8 and wait["seconds"] >= 1.0 for wait in waits)
     logged = [message for _, message in log_records(tmp_path / "log") if message.startswith("waits: ")]
-    assert logged[0] == events[0]["note"]
+    told = [event["note"] for event in events if "note" in event]
+    assert logged[0] == told[0]
+    assert len(told) == 2, "a wait a minute is told"
+    assert told[1] in logged
     assert sorted(message.rpartition(", ")[0] for message in logged[1:]) == [
         f"waits: {name}: {reason} from {host}, try {number} of 8" for name, reason, number in expected
     ]
@@ -99,13 +96,14 @@ def test_a_quiet_run_logs_each_refusal_and_leaves_no_note(tmp_path: Path) -> Non
     assert len(logged) == 1
 
 
-def test_the_bar_shows_a_wait(tmp_path: Path) -> None:
-    file = io.StringIO()
-    progress = Progress(ProgressBar(Console(file=file, width=200, force_terminal=True)), interval=0.05)
+def test_a_wait_is_told_beside_the_bar(tmp_path: Path) -> None:
+    told: list[str] = []
+    bar = ProgressBar(Console(file=io.StringIO(), width=200, force_terminal=True))
+    progress = Progress(bar, told.append, interval=0.05)
     with watch_clean(progress, tmp_path, {"a.wet.parquet": 1}):
         NoteWriter(tmp_path / "a.wet.parquet", "a.wet").wait(WAIT)
         time.sleep(0.3)
-    assert "0 of 1 files, waits: HTTP status 503 from data.example, try 3 of 8, next in 16 s" in file.getvalue()
+    assert told == ["waits: a.wet: HTTP status 503 from data.example, try 3 of 8, next in 16 s"]
 
 
 def set_limits(monkeypatch: pytest.MonkeyPatch, **limits: float) -> None:
@@ -116,7 +114,7 @@ def set_limits(monkeypatch: pytest.MonkeyPatch, **limits: float) -> None:
 def notes_of(folder: Path) -> Iterator[str]:
     reader = NoteReader(folder)
     reader.read(list_names(folder))
-    yield from reader.slow
+    yield from reader.texts
 
 
 def test_a_page_that_takes_long_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
