@@ -43,9 +43,6 @@ class ExplainOptions(RecipeOptions, KindOptions):
         ),
     ]
     url: Annotated[str | None, Option("URL of the page; needed for a WET or WARC file and for a corpus", "URL")] = None
-    record: Annotated[
-        str | None, Option("instead of --url: the warc_record_id of a page of a corpus with provenance", "ID")
-    ] = None
     work: Annotated[
         Sequence["StoragePath"],
         Option(
@@ -107,9 +104,9 @@ def _explain_corpus_page(options: ExplainOptions, folder: "StoragePath") -> Iter
             raise UsageError(f"--{option}: the corpus {folder} has a recipe and lists of its own; leave the option out")
     if options.input_kind != "wet" or options.extract is not None:
         raise UsageError(f"--from and --extract: the corpus {folder} knows how its text was made; leave them out")
-    if (options.url is None) == (options.record is None):
-        raise UsageError(f"{folder} is a folder: name a page of the corpus with --url, or with --record")
-    for verdict in explainer.explain(options.url or explainer.url_of(options.record or "")):
+    if options.url is None:
+        raise UsageError(f"{folder} is a folder: name a page of the corpus with --url")
+    for verdict in explainer.explain(options.url):
         yield asdict(verdict), capture_view(verdict)
 
 
@@ -120,8 +117,6 @@ def _explain_pages(options: ExplainOptions) -> Iterator[Explained]:
     from c4pipe.recipes.choose import ListedRecipe, choose_recipe
     from c4pipe.wet.extraction import choose_extraction
 
-    if options.record is not None:
-        raise UsageError(f"--record {options.record}: {options.input} is no corpus: name the page with --url")
     if options.work:
         raise UsageError(f"--work {options.work[0]}: {options.input} is no corpus, and only a corpus has work folders")
     if options.known:

@@ -23,7 +23,7 @@ from c4pipe.errors import UsageError
 from c4pipe.io.arguments import checks_arguments
 from c4pipe.io.paths import StoragePath, file_sizes, read_file
 from c4pipe.io.streams import InputPath, WebPath, input_path
-from c4pipe.io.words import error_reason, format_count, format_languages, html_table, short_repr
+from c4pipe.io.words import error_reason, format_count, format_languages, short_repr
 from c4pipe.recipes.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -85,11 +85,6 @@ class Corpus:
         lost = len(self.manifest["missing"])
         missing = [f"{format_count(lost, 'input file')} missing"] if lost else []
         return short_repr(self, self.path, recipe, languages, format_count(self.pages, "page"), *files, *missing)
-
-    def _repr_html_(self) -> str:
-        mark = {"read": "", "kept": ""}
-        rows = [(mark.get(row.kind, "- ") + row.label, row.signed, row.percent) for row in self.funnel]
-        return html_table(repr(self), ("", "number", "%"), rows)
 
     def shards(self, split: str | None = None, file_format: str | None = None) -> tuple[Shard, ...]:
         """Returns the shards of the opened languages, by language, split, part and index.

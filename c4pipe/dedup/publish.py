@@ -17,10 +17,9 @@ from c4pipe.dedup.shuffle import SHUFFLES
 from c4pipe.dedup.taken_down import TAKEDOWNS, TakenDown, unlisted_examples, unlisted_findings
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.filters.corpus_rules import RepeatedSpan
-from c4pipe.filters.rule import parameter_text
 from c4pipe.io import lock
+from c4pipe.io.json_files import find_difference, shown
 from c4pipe.io.paths import StoragePath, check_inner, file_sizes, list_names, remove_tree
-from c4pipe.io.versions import versions
 from c4pipe.io.words import format_count, short
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report import html_page
@@ -33,57 +32,37 @@ from c4pipe.report.data import (
     read_report_data,
 )
 from c4pipe.report.descriptions import write_descriptions
-from c4pipe.report.rendering import compile_templates
 from c4pipe.runners.control_totals import Report, check_totals
 from c4pipe.wet.inputs import Missing
 
 _SIZE = 60  # characters of a name in an error
 
 
-def difference(name: str, there: Any, now: Any) -> str:
-    """Returns both values of an identity in words: `4 files there, 2 now`.
+def describe_difference(name: str, there: Any, now: Any) -> str:
+    """Returns the first difference between two identities in words: `train_shards.en: 4 there, 2 now`.
 
     Args:
         name: a key of the identity (see `corpus_identity`).
         there: its value in the manifest of the corpus.
         now: its other value.
     """
-    if name == "recipe":
-        return _recipes(Recipe.from_json(there), Recipe.from_json(now))
     if name == "inputs":
-        return _inputs(there, now)
-    if name == "takedowns":
-        return f"{len(there or ())} there, {len(now)} now, or of other lists"
-    if name == "known":
-        return f"{len(there or ())} known corpora there, {len(now or ())} now, or other ones"
-    if name == "formats":
-        return f"{', '.join(there)} there, {', '.join(now)} now"
-    if name == "train_shards":
-        language = next(each for each in now if there.get(each) != now[each])
-        return f"{there.get(language, 'none')} of {language} there, {now[language]} now"
-    return f"{there} there, {now} now, as the lists of the recipe have other content"
+        return f"{name}: {_inputs(there, now)}"
+    if name == "recipe":  # its rules say more than its description
+        there, now = ({**each, "description": ""} for each in (there, now))
+    place, *values = find_difference(there, now, name) or (name, there, now)
+    old, new = (_name_value(each) for each in values)
+    why = ", as the lists of the recipe have other content" if name == "fingerprint" else ""
+    return f"{place}: {old} there, {new} now{why}"
 
 
-def _recipes(there: Recipe, now: Recipe) -> str:
-    if there.name != now.name:
-        return f"{there.name} there, {now.name} now"
-    if there.languages != now.languages:
-        return f"{now.name} for {_several(there.languages)} there, for {_several(now.languages)} now"
-    if there.extraction != now.extraction:
-        text, other = (each.extraction.removeprefix("text: ") or "WET files" for each in (there, now))
-        return f"text by {text} there, by {other} now"
-    if there.columns != now.columns:
-        columns = [short(", ".join(each.columns) or "none", _SIZE) for each in (there, now)]
-        return f"further columns: {columns[0]} there, {columns[1]} now"
-    for stage, rule in now.rules():
-        before = next((each for each in getattr(there, stage) if each.name == rule.name), None)
-        if before is None:
-            return f"{now.name} without {rule.name} there, with it now"
-        for name, value in rule.parameters.items():
-            if before.parameters.get(name) != value:
-                old, new = (short(parameter_text(each), _SIZE) for each in (before.parameters.get(name), value))
-                return f"{name} of {rule.name} is {old} there, {new} now"
-    return f"another {now.name} there, with other rules or another order"
+def _name_value(value: Any) -> str:
+    """Returns the name of a rule or another object, or any other value in a few characters."""
+    if isinstance(value, dict):
+        return str(value.get("rule", value.get("name", "other values")))[:_SIZE]
+    if isinstance(value, list):
+        return short(", ".join(map(_name_value, value)), _SIZE)
+    return "nothing" if value is None else shown(value)
 
 
 def _inputs(there: Sequence[Input], now: Sequence[Mapping[str, Any]]) -> str:
@@ -97,10 +76,6 @@ def _inputs(there: Sequence[Input], now: Sequence[Mapping[str, Any]]) -> str:
         if file["bytes"] not in (None, sizes[file["name"]]):
             return f"{name} has {sizes[file['name']]:,} bytes there, {file['bytes']:,} now"
     return "other files there"
-
-
-def _several(names: Sequence[str]) -> str:
-    return ",".join(names) if len(names) <= 8 else f"{len(names)} languages"
 
 
 _CONTENT = ("bytes", "ends_sha256")  # of an input; None if it is not known yet
@@ -136,8 +111,6 @@ def _check_files(output: StoragePath, manifest: Manifest) -> None:
     from c4pipe.corpus.opened import check_all_shards  # only a second run needs it
 
     check_all_shards(output, manifest)
-    if "sha256" not in manifest:  # of an earlier version, which wrote fewer files
-        return
     read_report_data(output, manifest["counts"])
     read_dedup_data(output)
     span = Recipe.from_json(manifest["recipe"]).find(RepeatedSpan)
@@ -145,7 +118,7 @@ def _check_files(output: StoragePath, manifest: Manifest) -> None:
         removals.read_moved(output, np.empty(0, np.uint64))
     present = file_sizes(output, "*")
     if absent := [each for each in (DEDUP_DATA, REPORT_DATA, html_page.REPORT_PAGE) if each not in present]:
-        advice = " (c4pipe report makes it)" if absent[0] in (REPORT_DATA, html_page.REPORT_PAGE) else ""
+        advice = " (c4pipe report makes it)" if absent[0] == html_page.REPORT_PAGE else ""
         raise C4pipeError(f"{output / absent[0]} does not exist{advice}")
 
 
@@ -172,7 +145,7 @@ def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
                         f"on {work} and that folder with another --output"
                     )
                 raise UsageError(
-                    f"{output} already holds another corpus ({name}: {difference(name, manifest.get(name), value)}): "
+                    f"{output} already holds another corpus ({describe_difference(name, manifest.get(name), value)}): "
                     f"{advice}"
                 )
         return
@@ -242,12 +215,6 @@ def begin(output: StoragePath, identity: Mapping[str, Any], expected: Sequence[s
             "give another --output, and run c4pipe takedown there with the same lists"
         )
     return publisher(output).begin({"identity": dict(identity), "expected": list(expected), **values})
-
-
-def load_modules() -> None:
-    """Loads the modules that `finish_corpus` needs, so that it takes less time in this process."""
-    compile_templates()
-    versions()
 
 
 def finish_corpus(

@@ -234,15 +234,12 @@ class ReadExamples(Step):
 
     def process(self, element: control_totals.Report) -> Iterable[tuple[str, Any]]:
         """Adds the examples of job 1 and the texts of repeated spans."""
-        from c4pipe.dedup import publish  # loads modules that other steps do not need
-
         clean_examples = examples.gather_examples([storage_path(path) for path in self._shown])
         span = self._plan.span
         files = list(find_work_files([storage_path(each) for each in self._plan.work]).values())
         repeats = with_texts(element.get("repeats", ()), files, span.size) if span else []
         report = {**element, "clean_examples": clean_examples, "repeats": repeats}
         report["near_clusters"] = near_duplicates.largest_clusters(element.get("near_clusters", ()), files)
-        publish.load_modules()  # on this machine, while workers write the shards
         return [(REPORT, report)]
 
 

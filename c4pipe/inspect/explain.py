@@ -4,17 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, product
+from itertools import product
 from typing import Any, cast
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from c4pipe.clean.dropped_pages import DROPPED_FOLDER
 from c4pipe.clean.evaluate import FinalVerdict, RecipeEvaluator, RuleVerdict
 from c4pipe.clean.trace import explain_final
-from c4pipe.clean.work_file import row_groups
 from c4pipe.clean.work_folder import WORK_FOLDER, find_work_files, read_headers
 from c4pipe.corpus.formats.parquet import parquet_tables
 from c4pipe.corpus.manifest import TAKEDOWN
@@ -38,11 +35,8 @@ from c4pipe.lists.lists import find_lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.text.hashes import is_validation, normalise_url, page_key, url_key
 from c4pipe.text.spans import cut, remove_spans, units_of
-from c4pipe.wet.columns import EXTRA, flat, parse_columns
 from c4pipe.wet.inputs import part_of
 from c4pipe.wet.page import moment_of, text_order
-
-_RECORD = "warc_record_id"
 
 JOB_1 = "a rule of job 1"
 """The reason of a page that has only a tombstone in its work file, which names no rule."""
@@ -128,7 +122,6 @@ class CorpusExplainer:
         self._by_work_files = [
             _WorkExplainer(part, _known_hashes(self._corpus, part, known), folders, self._dropped) for part in parts
         ]
-        self._work_paths = list(find_work_files(folders).values())
 
     def explain(self, url: str) -> list[CaptureVerdict]:
         """Returns a verdict for each capture of a URL, newest first, then for pages that were dropped before.
@@ -148,24 +141,6 @@ class CorpusExplainer:
         if errors and len(errors) == len(self._corpus.parts):
             raise errors[-1]
         return self._explain_by_shards(url)
-
-    def url_of(self, record: str) -> str:
-        """Returns the URL of the page of a record, by its `warc_record_id`, with or without `<` and `>` around it.
-
-        Raises UsageError if the corpus does not know the records of its pages, or has no such record.
-        """
-        if _RECORD not in dict(parse_columns(self._corpus.recipe.columns)):
-            raise UsageError(
-                f"{self._corpus.path} does not have the records of its pages: give --url; "
-                "c4pipe build --provenance keeps them"
-            )
-        ids = pa.array([f"<{record.removeprefix('<').removesuffix('>')}>", record])
-        tables = chain.from_iterable(read_tables(shard, ("url", _RECORD)) for shard in self._corpus.shards())
-        works = (flat(each, ("url",)) for path in self._work_paths for each in row_groups(path, ("url", EXTRA)))
-        for table in chain(tables, works):
-            if found := table["url"].filter(pc.is_in(table[_RECORD], ids)).to_pylist():
-                return str(found[0])
-        raise UsageError(f"{self._corpus.path} and its work files have no page of the record {record}: give its --url")
 
     def _explain_by_shards(self, url: str) -> list[CaptureVerdict]:
         """Looks for a URL in the shards where its key belongs, then in the dropped pages."""

@@ -2,7 +2,6 @@
 
 import errno
 import io
-import shlex
 import sys
 from pathlib import Path
 
@@ -25,7 +24,6 @@ STANDARD_INPUT = "-"
 _WARC, _GZIP = b"WARC/", b"\x1f\x8b"
 _START = 64 * 1024  # bytes that show what a file is
 _TRIES = 4  # few: a user is waiting
-_TYPED = 60  # characters of a text that a user types again
 
 
 def find_input_pages(path: str, url: str | None, scheme: str, extraction: str = "") -> list[Page]:
@@ -55,7 +53,10 @@ def _is_wet(path: str) -> bool:
     if is_url(path):
         return True
     if not is_there(path):
-        raise UsageError(f"{short(path, 200)!r}: there is no such file; {_advise(path)}")
+        raise UsageError(
+            f"{short(path, 200)!r}: there is no such file; give a file with a text, a WET file, a corpus, or - for "
+            "standard input"
+        )
     if not Path(path).is_file():
         raise UsageError(f"{path} is no regular file: give the text on standard input, with - as the input")
     if path.lower().endswith(WET_ENDINGS + WARC_ENDINGS):
@@ -73,15 +74,6 @@ def is_there(path: str) -> bool:
         if error.errno != errno.ENAMETOOLONG:
             raise
         return False
-
-
-def _advise(text: str) -> str:
-    """Returns what to give instead of an input that is no file; it may be the text of a page."""
-    if not any(map(str.isspace, text)):
-        return "give a file with a text, a WET file, a corpus, or - for standard input"
-    if len(text) > _TYPED or not text.isprintable() or "\\" in text or text.startswith("-"):
-        return "to explain a text, write it to a file, and give the name of the file"
-    return f"to explain this text, run echo {shlex.quote(text)} | c4pipe explain -"
 
 
 def _starts_with_records(start: bytes) -> bool:

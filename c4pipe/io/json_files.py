@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from itertools import zip_longest
@@ -229,16 +229,23 @@ def check_sum(name: str, number: int, right: int, source: str) -> None:
         raise ValueError(f"{name} is {number:,}, but by {source} it is {right:,}")
 
 
-def check_equal(first: Any, second: Any, source: str, place: str) -> None:
-    """Raises ValueError, with the place, if a value of JSON differs from the value of another file, the source."""
+def find_difference(first: Any, second: Any, place: str) -> tuple[str, Any, Any] | None:
+    """Returns the place of the first difference between two values of JSON, and both values there; None without one."""
+    pairs: Iterable[tuple[str, Any, Any]] = ()
     if isinstance(first, dict) and isinstance(second, dict):
-        for name in {**first, **second}:
-            check_equal(first.get(name), second.get(name), source, _join_place(place, name))
+        pairs = ((_join_place(place, each), first.get(each), second.get(each)) for each in {**first, **second})
     elif isinstance(first, list) and isinstance(second, list):
-        for number, (one, other) in enumerate(zip_longest(first, second)):
-            check_equal(one, other, source, f"{place}[{number}]")
+        both = enumerate(zip_longest(first, second))
+        pairs = ((f"{place}[{number}]", one, other) for number, (one, other) in both)
     elif first != second:
-        raise ValueError(f"{place} is {shown(first)}, but by {source} it is {shown(second)}")
+        return place, first, second
+    return next(filter(None, (find_difference(one, other, inner) for inner, one, other in pairs)), None)
+
+
+def check_equal(first: Any, second: Any, source: str, place: str) -> None:
+    """Raises ValueError, with the place of the difference, unless two values of JSON are equal."""
+    if found := find_difference(first, second, place):
+        raise ValueError(f"{found[0]} is {shown(found[1])}, but by {source} it is {shown(found[2])}")
 
 
 def write_json(target: StoragePath, values: _Record) -> _Record:

@@ -4,7 +4,6 @@ Text of web pages, URLs and file names can hold anything. A control character ca
 direction mark can turn a line around, a lone surrogate can't be written at all.
 """
 
-import html
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -91,16 +90,6 @@ def short_repr(value: object, *facts: object) -> str:
 def format_languages(codes: Sequence[str]) -> str:
     """Returns languages in a few words: `languages de,en`, or `101 languages`."""
     return f"languages {','.join(codes)}" if len(codes) <= _MOST_LANGUAGES else f"{len(codes)} languages"
-
-
-def html_table(title: str, header: Sequence[str], rows: Iterable[Sequence[object]], most: int = 200) -> str:
-    """Returns a table in HTML, as notebooks show it, with the first `most` rows. Every text in it is escaped."""
-    rows = list(rows)
-    more = [[f"... and {len(rows) - most:,} more"]] if len(rows) > most else []
-    cells = [[html.escape(visible(str(cell))) for cell in row] for row in (*rows[:most], *more)]
-    body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in cells)
-    head = "".join(f"<th>{html.escape(each)}</th>" for each in header)
-    return f"<table><caption>{html.escape(visible(title))}</caption><tr>{head}</tr>{body}</table>"
 
 
 def format_number(value: float) -> str:

@@ -98,9 +98,10 @@ def _plan_part(options: AddOptions, corpus: StoragePath, folder: StoragePath, wh
     plan = replace(plan_dedup(DedupOptions(**values)), taken_down=find_taken_down(corpus))
     for name in ("recipe", "fingerprint"):
         if whole[name] != plan.identity[name]:
+            difference = publish.describe_difference(name, whole[name], plan.identity[name])
             raise UsageError(
-                f"{corpus} is of another recipe ({name}: {publish.difference(name, whole[name], plan.identity[name])}):"
-                " clean the new files with the recipe and the lists of the corpus"
+                f"{corpus} is of another recipe ({difference}): clean the new files with the recipe and the lists of "
+                "the corpus"
             )
     return plan
 
@@ -172,7 +173,7 @@ def _describe_corpus(corpus: StoragePath, folder: StoragePath, whole: Manifest, 
     manifest = _manifest_with_part(corpus, folder, whole, part)
     reports = [read_report_data(corpus, whole["counts"]), read_report_data(folder, part["counts"])]
     if None in reports:
-        raise UsageError(f"{corpus / REPORT_DATA} does not exist: c4pipe report {corpus} writes it")
+        raise UsageError(f"{corpus / REPORT_DATA} does not exist: copy or build the corpus again")
     first, second = (read_dedup_data(each) or make_dedup_data({}) for each in (corpus, folder))
     found = add_dedup_data(first, second)
     data = add_report_data([each for each in reports if each], found)

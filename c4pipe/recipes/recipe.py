@@ -19,7 +19,7 @@ from c4pipe.filters.lines import NoTerminalPunctuation
 from c4pipe.filters.page_size import Empty, FewSentences, FewSentencesLeft, Incomplete
 from c4pipe.filters.rule import AnyRule, Rule, of_language, sentence_of
 from c4pipe.filters.rules import RULES
-from c4pipe.io.words import CONTROL, format_languages, html_table, short_repr, suggestion
+from c4pipe.io.words import CONTROL, format_languages, short_repr, suggestion
 from c4pipe.recipes.own_rules import check_place, is_own, load_rule, origin_of
 from c4pipe.text.languages import UNKNOWN, two_letter_code
 from c4pipe.text.scripts.facts import scripts_of
@@ -126,10 +126,6 @@ class Recipe:
 
     def __repr__(self) -> str:
         return short_repr(self, self.name, f"{len(list(self.rules()))} rules", format_languages(self.languages))
-
-    def _repr_html_(self) -> str:
-        rows = [(stage, rule.name, self.sentence(rule), rule.source) for stage, rule in self.rules()]
-        return html_table(f"{self.name}: {self.description}", ("stage", "rule", "what it does", "source"), rows)
 
     def rules(self) -> Iterator[tuple[str, Rule]]:
         """Yields (stage, rule) in the order of evaluation."""

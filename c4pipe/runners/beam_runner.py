@@ -119,12 +119,6 @@ class StepFn(beam.DoFn):
 
 _IN_MEMORY = ("DirectRunner", "FnApiRunner")  # both are Beam's FnApiRunner, in this process
 _WITH_JOB_SERVER = ("FlinkRunner", "PortableRunner", "PrismRunner", "SparkRunner")
-_NOT_FOR_JOBS = {
-    "InteractiveRunner": "is for notebooks",
-    "TestDirectRunner": "is for Beam's own tests",
-    "TestDataflowRunner": "is for Beam's own tests",
-    "KafkaStreamsRunner": "is not in any release of Beam",
-}
 _ALIASES = {"SwitchingDirectRunner": "DirectRunner"}
 
 
@@ -170,8 +164,6 @@ def find_beam_runner(options: RunnerOptions) -> BeamRunner:
 def _find_name(given: str) -> str:
     """Returns the name of a runner as Beam writes it, or the path of a class that is not Beam's own."""
     paths = {path.rpartition(".")[2]: path for path in StandardOptions.ALL_KNOWN_RUNNERS}
-    known = (*runner_names(), *sorted({*paths} - {*_NOT_FOR_JOBS, *_ALIASES}))
-    there_are = f"; there are {', '.join(known)}"
     if "." in given:
         cls = _import_class(given, given)
         if cls.__name__ not in paths or not cls.__module__.startswith("apache_beam."):
@@ -180,10 +172,10 @@ def _find_name(given: str) -> str:
     else:
         names = {each: name for name in paths for each in (name.lower(), name.lower().removesuffix("runner"))}
         if given.lower() not in names:
-            raise UsageError(f"--runner {given}: there is no such runner{suggestion(given, known) or there_are}")
+            known = (*runner_names(), *sorted({*paths} - {*_ALIASES}))
+            advice = suggestion(given, known) or f"; there are {', '.join(known)}"
+            raise UsageError(f"--runner {given}: there is no such runner{advice}")
         name = names[given.lower()]
-    if name in _NOT_FOR_JOBS:
-        raise UsageError(f"--runner {given}: {name} {_NOT_FOR_JOBS[name]}{there_are}")
     _import_class(given, paths[name])
     return _ALIASES.get(name, name)
 

@@ -1,6 +1,5 @@
 """Job 3, `vocab`: counts the text of the sources, takes a sample of it, and trains SentencePiece on the sample."""
 
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,7 +12,15 @@ import numpy as np
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.atomic import AtomicFile, clear_abandoned, write_bytes
-from c4pipe.io.json_files import read_checked_json, read_intact_json, read_json, write_checked_json, write_json
+from c4pipe.io.json_files import (
+    find_difference,
+    read_checked_json,
+    read_intact_json,
+    read_json,
+    shown,
+    write_checked_json,
+    write_json,
+)
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
 from c4pipe.io.paths import StoragePath, check_is_folder, file_sizes, list_names, read_file, remove_tree
@@ -34,7 +41,7 @@ from c4pipe.vocab.model import (
     check_file,
     read_description,
 )
-from c4pipe.vocab.request import NEWEST, Settings, VocabOptions
+from c4pipe.vocab.request import Settings, VocabOptions
 from c4pipe.vocab.sample import BINS, BytesByBin, CountText, write_sample
 from c4pipe.vocab.sources import Reading, TrainingText, by_temperature, find_reading, first_files, source_labels
 from c4pipe.vocab.tokenizer_files import tokenizer_files
@@ -167,9 +174,11 @@ def vocab(plan: VocabPlan, progress: Progress) -> VocabDescription:
                 )
             existing = read_description(output)
             assert existing  # it is of this format and version
-            if other := _difference(existing, identity):
+            if other := find_difference({name: existing.get(name) for name in identity}, identity, ""):
+                place, there, now = other
                 raise UsageError(
-                    f"{output} holds a vocabulary of other text or settings ({other}): give another folder"
+                    f"{output} holds a vocabulary of other text or settings ({place}: {shown(there)} there, "
+                    f"{shown(now)} now): give another folder"
                 )
             for name in existing["files"]:
                 check_file(output / name)
@@ -179,16 +188,6 @@ def vocab(plan: VocabPlan, progress: Progress) -> VocabDescription:
         clear_abandoned(output)
         portions = _take_sample(plan, progress)
         return _train(plan, portions, progress)
-
-
-def _difference(existing: Mapping[str, Any], identity: Mapping[str, Any]) -> str:
-    """Returns the first setting that differs from an existing vocabulary, with both values; or an empty text."""
-    there, now = ({**values, **values.get("settings", {})} for values in (existing, identity))
-    for key in (*now, *NEWEST):
-        value = now.get(key)
-        if key not in ("sources", "settings") and there.get(key) != value:
-            return f"{key}: {json.dumps(there.get(key))} there, {json.dumps(value)} now"
-    return "" if there.get("sources") == now["sources"] else "the text is another one"
 
 
 def _take_sample(plan: VocabPlan, progress: Progress) -> list[Portion]:

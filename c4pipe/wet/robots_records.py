@@ -13,14 +13,6 @@ from c4pipe.wet.warc import join_chunks, parse_head
 
 _MOST = 1 << 20  # bytes of a body that are decoded: twice the part of a robots.txt that counts
 
-UNUSABLE = {
-    "no_url": "a response has no WARC-Target-URI",
-    "no_date": "a response has no WARC-Date that can be read",
-    "no_status": "a response has no HTTP status",
-    "other_coding": "the body of a response is compressed in a way that c4pipe can't read, or damaged",
-}
-"""Why a response is skipped."""
-
 
 class RobotsRecord(NamedTuple):
     """The answer to a request for a robots.txt.
@@ -39,7 +31,10 @@ class RobotsRecord(NamedTuple):
 
 
 def read_robots(stream: ByteStream) -> Iterator[RobotsRecord | str | Damage]:
-    """Yields the responses of a WARC file, a key of UNUSABLE for each that can't be used, and the file's damage.
+    """Yields the responses of a WARC file, a reason for each that can't be used, and the file's damage.
+
+    The reasons are `no_url`, `no_date` and `no_status` for a response without them, and `other_coding` for a body that
+    is damaged, or compressed in a way that c4pipe can't read.
 
     Records of other types (request, warcinfo, ...) are skipped. Raises OSError if the stream can't be read.
     """

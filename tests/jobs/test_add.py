@@ -223,7 +223,7 @@ def test_mistakes_are_one_sentence(
     (tmp_path / "empty").mkdir()
     for corpus, work, said in (
         (tmp_path / "empty", months / "work2", "has no manifest.json"),
-        (first, tmp_path / "other", "is of another recipe (recipe: c4 there, noblocklist now)"),
+        (first, tmp_path / "other", "is of another recipe (recipe.name: 'c4' there, 'noblocklist' now)"),
         (first, tmp_path / "empty", "has no work files"),
     ):
         assert add(corpus, work) == 2

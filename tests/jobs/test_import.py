@@ -93,7 +93,7 @@ def test_a_run_that_was_stopped_goes_on(texts: dict[str, str], tmp_path: Path) -
     assert run("import", texts[""], "--output", second, "--workers", 1, "--quiet") == 0
     assert contents(second) == before
     assert work_file.stat().st_mtime_ns == made
-    with pytest.raises(UsageError, match=r"by column text, .* there, by column id, url url, .* now"):
+    with pytest.raises(UsageError, match=r"'text: column text, .* there, 'text: column id, url url, .* now"):
         c4pipe.import_text([*Path(texts[""]).glob("*.txt")], output=first, text_column="id")
 
 

@@ -255,7 +255,7 @@ def test_an_option_is_the_recipe_with_the_rule(recipe: Path, tmp_path: Path) -> 
     assert first.manifest["fingerprint"] == second.manifest["fingerprint"]
     shards = [[shard.file.read_bytes() for shard in each.shards("train")] for each in (first, second)]
     assert shards[0] == shards[1]
-    with pytest.raises(UsageError, match="further columns: high_quality:float, ads:float there, none now"):
+    with pytest.raises(UsageError, match=r"recipe\.columns: 'high_quality:float', 'ads:float' there, nothing now"):
         c4pipe.build_corpus(SAMPLES[0], output="by_option", lists=LISTS, workers=1)
 
 

@@ -63,11 +63,6 @@ class OwnRunner(FnApiRunner):
         ("nowhere.at.Runner", r"can't be imported: No module named 'nowhere'"),
         ("apache_beam.NoRunner", r"can't be imported: .*NoRunner"),
         ("apache_beam.Pipeline", r"is not a runner of Beam"),
-        ("InteractiveRunner", r"InteractiveRunner is for notebooks; there are .*spark, "),
-        (
-            "apache_beam.runners.direct.test_direct_runner.TestDirectRunner",
-            r"is for Beam's own tests; there are .*spark, ",
-        ),
     ],
 )
 def test_names_of_no_runner(given: str, says: str) -> None:
