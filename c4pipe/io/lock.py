@@ -2,13 +2,14 @@
 
 The system releases a lock (`flock`) when its process ends, for whatever reason. The lock file is removed on release, so
 a finished corpus has none. Some file systems have no `flock` (`has_locks`), such as Lustre without its mount option.
-There, as in an object store, two runs at the same time are not detected.
+There, a folder is locked by a file that names its owner, which stays after a kill.
 """
 
 import contextlib
 import errno
 import fcntl
 import os
+import re
 import socket
 import stat
 import tempfile
@@ -18,10 +19,10 @@ from pathlib import Path
 
 from c4pipe.errors import UsageError
 from c4pipe.io.atomic import make_folder, name_os_errors
-from c4pipe.io.log import LOG
-from c4pipe.io.paths import StoragePath, check_inner, open_file
+from c4pipe.io.paths import StoragePath, check_inner, open_file, read_file
 
 LOCK_NAME = ".lock"
+_MOST = 2000  # bytes of a lock file that are read
 
 _NO_LOCKS = errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP
 
@@ -44,7 +45,7 @@ def _has_locks(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def only_run(folder: StoragePath) -> Iterator[None]:
-    """Locks a folder, which is made if it is missing; an object store and some file systems have no locks.
+    """Locks a folder, which is made if it is missing; an object store has no locks.
 
     Raises UsageError, with the folder and the other process, if another run has locked it; as `check_inner`.
     """
@@ -53,8 +54,8 @@ def only_run(folder: StoragePath) -> Iterator[None]:
         return
     check_inner(folder)
     if not has_locks(folder):
-        LOG.warning("%s: its file system has no locks (flock): do not run c4pipe twice in it at the same time", folder)
-        yield
+        with _lock_by_file(folder / LOCK_NAME):
+            yield
         return
     with contextlib.ExitStack() as stack:
         try:
@@ -70,13 +71,13 @@ def lock_owner(folder: Path) -> str | None:
     """Returns the process that has locked a folder; None without one. Changes nothing."""
     try:
         with open_file(folder / LOCK_NAME) as file:
-            text = file.read(200).decode("utf-8", "replace")
+            text = file.read(_MOST).decode("utf-8", "replace")
             with contextlib.suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 return None
     except OSError:
         return None
-    return text or "another process"
+    return None if _has_ended(text) else text.partition("\n")[0][:200] or "another process"
 
 
 @contextlib.contextmanager
@@ -129,3 +130,75 @@ def _is_same_file(path: Path, descriptor: int) -> bool:
         return path.stat().st_ino == os.fstat(descriptor).st_ino
     except FileNotFoundError:
         return False
+
+
+@contextlib.contextmanager
+def _lock_by_file(path: Path) -> Iterator[None]:
+    """Locks by a file that names this process; replaces the file of an ended process. Raises UsageError."""
+    owner = "\n".join((f"process {os.getpid()} on {socket.gethostname()}", *_identify_machine()))
+    while not _make_file(path, owner):
+        with contextlib.suppress(FileNotFoundError):  # it was released meanwhile
+            other = read_file(path, _MOST).decode("utf-8", "replace")
+            guard = path.with_name(f"{LOCK_NAME}.guard")  # without it, a run could remove the file of the next one
+            if not _has_ended(other):
+                name = other.partition("\n")[0][:200] or "another process"
+                raise UsageError(_describe_lock(path, name))
+            if not _make_file(guard, owner):
+                raise UsageError(_describe_lock(guard, "another process"))
+            try:
+                if read_file(path, _MOST).decode("utf-8", "replace") == other:
+                    path.unlink()
+            finally:
+                guard.unlink(missing_ok=True)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            if read_file(path, _MOST).decode() == owner:
+                path.unlink()
+
+
+def _describe_lock(path: Path, owner: str) -> str:
+    return (
+        f"another run of c4pipe ({owner}) is at work in {path.parent}, whose file system has no locks: wait until it "
+        f"ends, give another folder, or delete {path} if it has ended"
+    )
+
+
+def _make_file(path: Path, text: str) -> bool:
+    """Makes a file with a text; returns False if it exists."""
+    try:
+        with name_os_errors(path), path.open("x") as file:
+            file.write(text)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _identify_machine() -> tuple[str, str, str]:
+    """Returns the identities of the machine, of its last start and of the container's processes; "" if unknown."""
+    found = ["", "", ""]
+    with contextlib.suppress(OSError):
+        found[0] = Path("/etc/machine-id").read_text().strip()
+    with contextlib.suppress(OSError):
+        found[1] = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    with contextlib.suppress(OSError):
+        found[2] = str(Path("/proc/self/ns/pid").readlink())
+    return found[0], found[1], found[2]
+
+
+def _has_ended(owner: str) -> bool:
+    """Tells whether the owner of a lock is an ended process of this machine; False if that is uncertain."""
+    match = re.fullmatch(r"process ([0-9]{1,9}) on (.*)\n(.*)\n(.*)\n(.*)", owner)
+    machine, start, processes = _identify_machine()
+    if not match or (match[2], match[3]) != (socket.gethostname(), machine):
+        return False
+    if match[4] != start:
+        return bool(machine)  # started again since; without its id, it may be another machine of this name
+    if match[5] != processes:
+        return False
+    try:
+        os.kill(int(match[1]), 0)
+    except OSError as error:
+        return isinstance(error, ProcessLookupError)
+    return False
