@@ -1,3 +1,4 @@
+from .build_corpus import BuildCorpus as BuildCorpus
 from .clean_pages import CleanPages as CleanPages
 from .keep_newest import KeepNewest as KeepNewest
 from .page_schema import CleanedPages as CleanedPages

@@ -8,13 +8,12 @@ import apache_beam as beam
 import pytest
 
 import c4pipe
-from c4pipe.beam import write_corpus
+from c4pipe.beam import BuildCorpus, write_corpus
 from c4pipe.beam.write_corpus import balanced
 from c4pipe.dedup import write
 from c4pipe.dedup.step import Received
 from c4pipe.errors import LostDataError
 from tests.helpers.beam_pipelines import IN_MEMORY, run_again
-from tests.helpers.build_corpus import BuildCorpus
 from tests.helpers.crawls import LISTS, ROOT
 
 CRAWL = ROOT / "samples" / "crawl"

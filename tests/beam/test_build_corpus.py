@@ -1,4 +1,4 @@
-"""The transforms give the corpus that `c4pipe build` gives."""
+"""`BuildCorpus` and the transforms that it is made of give the corpus that `c4pipe build` gives."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,14 +8,13 @@ import apache_beam as beam
 import pytest
 
 import c4pipe
-from c4pipe.beam import CleanPages, KeepNewest, ReadPages, RemoveRepeatedSpans, WriteCorpus
+from c4pipe.beam import BuildCorpus, CleanPages, KeepNewest, ReadPages, RemoveRepeatedSpans, WriteCorpus
 from c4pipe.beam.stage_reports import metric_name
 from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA
 from c4pipe.corpus.reader import read_tables
 from c4pipe.text.languages import LANGUAGES
 from tests.helpers.bad_inputs import GOOD, write_bad
 from tests.helpers.beam_pipelines import collect, run
-from tests.helpers.build_corpus import BuildCorpus
 from tests.helpers.corpora import contents, read_manifest
 from tests.helpers.crawls import LISTS, ROOT
 from tests.helpers.web import serve

@@ -16,6 +16,7 @@ from apache_beam.transforms.window import FixedWindows
 
 import c4pipe
 from c4pipe.beam import (
+    BuildCorpus,
     CleanPages,
     KeepNewest,
     Page,
@@ -30,14 +31,13 @@ from c4pipe.filters.column_rules import ColumnBelow
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.text.hashes import normalise_url
 from tests.helpers.beam_pipelines import IN_MEMORY, collect, run
-from tests.helpers.build_corpus import BuildCorpus
 from tests.helpers.crawls import LISTS, ROOT, sample_pages
 from tests.helpers.language_models import SHA256, lid176
 
 pytestmark = pytest.mark.beam
 
 CRAWL = ROOT / "samples" / "crawl"
-TRANSFORMS = [CleanPages, KeepNewest, ReadPages, RemoveRepeatedSpans, WriteCorpus]
+TRANSFORMS = [BuildCorpus, CleanPages, KeepNewest, ReadPages, RemoveRepeatedSpans, WriteCorpus]
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda each: each.__name__)
