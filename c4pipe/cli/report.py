@@ -1,4 +1,4 @@
-"""The command `report`: writes the report of a corpus again."""
+"""The command `report`: writes a missing report of a corpus, or the report of an earlier version again."""
 
 import sys
 from collections.abc import Mapping
@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from c4pipe.cli.console import printer, say
 from c4pipe.cli.options import CorpusArgument, TerminalOptions
 from c4pipe.cli.parser import Command
-from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
 from c4pipe.runners.runner_options import RunnerOptions, WorkerOptions
 
@@ -29,8 +28,8 @@ class ReportOptions(TerminalOptions, WorkerOptions, CorpusArgument):
 
 
 def run(options: ReportOptions) -> None:
-    """Writes `report.html` of a corpus; with `--opt-outs`, also `opt_outs.json` and the dataset card. Raises UsageError
-    if the folder is no corpus, or its `report.json` can't be used; C4pipeError if a shard can't be read.
+    """Writes `report.html` of a corpus, and a missing `report.json`. With `--opt-outs`, also `opt_outs.json` and the
+    dataset card. Raises UsageError if the folder is no corpus, or if shards that are needed can't be read.
     """
     from c4pipe.cli.progress import make_progress
     from c4pipe.corpus import manifest
@@ -39,7 +38,8 @@ def run(options: ReportOptions) -> None:
     from c4pipe.io.atomic import write_text
     from c4pipe.io.lock import only_run
     from c4pipe.report import card, html_page
-    from c4pipe.report.data import REPORT_DATA, read_report_data
+    from c4pipe.report.data import read_report_data
+    from c4pipe.report.rebuild import rebuild_data
     from c4pipe.tokens import count
 
     folder = options.corpus.absolute()
@@ -53,7 +53,9 @@ def run(options: ReportOptions) -> None:
         counts = corpus_manifest["counts"]
         data = read_report_data(folder, counts)
         if data is None:
-            raise UsageError(f"{folder / REPORT_DATA} does not exist: copy or build the corpus again")
+            rebuild_data(open_corpus(folder), folder, runner, progress)
+            data = read_report_data(folder, counts)
+            assert data  # it was written, or an error was raised
         tokens = count.read_counts(folder)
         refused = read_opt_outs(folder)
         if options.opt_outs is not None:

@@ -118,7 +118,7 @@ def _check_files(output: StoragePath, manifest: Manifest) -> None:
         removals.read_moved(output, np.empty(0, np.uint64))
     present = file_sizes(output, "*")
     if absent := [each for each in (DEDUP_DATA, REPORT_DATA, html_page.REPORT_PAGE) if each not in present]:
-        advice = " (c4pipe report makes it)" if absent[0] == html_page.REPORT_PAGE else ""
+        advice = " (c4pipe report makes it)" if absent[0] in (REPORT_DATA, html_page.REPORT_PAGE) else ""
         raise C4pipeError(f"{output / absent[0]} does not exist{advice}")
 
 

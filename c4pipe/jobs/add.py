@@ -173,7 +173,7 @@ def _describe_corpus(corpus: StoragePath, folder: StoragePath, whole: Manifest, 
     manifest = _manifest_with_part(corpus, folder, whole, part)
     reports = [read_report_data(corpus, whole["counts"]), read_report_data(folder, part["counts"])]
     if None in reports:
-        raise UsageError(f"{corpus / REPORT_DATA} does not exist: copy or build the corpus again")
+        raise UsageError(f"{corpus / REPORT_DATA} does not exist: c4pipe report {corpus} writes it")
     first, second = (read_dedup_data(each) or make_dedup_data({}) for each in (corpus, folder))
     found = add_dedup_data(first, second)
     data = add_report_data([each for each in reports if each], found)

@@ -1,10 +1,13 @@
 """The log file of a command: versions, the steps with their times, and the end."""
 
 import contextlib
+import errno
 import logging
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import TextIOWrapper
 from pathlib import Path
 
 from c4pipe.errors import JobWritten, UsageError, hide_secrets
@@ -36,7 +39,7 @@ def log_to(path: Path | None, command: Sequence[str], on_error: Callable[[str], 
         handler = _LogFile(path, on_error)
     except OSError as error:
         raise UsageError(
-            f"--log {path} can't be written: {error_reason(error)}: give a file in a folder that you can write to"
+            f"--log {path} can't be written: {_reason(error)}: give a file in a folder that you can write to"
         ) from None
     handler.setFormatter(_SafeFormatter(_FORMAT))
     handler.addFilter(_is_wanted)
@@ -55,6 +58,10 @@ def log_to(path: Path | None, command: Sequence[str], on_error: Callable[[str], 
         handler.close()
 
 
+def _reason(error: OSError) -> str:
+    return "it is a pipe that nobody reads, or a socket" if error.errno == errno.ENXIO else error_reason(error)
+
+
 class _LogFile(logging.FileHandler):
     """A log file whose errors do not end the run: the log is not the result of the run."""
 
@@ -62,6 +69,12 @@ class _LogFile(logging.FileHandler):
         super().__init__(path, encoding="utf-8", errors="replace")
         self._path = path
         self._on_error = on_error
+
+    def _open(self) -> TextIOWrapper:
+        """Opens the file. A pipe that nobody reads is an error: without O_NONBLOCK, this would wait for a reader."""
+        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o666)
+        os.set_blocking(descriptor, True)
+        return os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors)
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Reports the first error alone."""

@@ -217,11 +217,13 @@ def read_report_data(folder: StoragePath, counts: Mapping[str, int] = MappingPro
     if values is None:
         return None
     if values.get("version") != REPORT_VERSION:
-        raise UsageError(f"{folder / REPORT_DATA} is not of version {REPORT_VERSION}: copy or build the corpus again")
+        raise UsageError(
+            f"{folder / REPORT_DATA} is not of version {REPORT_VERSION}: delete it, and run `c4pipe report`"
+        )
     try:
         return unchanged(ReportData, values, lambda data: check_profile(data["profile"], counts))
     except ValueError as error:
-        raise UsageError(f"{folder / REPORT_DATA} can't be used: {error}; copy or build the corpus again") from None
+        raise UsageError(f"{folder / REPORT_DATA} can't be used: {error}; delete it, and run `c4pipe report`") from None
 
 
 def read_dedup_data(folder: StoragePath) -> DedupData | None:

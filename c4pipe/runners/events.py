@@ -47,7 +47,7 @@ class ProgressEvent:
 
     Attributes:
         job: the name of the job: `clean`, `dedup`, `measure` (of `plan`), `count`, `sample`, `train`, `tokens`,
-            `diff`, `overlap`, `index`, `opt-outs`.
+            `report`, `diff`, `overlap`, `index`, `opt-outs`.
         phase: `begin` for the first event of a job, `end` for the last one (also if it failed), else `running`.
         share: the share of the work that is done, from 0 to 1.
         words: what is done, in a few words: `3 of 8 files, 71 pages, 12 pages/s`.

@@ -199,7 +199,9 @@ def test_json_of_the_other_commands(tmp_path: Path, capsys: pytest.CaptureFixtur
     """Each command that takes a while has progress as JSON, and nothing else on standard error."""
     corpus, vocabulary = str(tmp_path / "c"), str(tmp_path / "v")
     assert main.main([*BUILD, "--output", corpus, "--quiet"]) == 0
+    (tmp_path / "c" / "report.json").unlink()
     commands = {
+        "report": ["report", corpus, "--workers", "1"],
         "diff": ["diff", corpus, corpus],
         "train": ["vocab", f"{corpus}/en", "--output", vocabulary, "--size", "300", "--workers", "1"],
         "tokens": ["tokens", corpus, "--vocab", vocabulary, "--workers", "1"],

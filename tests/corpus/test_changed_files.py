@@ -131,8 +131,10 @@ def test_rows_that_only_the_shards_contradict(corpus: Path, capsys: pytest.Captu
     edit_manifest(corpus, lambda made: made.update(shards=[s for s in made["shards"] if s["path"].endswith("parquet")]))
     edit_manifest(corpus, lambda made: made.update(formats=["parquet"]))
     edit_manifest(corpus, move_rows)
+    (corpus / "report.json").unlink()
     (corpus / "tokens.json").unlink()
     for command in (
+        ["report", str(corpus)],
         ["diff", str(corpus), str(corpus)],
         ["tokens", str(corpus), "--vocab", f"{corpus}/vocabulary/spm.model"],
         ["vocab", f"{corpus}/en", "--output", f"{corpus}/other", "--size=300"],

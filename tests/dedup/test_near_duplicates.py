@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -194,6 +195,17 @@ def test_the_report_shows_examples_and_the_largest_clusters(made: Path) -> None:
     assert data["near_duplicates"][0]["url"] in report.replace("<wbr>", "")
     assert data["near_duplicates"][0]["other_url"] in report.replace("<wbr>", "")
     assert "pages that are nearly the same as another" in report
+
+
+def test_a_report_that_is_made_later_shows_the_same(made: Path, tmp_path: Path) -> None:
+    built = (made / "corpus" / "report.json").read_bytes()
+    page = (made / "corpus" / "report.html").read_bytes()
+    shutil.copytree(made / "corpus", tmp_path / "corpus")
+    for name in ("report.json", "report.html"):
+        (tmp_path / "corpus" / name).unlink()
+    assert main(["report", str(tmp_path / "corpus"), "--workers", "1", "--quiet"]) == 0
+    assert (tmp_path / "corpus" / "report.json").read_bytes() == built
+    assert (tmp_path / "corpus" / "report.html").read_bytes() == page
 
 
 def test_a_dropped_page_keeps_no_copy_of_a_span(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ COMMANDS = {
         ["build", CRAWL, *BUILD, "--output", "{}/corpus"],
     ],
     "report.json": [["report", "{}/corpus"]],
-    "dedup.json": [[*DEDUP, "{}/corpus"]],
+    "dedup.json": [["report", "{}/corpus"]],
     "tokens.json": [
         ["tokens", "{}/corpus", "--vocab", MODEL],
         ["tokens", "{}/corpus/en", "--vocab", MODEL, "--budget-subset", "100"],
@@ -163,6 +163,8 @@ def problem(arguments: Sequence[str], capsys: pytest.CaptureFixture[str], made_a
 def test_each_malformed_file_is_one_sentence(folder: Path, file: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Two commands in turn read each case, so every command reads some of the cases of each field."""
     path, turns = path_of(folder, file), (len(COMMANDS[file]) + 1) // 2
+    if file == "dedup.json":  # which is read where there is no report.json
+        path_of(folder, "report.json").unlink()
     before, files, total = path.read_bytes(), names(folder.parent), 0
     wrong = []
     try:

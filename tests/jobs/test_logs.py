@@ -1,6 +1,7 @@
 """The log of a run: when it began and ended, what it counted, and how it failed."""
 
 import logging
+import os
 import re
 import subprocess
 import sys
@@ -89,6 +90,20 @@ def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
+def test_a_log_into_a_pipe_does_not_wait(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(UsageError, match=r"pipe can't be written: it is a pipe that nobody reads"), log_to(pipe, []):
+        pass
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with log_to(pipe, ["build"]):
+        LOG.info("a line")
+    text = os.read(reader, 100_000).decode()
+    os.close(reader)
+    assert "a line" in text
+    assert text.endswith("ended\n")
+
+
 def test_a_log_that_gets_full_does_not_end_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     work = tmp_path / "w"
     command = ["clean", str(ROOT / "samples" / "crawl"), *LISTS, "--workers", "1", "--work", str(work), "--quiet"]

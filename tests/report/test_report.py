@@ -14,13 +14,15 @@ from hypothesis import strategies as st
 
 from c4pipe.clean import examples
 from c4pipe.cli import main
+from c4pipe.corpus import manifest
 from c4pipe.corpus.formats.shard_format import PROBABILITY
 from c4pipe.filters.rules import RULES
 from c4pipe.io.words import JOINERS, SIZE, URL_SIZE, visible
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.report import html_page
-from c4pipe.report.data import REPORT_DATA, make_dedup_data, make_report_data
+from c4pipe.report.data import DEDUP_DATA, REPORT_DATA, make_dedup_data, make_report_data
 from c4pipe.report.rendering import Paragraph, _environment
+from tests.helpers.corpora import write_edited
 from tests.helpers.reports import (
     ATTACK,
     Tables,
@@ -30,6 +32,33 @@ from tests.helpers.reports import (
     data_of,
     manifest_of,
 )
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("kind", ["parquet", "json.gz"])
+def test_the_command_finds_in_the_shards_what_build_told(corpus: Path, tmp_path: Path, workers: str, kind: str) -> None:
+    shutil.copytree(corpus, tmp_path / "c")
+    for name in (REPORT_DATA, html_page.REPORT_PAGE):
+        (tmp_path / "c" / name).unlink()
+    if kind != "parquet":
+        for path in (tmp_path / "c" / "en").glob("*.parquet"):
+            path.unlink()
+        corpus_manifest = manifest_of(corpus)
+        corpus_manifest["formats"] = ["json"]
+        corpus_manifest["shards"] = [each for each in corpus_manifest["shards"] if each["path"].endswith(kind)]
+        write_edited(tmp_path / "c" / manifest.MANIFEST, corpus_manifest)
+    assert main.main(["report", str(tmp_path / "c"), "--workers", workers, "--quiet"]) == 0
+    rebuilt, built = data_of(tmp_path / "c"), data_of(corpus)
+    assert rebuilt == built
+    for name in (REPORT_DATA, DEDUP_DATA):
+        (tmp_path / "c" / name).unlink()
+    assert main.main(["report", str(tmp_path / "c"), "--workers", workers, "--quiet"]) == 0
+    rebuilt = data_of(tmp_path / "c")
+    assert rebuilt["profile"] == built["profile"]
+    of_clean = {rule: pages for rule, pages in built["examples"].items() if rule in rebuilt["examples"]}
+    assert rebuilt["examples"] == of_clean
+    of_dedup = {"stale_capture", "repeated_span", "few_sentences_left"}
+    assert built["examples"].keys() - of_clean == of_dedup
 
 
 def test_the_command_makes_the_page_of_the_data(corpus: Path, tmp_path: Path) -> None:
@@ -44,10 +73,12 @@ def test_the_command_tells_what_is_wrong(corpus: Path, tmp_path: Path, capsys: p
     shutil.copytree(corpus, tmp_path / "c")
     (tmp_path / "c" / REPORT_DATA).write_text('{"version": 0}')
     assert main.main(["report", str(tmp_path / "c")]) == 2
-    assert "report.json is not of version 2: copy or build the corpus again" in capsys.readouterr().err
+    assert "report.json is not of version 2: delete it" in capsys.readouterr().err
     (tmp_path / "c" / REPORT_DATA).unlink()
-    assert main.main(["report", str(tmp_path / "c")]) == 2
-    assert "report.json does not exist: copy or build the corpus again" in capsys.readouterr().err
+    shard = next((tmp_path / "c" / "en").glob("*train*.parquet"))
+    shard.write_bytes(shard.read_bytes()[:100])
+    assert main.main(["report", str(tmp_path / "c"), "--workers", "1"]) == 1
+    assert f"{shard} has 100 bytes, and by the manifest" in capsys.readouterr().err
 
 
 def test_the_same_bytes_for_two_workers(corpus: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from c4pipe.corpus.opened import open_corpus
 from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import C4, MC4
 from c4pipe.report import html_page
+from c4pipe.report.data import DEDUP_DATA, REPORT_DATA
 from c4pipe.text.languages import CLD3_LANGUAGES, LANGDETECT_LANGUAGES, drops_by_language, language_name
 from tests.helpers.corpora import write_edited
 from tests.helpers.reports import Tables, build_samples, data_of, language_cells, manifest_of, number, pages_of
@@ -37,6 +38,13 @@ def test_the_languages_that_were_dropped(recipe: str, tmp_path: Path) -> None:
     assert not [name for name in counts if name.startswith("language.")]
     assert len(dropped) > 1
     assert list(dropped.items()) == sorted(dropped.items(), key=lambda item: (-item[1], item[0]))
+    (folder / REPORT_DATA).unlink()
+    assert main.main(["report", str(folder), "--workers", "1", "--quiet"]) == 0
+    assert data_of(folder)["dropped_languages"] == dropped
+    for name in (REPORT_DATA, DEDUP_DATA):
+        (folder / name).unlink()
+    assert main.main(["report", str(folder), "--workers", "1", "--quiet"]) == 0
+    assert data_of(folder)["dropped_languages"] == (dropped if recipe == "c4" else {})
 
 
 ASKED = ("de", "en", "fr", "sw", "th")
