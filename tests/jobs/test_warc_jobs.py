@@ -120,8 +120,8 @@ def test_workers_and_order_do_not_matter(built: Any, crawl: Path, tmp_path: Path
 @pytest.mark.beam
 @pytest.mark.slow
 def test_beam_gives_the_same_corpus(built: Any, crawl: Path, tmp_path: Path) -> None:
+    from c4pipe.beam import BuildCorpus
     from tests.helpers.beam_pipelines import run
-    from tests.helpers.build_corpus import BuildCorpus
 
     build(crawl, tmp_path / "runner", runner="DirectRunner", workers=None)
     assert shards(tmp_path / "runner") == shards(Path(built.path))
