@@ -17,7 +17,7 @@ from c4pipe.errors import UsageError
 from c4pipe.io.options import shared_fields
 from c4pipe.io.words import format_count
 from c4pipe.runners.runner_options import RunnerOptions
-from c4pipe.tokens.options import TokenFileOptions, TokenOptions
+from c4pipe.tokens.options import TokenFileOptions, TokenOptions, mix_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -34,7 +34,8 @@ class TokensOptions(TerminalOptions, RunnerOptions, TokenOptions):
 
 def run(options: TokensOptions) -> None:
     """Counts the tokens of a corpus, or writes its token files, or finds a page in them; prints the outcome."""
-    corpus = _corpus_of(options)
+    corpus = options.corpus or ""
+    mix_of(options.corpus, options.plan, options.weights)
     files, around = ("format", "output", "length", "weights"), ("end_of_document", "begin_of_document")
     if options.find is not None:
         others = ("vocabulary", "budget_subset", "best_first", *files, *around, "runner", "plan", "lists", *_TARGET)
@@ -54,16 +55,6 @@ def run(options: TokensOptions) -> None:
         raise UsageError("--format needs a folder for the files: name it with --output")
     chosen = TokenFileOptions(**shared_fields(options, TokenFileOptions))
     _write_files(options, replace(chosen, weights=_with_target(options, options.weights)))
-
-
-def _corpus_of(options: TokensOptions) -> str:
-    """Returns the corpus, "" for a mix. Raises UsageError unless either a corpus or a mix is given."""
-    is_mix = any("sources" in (weights or {}) for weights in (options.plan, options.weights))
-    if options.corpus is None and not is_mix:
-        raise UsageError("the following arguments are required: CORPUS (see c4pipe tokens --help)")
-    if options.corpus is not None and is_mix:
-        raise UsageError(f"a mix names its corpora: leave out {options.corpus}, or the mix (see c4pipe tokens --help)")
-    return options.corpus or ""
 
 
 def _with_target(options: TokensOptions, weights: Mapping[Any, Any] | None) -> Mapping[Any, Any] | None:

@@ -87,10 +87,14 @@ def weighted(source: Source, weights: Mapping[Any, Any]) -> WeightedSource:
 
 
 def weight_table(
-    weights: Mapping[Any, Any], corpus: Source | Corpus, columns: Sequence[str], shards: Sequence[Shard]
+    weights: Mapping[Any, Any],
+    corpus: Source | Corpus,
+    columns: Sequence[str],
+    shards: Sequence[Shard],
+    tokenizer: Mapping[str, Any] | None = None,
 ) -> Weights:
     """Returns weights as a table, for the documents of shards. Raises UsageError for impossible numbers, or without a
-    column that they need.
+    column or a plan that they need; `tokenizer` has members of TOKENS_FILE that the plan must have.
     """
     if {"column", "quantiles", "target_tokens"} & set(weights):
         curve = checked_curve(weights, str(corpus.path), columns)
@@ -98,10 +102,12 @@ def weight_table(
             return measure_curve(curve, str(corpus.path), shards)
         content = read_json(cast(StoragePath, input_path(corpus.path) / TOKENS_FILE), dict) or {}
         kept = kept_plan(content, curve, corpus.languages) if content.get("manifest") == corpus.digest else None
-        if kept is None or any(shard.id.split != "train" for shard in shards):
+        of_tokenizer = all(content.get(name) == each for name, each in (tokenizer or {}).items())
+        if kept is None or not of_tokenizer or any(shard.id.split != "train" for shard in shards):
             raise UsageError(
-                f"{corpus.path} has no plan of these weights in {TOKENS_FILE} for its train split: write them to a "
-                "file, and count the tokens with c4pipe tokens --plan FILE.toml"
+                f"{corpus.path} has no plan of these weights in {TOKENS_FILE} for its train split"
+                f"{'' if of_tokenizer else ' by this tokenizer'}: write them to a file, and count the tokens with "
+                "c4pipe tokens --plan FILE.toml"
             )
         return kept
     for size, weight in weights.items():

@@ -3,27 +3,30 @@
 Two steps: each shard becomes a part, in parallel; then the parts of each language and split are joined.
 """
 
+import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.opened import Corpus, open_language
-from c4pipe.corpus.reader import Shard
 from c4pipe.errors import UsageError
 from c4pipe.io.atomic import clear_abandoned
-from c4pipe.io.json_files import read_intact_json, shown, write_json
+from c4pipe.io.json_files import parse_json, read_intact_json, shown, write_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
 from c4pipe.io.paths import list_names, remove_tree, storage_path
 from c4pipe.io.words import format_count, short, short_repr, suggestion
 from c4pipe.read.by_column import Weights, weight_table, weights_to_json
+from c4pipe.read.mix_file import Mix, parse_mix
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner import check_runner
 from c4pipe.runners.scan import IDENTITY, Scan, prepare_folder
@@ -40,8 +43,9 @@ from c4pipe.tokens.folder import (
     dtype_of,
     read_token_manifest,
 )
-from c4pipe.tokens.options import TokenFileOptions
-from c4pipe.tokens.parts import JoinParts, JoinTask, SetFigures, WriteParts
+from c4pipe.tokens.options import TokenFileOptions, mix_of
+from c4pipe.tokens.parts import JoinParts, JoinTask, SetFigures, TokenPart, WriteParts
+from c4pipe.tokens.shuffle import MixShard, WriteSlices, cut_windows
 from c4pipe.tokens.tokenizer import TokenizerFile, open_tokenizer
 
 _PARTS = "_parts"  # the folder of the parts
@@ -50,14 +54,15 @@ _NUMBER = re.compile(r"_\d{6}\.")  # in the names of files of llm.c
 
 @dataclass(frozen=True)
 class _Job:
-    """A job with checked options, an open corpus and a known vocabulary."""
+    """A job with checked options, an open corpus, or those of a mix, and a known vocabulary."""
 
     options: TokenFileOptions
     tokenizer: TokenizerFile
-    corpus: Corpus
+    corpora: Sequence[Corpus]
     identity: Mapping[str, Any]
     output: Path
-    weights: Weights = ()
+    weights: Sequence[Weights]
+    mix: Mix | None
 
     @property
     def parts(self) -> Path:
@@ -67,14 +72,20 @@ class _Job:
     @cached_property
     def tasks(self) -> list[JoinTask]:
         """The sets to join, by language and split. A shard without documents has no part."""
-        options, shards = self.options, dict[TokenSet, list[Shard]]()
-        for shard in self.corpus.shards():
-            shards.setdefault(TokenSet.of_shard(shard), []).extend([shard] if shard.rows else [])
-        dtype, around = self.identity["dtype"], (self.tokenizer.begin, self.tokenizer.end)
-        return [
-            JoinTask(name, tuple(some), options.format, dtype, options.length, self.output, self.parts, around)
-            for name, some in shards.items()
-        ]
+        options, sets = self.options, dict[TokenSet, list[TokenPart]]()
+        languages, dtype = self.identity["languages"], self.identity["dtype"]
+        for number, corpus in enumerate(self.corpora):
+            for shard in corpus.shards():
+                if self.mix:
+                    mixed = shard.id if len(languages) == 1 else shard.id._replace(language="mul")
+                    shard = MixShard(**{**vars(shard), "id": mixed}, source=number)
+                parts = sets.setdefault(TokenSet.of_shard(shard), [])
+                parts += [TokenPart(self.parts, shard)] if shard.rows else []
+        rest = (options.format, dtype, options.length, self.output, (self.tokenizer.begin, self.tokenizer.end))
+        if not self.mix:
+            return [JoinTask(name, parts, *rest) for name, parts in sets.items()]
+        item = np.dtype(dtype).itemsize
+        return [JoinTask(name, cut_windows(parts, item), *rest, parts) for name, parts in sets.items()]
 
 
 def write(options: TokenFileOptions, progress: Progress) -> TokenManifest:
@@ -117,31 +128,47 @@ def _check_options(options: TokenFileOptions) -> _Job:
         raise UsageError(f"--output {output}: trainers map token files into memory, so give a folder of this machine")
     check_runner(options)
     tokenizer = open_tokenizer(os.fspath(options.vocabulary), options.end_of_document, options.begin_of_document)
-    corpus, dtype = open_language(os.fspath(options.corpus)), dtype_of(layout, tokenizer.size)
+    given, dtype = mix_of(options.corpus, options.weights), dtype_of(layout, tokenizer.size)
+    mix = parse_mix(given) if given else None
+    sources = [(each.path, each.weights) for each in mix.sources] if mix else [(options.corpus or "", options.weights)]
+    corpora = [open_language(os.fspath(path)) for path, _ in sources]
+    languages = sorted({name for each in corpora for name in each.languages})
     most = {NANOGPT: 1 << 16, MEGATRON: 1 << 31}.get(layout, 1 << 32)
     if tokenizer.size > most:
         raise UsageError(
             f"--format {layout} has ids below {most:,}, and {tokenizer.file} has {tokenizer.size:,}: write olmo"
         )
-    if layout == NANOGPT and len(corpus.languages) != 1:
-        raise UsageError(f"--format nanogpt has files of one language: give its folder, such as {corpus.path}/en")
-    weights: Weights = ()
-    if options.weights is not None:
-        shards = corpus.shards()
-        columns = shards[0].columns if shards else ()
-        weights = weight_table(options.weights, corpus, columns, corpus.shards("train"))
+    if layout == NANOGPT and len(languages) != 1 and not mix:
+        raise UsageError(f"--format nanogpt has files of one language: give its folder, such as {corpora[0].path}/en")
+    tables = [_weights_of(corpus, each, tokenizer) for corpus, (_, each) in zip(corpora, sources, strict=True)]
+    digests = [each.digest for each in corpora]
     identity = {
         "layout": layout,
-        "manifest": corpus.digest,
+        "manifest": hashlib.sha256("".join(digests).encode()).hexdigest() if mix else digests[0],
         "vocabulary": tokenizer.sha256,
-        "languages": list(corpus.languages),
+        "languages": languages,
         "dtype": dtype,
         "eos": tokenizer.end,
         **({"bos": tokenizer.begin} if tokenizer.begin is not None else {}),
         **({"length": length} if length is not None else {}),
-        **({"weights": weights_to_json(weights)} if weights else {}),
+        **({"weights": weights_to_json(tables[0])} if tables[0] and not mix else {}),
     }
-    return _Job(options, tokenizer, corpus, identity, output, weights)
+    if mix:
+        about = [
+            {"path": path, "manifest": each.digest, "languages": each.languages, "weights": weights_to_json(table)}
+            for (path, _), each, table in zip(sources, corpora, tables, strict=True)
+        ]
+        identity |= {"seed": mix.seed, "sources": parse_json(json.dumps(about))}
+    return _Job(options, tokenizer, corpora, identity, output, tables, mix)
+
+
+def _weights_of(corpus: Corpus, weights: Mapping[Any, Any] | None, tokenizer: TokenizerFile) -> Weights:
+    """Returns the weights of a corpus, none without a table."""
+    if weights is None:
+        return ()
+    shards, counted_by = corpus.shards(), {"vocabulary": tokenizer.sha256, "bos": tokenizer.begin}
+    columns = shards[0].columns if shards else ()
+    return weight_table(weights, corpus, columns, corpus.shards("train"), counted_by)
 
 
 def _read_finished(job: _Job) -> TokenManifest | None:
@@ -151,7 +178,7 @@ def _read_finished(job: _Job) -> TokenManifest | None:
     """
     manifest = read_token_manifest(job.output)
     if manifest is not None:
-        names = (*job.identity, "length", "bos", "weights")
+        names = (*job.identity, "length", "bos", "weights", "sources")
         name = next((each for each in names if manifest.get(each) != job.identity.get(each)), None)
         if name is not None:
             raise UsageError(
@@ -189,11 +216,16 @@ def _run(job: _Job, progress: Progress) -> dict[TokenSet, SetFigures]:
     """Writes missing parts, joins all parts, and returns the figures of each set."""
     prepare_folder(job.parts, {**job.identity, **job.tokenizer.versions})
     clear_abandoned(job.output)
+    common = (job.tokenizer.copied(job.parts), job.identity["dtype"], job.parts)
+    step = WriteParts(*common, job.weights[0])
+    if job.mix:
+        windows = {task.name.split: len(task.parts) for task in job.tasks}
+        step = WriteSlices(*common, weights=job.weights, windows=windows, seed=job.mix.seed)
     parts = Scan(
         "Write parts",
-        WriteParts(job.tokenizer.copied(job.parts), job.identity["dtype"], job.parts, job.weights),
+        step,
         job.parts,
-        {part.note.name: part.shard for task in job.tasks for part in task.parts},
+        {part.note.name: part.shard for task in job.tasks for part in task.sliced or task.parts},
     )
     sets = Scan(
         "Join parts",
@@ -210,7 +242,7 @@ def _run(job: _Job, progress: Progress) -> dict[TokenSet, SetFigures]:
 
 def _manifest(job: _Job, sets: Mapping[TokenSet, SetFigures]) -> TokenManifest:
     """Returns the content of the manifest."""
-    totals: dict[str, dict[str, Any]] = {}
+    totals, first = dict[str, dict[str, Any]](), job.corpora[0]
     for each, figures in sets.items():
         totals.setdefault(each.language, {})[each.split] = {
             name: value for name, value in figures.items() if name != "files"
@@ -219,8 +251,7 @@ def _manifest(job: _Job, sets: Mapping[TokenSet, SetFigures]) -> TokenManifest:
         "format": TOKEN_FILES_FORMAT,
         "version": TOKEN_FILES_VERSION,
         **job.identity,
-        "recipe": job.corpus.recipe.name,
-        "fingerprint": job.corpus.manifest["fingerprint"],
+        **({} if job.mix else {"recipe": first.recipe.name, "fingerprint": first.manifest["fingerprint"]}),
         "totals": totals,
         "files": [dict(file) for figures in sets.values() for file in figures["files"]],
         "versions": {name: version(name) for name in ("c4pipe", job.tokenizer.library)},

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, PathArgument
 from c4pipe.io.text import parse_toml, read_text
 from c4pipe.io.words import error_reason
@@ -59,10 +60,20 @@ def parse_weights(text: str) -> Mapping[Any, Any]:
     return {"column": column, "quantiles": [list(pair) for pair in pairs]} if column else dict(pairs)
 
 
+def mix_of(corpus: PathArgument | None, *weights: Mapping[Any, Any] | None) -> Mapping[Any, Any] | None:
+    """Returns the weights that are a mix, None for a corpus. Raises UsageError for both, and for none of them."""
+    mix = next((each for each in weights if each and "sources" in each), None)
+    if corpus is None and mix is None:
+        raise UsageError("the following arguments are required: CORPUS (see c4pipe tokens --help)")
+    if corpus is not None and mix is not None:
+        raise UsageError(f"a mix names its corpora: leave out {corpus}, or the mix (see c4pipe tokens --help)")
+    return mix
+
+
 _WEIGHTS = Option(
     "for --format: how often a document of the train split is written, by its number of copies, such as 1:1,2:2,100:8 "
     "(the corpus needs the column copies, --copies); or by the quantiles of a column, such as "
-    "score@0.4:0,0.9:1,1:7; or a column for --target-tokens; or a TOML file",
+    "score@0.4:0,0.9:1,1:7; or a column for --target-tokens; or a TOML file, also of a mix of several corpora",
     "TABLE",
     otherwise="each document once",
     parse=parse_weights,
@@ -73,7 +84,10 @@ _WEIGHTS = Option(
 class TokenFileOptions(RunnerOptions):
     """Token files: a corpus to files of ids. `files.write` checks the options."""
 
-    corpus: Annotated[PathArgument, Option(f"{_CORPUS}; also a URL of a store or a web server", positional=True)]
+    corpus: Annotated[
+        PathArgument | None,
+        Option(f"{_CORPUS}; also a URL of a store or a web server; None for a mix in --weights", positional=True),
+    ]
     vocabulary: Annotated[PathArgument, _VOCABULARY]
     _: KW_ONLY
     output: Annotated[PathArgument, _OUTPUT]

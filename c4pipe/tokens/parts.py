@@ -49,7 +49,8 @@ DOCUMENTS = _make_schema(
 Lengths = npt.NDArray[np.int32]
 """The number of tokens of each document with its end of sequence, of shape [documents]."""
 
-_AT_ONCE = 256  # documents that are tokenized together; more take more memory and no less time
+AT_ONCE = 256
+"""Documents that are tokenized or written together; more take more memory and no less time."""
 
 
 class SetFigures(TokenTotals):
@@ -82,10 +83,14 @@ class TokenPart:
         ids: the file of the ids, one document after the other.
         documents: the Parquet file with the number of tokens, the row in the shard and the URL of each document.
         note: the JSON file with the figures of the part, written last.
+        more: further columns of the documents.
     """
 
+    more: tuple[str, ...] = ()
+
     def __init__(self, folder: Path, shard: Shard) -> None:
-        name = shard.path.replace("/", "-")
+        source = getattr(shard, "source", None)
+        name = f"{'' if source is None else f'{source}-'}{shard.language}-{shard.file.name}"
         self.shard = shard
         self.ids, self.documents, self.note = (folder / f"{name}.{end}" for end in ("ids", "documents", "json"))
 
@@ -148,12 +153,11 @@ class WriteParts(ScanStep[Shard, PartFigures]):
     def scan(self, item: Shard) -> bytes:
         """Writes the ids and the documents of a shard, and returns the note. Raises C4pipeError on failure."""
         part = TokenPart(self._folder, item)
-        is_weighted = self._weights and item.id.split == "train"
         once = [AtomicFile(part.ids), AtomicFile(part.documents)]
-        files = [AtomicFile(part.ids), AtomicFile(part.documents)] if is_weighted else once
+        files = [AtomicFile(part.ids), AtomicFile(part.documents)] if self._is_repeated(item) else once
         try:
             figures = self._write(item, *(each.path for each in once))
-            if is_weighted:
+            if files is not once:
                 figures = self._repeat(item, *(each.path for each in (*once, *files)))
             for each in files:
                 each.publish()
@@ -167,14 +171,17 @@ class WriteParts(ScanStep[Shard, PartFigures]):
     def read(self, part: StoragePath, item: Shard) -> PartFigures:
         return TokenPart(self._folder, item).figures
 
+    def _is_repeated(self, shard: Shard) -> bool:
+        return bool(self._weights) and shard.id.split == "train"
+
     def _write(self, shard: Shard, ids: Path, documents: Path) -> PartFigures:
         """Writes the ids and the documents of a shard, and returns the figures for the note."""
         tokens = checksum = row = 0
         with name_os_errors(ids), ids.open("xb") as file, parquet_writer(documents, _SCHEMA) as writer:
             for table in read_tables(shard, ["text", "url"]):
                 lengths = []
-                for first in range(0, len(table), _AT_ONCE):
-                    some = table.slice(first, _AT_ONCE)
+                for first in range(0, len(table), AT_ONCE):
+                    some = table.slice(first, AT_ONCE)
                     ids_of = self._tokenizer.encode(some["text"].to_pylist(), some["url"].to_pylist())
                     block = ids_of.values.astype(self._little).tobytes()
                     file.write(block)
@@ -199,8 +206,8 @@ class WriteParts(ScanStep[Shard, PartFigures]):
                 with open_parquet(documents)[0] as once:
                     for batch in once.iter_batches():
                         is_read, lengths = times[batch["row"].to_numpy()] > turn, batch["tokens"].to_numpy()
-                        for first in range(0, len(batch), _AT_ONCE):
-                            some = slice(first, first + _AT_ONCE)
+                        for first in range(0, len(batch), AT_ONCE):
+                            some = slice(first, first + AT_ONCE)
                             end = start + int(lengths[some].sum())
                             block = values[start:end][np.repeat(is_read[some], lengths[some])].tobytes()
                             file.write(block)
@@ -223,31 +230,26 @@ class JoinTask:
     """The parts of a language and split, which one worker joins.
 
     Attributes:
-        shards: the shards, in order.
+        parts: the parts, in order.
         length: the tokens of a row of layout `npy`; None for other layouts.
         output: the folder of the token files.
-        folder: the folder of the parts.
         around: the ids before and after each document; None for nothing.
+        sliced: the parts of which `parts` are windows, if so.
     """
 
     name: TokenSet
-    shards: tuple[Shard, ...]
+    parts: Sequence[TokenPart]
     layout: str
     dtype: str
     length: int | None
     output: Path
-    folder: Path
     around: tuple[int | None, int]
-
-    @cached_property
-    def parts(self) -> list[TokenPart]:
-        """The parts of its shards."""
-        return [TokenPart(self.folder, shard) for shard in self.shards]
+    sliced: Sequence[TokenPart] = ()
 
     @cached_property
     def documents(self) -> int:
         """The number of documents of all parts."""
-        return sum(part.figures["documents"] for part in self.parts)
+        return sum(part.figures["documents"] for part in self.sliced or self.parts)
 
     @property
     def note(self) -> str:
@@ -277,6 +279,9 @@ class JoinParts(ScanStep[JoinTask, SetFigures]):
 
 def _join(task: JoinTask) -> dict[str, Any]:
     """Writes all files of a language and split, and returns their figures."""
+    for part in task.sliced:
+        for _ in part.blocks():  # which compares them with the note
+            pass
     tokens, length = sum(part.figures["tokens"] for part in task.parts), task.length or 1
     result: dict[str, Any] = {"documents": task.documents, "tokens": tokens}
     if task.layout == NPY:
@@ -392,14 +397,14 @@ def _documents(parts: Sequence[TokenPart]) -> Iterator[pa.Table]:
     firsts = accumulate((part.figures["documents"] for part in parts), initial=0)
     for part, first, (starts, _) in zip(parts, firsts, _starts(parts), strict=False):
         row = 0
-        for table in part.tables(["tokens", "row", "url"]):
+        for table in part.tables(["tokens", "row", "url", *part.more]):
             rows = np.arange(row, row + len(table), dtype=np.int64)
             row += len(table)
             columns: dict[str, Any] = {
                 "document": rows + first,
                 "start": starts[rows],
                 "tokens": table["tokens"],
-                "shard": pa.repeat(part.shard.path, len(table)),
+                "shard": table["shard"] if part.more else pa.repeat(part.shard.path, len(table)),
                 "row": table["row"],
                 "url": table["url"],
             }

@@ -60,7 +60,8 @@ def join(folder: Path, parts: Sequence[Documents], layout: str, dtype: str, leng
     """Joins parts to token files in a folder, with a manifest, and returns the folder."""
     (folder / "_parts").mkdir(parents=True)
     shards = [make_part(folder / "_parts", number, len(parts), part, dtype) for number, part in enumerate(parts)]
-    task = JoinTask(TRAIN, tuple(shards), layout, dtype, length, folder, folder / "_parts", (None, 1))
+    made = [TokenPart(folder / "_parts", shard) for shard in shards]
+    task = JoinTask(TRAIN, made, layout, dtype, length, folder, (None, 1))
     note = folder / "_parts" / task.note
     assert list(JoinParts().process((task, str(note)))) == []
     figures = json.loads(note.read_text())
@@ -155,22 +156,15 @@ def test_a_row_leads_to_the_documents_that_it_has(parts: list[list[int]], length
 
 
 @pytest.mark.slow
-def test_runs_that_are_killed_go_on(small_corpus: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_mix", [False, True])
+def test_runs_that_are_killed_go_on(is_mix: bool, small_corpus: Path, tmp_path: Path) -> None:
     """A run is killed as soon as it has written one more file, again and again, until one ends."""
     vocabulary, output = tmp_path / "vocabulary", tmp_path / "killed"
     more = ["--size", "300", "--workers", "1", "--quiet"]
     assert main.main(["vocab", str(small_corpus / "en"), "--output", str(vocabulary), *more]) == 0
-    base = [
-        "tokens",
-        str(small_corpus),
-        "--vocab",
-        str(vocabulary),
-        "--format",
-        "megatron",
-        "--workers",
-        "1",
-        "--quiet",
-    ]
+    (tmp_path / "mix.toml").write_text("".join(f"[[sources]]\npath='{small_corpus}/{name}'\n" for name in ("en", "de")))
+    source = ["--weights", str(tmp_path / "mix.toml")] if is_mix else [str(small_corpus)]
+    base = ["tokens", *source, "--vocab", str(vocabulary), "--format", "megatron", "--workers", "1", "--quiet"]
     assert main.main([*base, "--output", str(tmp_path / "whole")]) == 0
     kills = 0
     while True:

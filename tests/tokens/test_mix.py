@@ -1,16 +1,26 @@
 """Plans and token files of a mix of several sources."""
 
+import hashlib
 import json
+from collections import Counter
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import mmh3
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import sentencepiece
 
 import c4pipe
 from c4pipe import read
 from c4pipe.cli import main
+from c4pipe.io.text import parse_toml
+from c4pipe.tokens import find_pages, shuffle
+from tests.helpers.crawls import files_of
+from tests.helpers.megatron import read_indexed
+from tests.read.test_mix_file import url_of
 
 MIX = """
 target_tokens = 20_000
@@ -40,7 +50,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rows: list[dict[str, Any]] = [
             {
                 "text": " ".join(["the sea and the land", name] * (1 + number % 30)),
-                "url": f"https://{name}.example/{number}",
+                "url": url_of(name, number),
             }
             | ({"score": number * 7 % 300, "topic": "art" if number % 4 else "science"} if columns else {})
             for number in range(size)
@@ -82,7 +92,7 @@ def test_the_most_tokens_of_a_mix_can_be_reached(folder: Path, capsys: pytest.Ca
     assert run("--plan", "mix.toml", "--target-tokens", "10_000_000", "--quiet") == 2
     error = capsys.readouterr().err
     assert "mix.toml: target_tokens 10,000,000 can't be reached: at most " in error
-    assert error.endswith("for the label 'art', of the source first; give a smaller target, or other limits\n")
+    assert error.endswith("for the label 'science', of the source first; give a smaller target, or other limits\n")
     most = int(error.partition("at most ")[2].partition(" ")[0].replace(",", ""))
     assert run("--plan", "mix.toml", "--target-tokens", most + 2, "--quiet") == 2
     assert run("--plan", "mix.toml", "--target-tokens", most, "--quiet") == 0
@@ -115,3 +125,135 @@ def test_wrong_plans_are_one_sentence(
     error = capsys.readouterr().err
     assert says in error
     assert error.count("\n") == 1
+
+
+# Token files
+
+WRITTEN = """
+seed = 3
+[[sources]]
+path = "first"
+column = "score"
+by = "topic"
+quantiles = [[0.5, 0], [0.9, 1.5], [1, 4]]
+[[sources]]
+path = "second/und"
+quantiles = [[1, 2]]
+"""
+
+
+def write(output: str, text: str = WRITTEN, layout: str = "megatron", workers: int = 1) -> int:
+    Path("written.toml").write_text(text)
+    more = ["--vocab", "vocab", "--workers", str(workers), "--quiet"]
+    return main.main(["tokens", "--weights", "written.toml", "--format", layout, "--output", output, *more])
+
+
+def wanted_order() -> list[str]:
+    """The URLs of the train documents in the order of their hashes, by plain Python."""
+    weights = {"column": "score", "by": "topic", "seed": 3, "quantiles": [[0.5, 0], [0.9, 1.5], [1, 4]]}
+    times = [Counter(page["url"] for page in read.documents("first", weights=weights))]
+    times.append(Counter({page["url"]: 2 for page in read.documents("second")}))
+    keys = {}
+    for number, source in enumerate(times):
+        for url, count in source.items():
+            first, step = mmh3.hash64(f"{number} {url}", 3, signed=False)
+            keys |= {(first + turn * step) % 2**64: url for turn in range(count)}
+    return [keys[key] for key in sorted(keys)]
+
+
+@pytest.mark.parametrize("documents", [1 << 16, 30])
+def test_a_mix_is_written_in_the_order_of_the_hash(
+    documents: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shuffle, "_DOCUMENTS", documents)
+    assert write(f"by-{documents}") == 0
+    rows = pq.read_table(f"by-{documents}/c4-und-train_documents.parquet").to_pylist()
+    assert [row["url"] for row in rows] == wanted_order()
+    pages = {page["url"]: page["text"] for name in ("first", "second") for page in read.documents(name)}
+    processor = sentencepiece.SentencePieceProcessor(model_file="vocab/spm.model")
+    ids = read_indexed(Path(f"by-{documents}/c4-und-train_text_document")).rows
+    assert ids == [processor.encode(pages[row["url"]], add_eos=True) for row in rows]
+    assert [row["start"] for row in rows] == [0, *np.cumsum([row["tokens"] for row in rows])[:-1]]
+    for number in (0, 99, len(rows) - 1):
+        (place,) = find_pages(f"by-{documents}/c4-und-train_text_document", number)
+        assert pq.read_table(place.shard)["url"][place.row].as_py() == place.url == rows[number]["url"]
+    rows = pq.read_table(f"by-{documents}/c4-und-validation_documents.parquet").to_pylist()
+    assert sorted(row["url"] for row in rows) == [url_of("first", 7), url_of("second", 7)]
+
+
+def test_the_same_bytes_on_two_workers_in_windows_and_in_all_formats(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shuffle, "_DOCUMENTS", 50)
+    assert write("two", workers=2) == 0
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    assert write("one") == 0
+    assert files_of(folder / "one") == files_of(folder / "two")
+    written = c4pipe.write_token_files(None, "vocab", output="python", weights=parse_toml(WRITTEN), workers=1)
+    assert files_of(folder / "python") == files_of(folder / "one")
+    ids = (folder / "one" / "c4-und-train_text_document.bin").read_bytes()
+    for layout, name in (("olmo", "c4-und-train.npy"), ("nanogpt", "train.bin")):
+        assert write(layout, layout=layout) == 0
+        assert (folder / layout / name).read_bytes() == ids
+    sources = written.manifest["sources"]
+    digests = [c4pipe.open_corpus(name).digest for name in ("first", "second")]
+    assert [(each["path"], each["manifest"], each["languages"]) for each in sources] == [
+        ("first", digests[0], ["und"]),
+        ("second/und", digests[1], ["und"]),
+    ]
+    assert written.manifest["manifest"] == hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def test_another_mix_is_refused_and_damage_is_found(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert write("kept") == 0
+    before = files_of(folder / "kept")
+    assert write("kept") == 0
+    assert files_of(folder / "kept") == before
+    assert write("kept", WRITTEN.replace("[1, 2]", "[1, 3]")) == 2
+    assert "kept has other token files (sources: [{" in capsys.readouterr().err
+    assert write("kept", WRITTEN.replace("seed = 3", "seed = 4")) == 2
+    assert "kept has other token files (seed: 3, and here 4)" in capsys.readouterr().err
+    shard = next((folder / "second" / "und").glob("c4-train-*"))
+    whole = shard.read_bytes()
+    middle = 100  # of the first column, url
+    shard.write_bytes(whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :])
+    assert write("damaged") == 1
+    shard.write_bytes(whole)
+    part = next((folder / "damaged" / "_parts").glob("*.ids"))
+    data = part.read_bytes()
+    part.write_bytes(data[:900] + bytes([data[900] ^ 1]) + data[901:])
+    capsys.readouterr()
+    assert write("damaged") == 1
+    assert f"{part} is damaged: its checksum is another one; delete it" in capsys.readouterr().err
+    part.unlink()
+    assert write("damaged") == 0
+    assert files_of(folder / "damaged") == before
+
+
+def test_several_languages_are_one_set(folder: Path, small_corpus: Path) -> None:
+    text = "".join(f"[[sources]]\npath = '{small_corpus}/{name}'\n" for name in ("de", "en"))
+    assert write("languages", text) == 0
+    manifest = json.loads(Path("languages/manifest.json").read_text())
+    assert (manifest["languages"], list(manifest["totals"])) == (["de", "en"], ["mul"])
+    rows = pq.read_table("languages/c4-mul-train_documents.parquet")
+    pages = [page["url"] for page in read.documents(small_corpus)]
+    assert sorted(rows["url"].to_pylist()) == sorted(pages) != rows["url"].to_pylist()
+
+
+def test_a_plan_is_of_one_tokenizer(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = MIX.replace("20_000", "21_000")
+    assert write("planned", target) == 2
+    assert "first has no plan of these weights in tokens.json for its train split: write" in capsys.readouterr().err
+    assert run("--plan", "written.toml", "--quiet") == 0
+    assert write("planned", target) == 0
+    rows = pq.read_table("planned/c4-und-train_documents.parquet")
+    assert sum(rows["tokens"].to_pylist()) == pytest.approx(21_000, rel=0.02)
+    c4pipe.train_vocabulary("second/und", output="other", size=20, workers=1)
+    one = ["first", "--weights", "one.toml", "--format", "olmo", "--output", "other-files", "--quiet", "--workers", "1"]
+    Path("one.toml").write_text('column = "score"\nby = "topic"\ntarget_tokens = 14_700\n')
+    for more in ([*one], ["--weights", "written.toml", *one[3:]]):
+        assert main.main(["tokens", *more, "--vocab", "other"]) == 2
+        assert (
+            "first has no plan of these weights in tokens.json for its train split by this" in capsys.readouterr().err
+        )
