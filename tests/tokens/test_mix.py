@@ -153,7 +153,7 @@ def wanted_order() -> list[str]:
     weights = {"column": "score", "by": "topic", "seed": 3, "quantiles": [[0.5, 0], [0.9, 1.5], [1, 4]]}
     times = [Counter(page["url"] for page in read.documents("first", weights=weights))]
     times.append(Counter({page["url"]: 2 for page in read.documents("second")}))
-    keys = {}
+    keys = dict[int, str]()
     for number, source in enumerate(times):
         for url, count in source.items():
             first, step = mmh3.hash64(f"{number} {url}", 3, signed=False)
@@ -196,13 +196,13 @@ def test_the_same_bytes_on_two_workers_in_windows_and_in_all_formats(
     for layout, name in (("olmo", "c4-und-train.npy"), ("nanogpt", "train.bin")):
         assert write(layout, layout=layout) == 0
         assert (folder / layout / name).read_bytes() == ids
-    sources = written.manifest["sources"]
+    manifest: Any = written.manifest
     digests = [c4pipe.open_corpus(name).digest for name in ("first", "second")]
-    assert [(each["path"], each["manifest"], each["languages"]) for each in sources] == [
+    assert [(each["path"], each["manifest"], each["languages"]) for each in manifest["sources"]] == [
         ("first", digests[0], ["und"]),
         ("second/und", digests[1], ["und"]),
     ]
-    assert written.manifest["manifest"] == hashlib.sha256("".join(digests).encode()).hexdigest()
+    assert manifest["manifest"] == hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def test_another_mix_is_refused_and_damage_is_found(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
