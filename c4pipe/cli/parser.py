@@ -73,6 +73,22 @@ class Parser(argparse.ArgumentParser):
         return None
 
 
+def whole_number(text: str) -> int:
+    """Returns the whole number that an argument names."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number, such as 8") from None
+
+
+def decimal_number(text: str) -> float:
+    """Returns the number that an argument names."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number, such as 0.5") from None
+
+
 class _StoreOnce(argparse.Action):
     """Stores the value of an option. A second list is joined to the first one; any other second value is an error."""
 
@@ -136,13 +152,11 @@ def add_options(parser: Parser, record: type) -> None:
 def _parser_of(kind: Any, option: Option) -> Callable[[str], Any]:
     """Returns the function from a text to the value of an option: of its type, or a sequence from `8,13`."""
     kinds = get_args(kind) or (kind,)
-    parse = int if int in kinds else float if float in kinds else str
+    parse = whole_number if int in kinds else decimal_number if float in kinds else str
     is_list = any(get_origin(each) is Sequence for each in (kind, *get_args(kind)))
-
-    def numbers(text: str) -> tuple[Any, ...]:  # the name is in the error for another text
-        return tuple(map(parse, text.split(",")))
-
-    return numbers if is_list and not (option.nargs or option.repeated) else parse
+    if is_list and not (option.nargs or option.repeated):
+        return lambda text: tuple(map(parse, text.split(",")))
+    return parse
 
 
 def _completer(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:

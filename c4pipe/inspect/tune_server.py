@@ -7,8 +7,10 @@ import runpy
 import secrets
 import socket
 import sys
+from collections.abc import Awaitable, Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from c4pipe.clean.annotated_folder import open_annotated
 from c4pipe.errors import C4pipeError, UsageError
@@ -46,6 +48,9 @@ def serve(options: TuneOptions) -> None:
     check_output(storage_path(output))
     open_tuner(folder)
     try:
+        from marimo._server.registry import MIDDLEWARE_REGISTRY
+        from starlette.middleware import Middleware
+
         from c4pipe.inspect import tune_page as tune_page
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
@@ -56,6 +61,7 @@ def serve(options: TuneOptions) -> None:
     app = [str(Path(__file__).with_name("tune_app.py")), "--", "--annotated", folder, "--output", output]
     sys.argv = ["marimo", "--yes", "run", *server, *app]
     sys.stdin = io.StringIO(secrets.token_urlsafe())  # marimo's own secret is a hash of the app
+    MIDDLEWARE_REGISTRY.register("same_origin", Middleware(_SameOrigin))
     # Ctrl-C ends the server well; it reports a part of its own that it cancels.
     logging.getLogger("uvicorn.error").addFilter(lambda record: "CancelledError" not in record.getMessage())
     try:
@@ -63,6 +69,21 @@ def serve(options: TuneOptions) -> None:
     except SystemExit as end:
         if end.code:
             raise C4pipeError(f"marimo's server ended with status {end.code}") from None
+
+
+class _SameOrigin:
+    """An application of ASGI that refuses the WebSocket to the page of any other server."""
+
+    def __init__(self, app: Callable[..., Awaitable[None]]) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Callable[[Any], Awaitable[None]]) -> None:
+        headers = dict(scope.get("headers", ()))
+        origin = headers.get(b"origin", b"").partition(b"://")[2]
+        if scope["type"] == "websocket" and origin != headers.get(b"host"):
+            await send({"type": "websocket.close", "code": 1008})  # against the policy of the server (RFC 6455, 7.4.1)
+        else:
+            await self._app(scope, receive, send)
 
 
 def _find_port(port: int | None) -> int:

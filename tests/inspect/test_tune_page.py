@@ -130,7 +130,7 @@ def test_the_page_fits(opened: Opened, width: int, dark: bool) -> None:
 
 
 def test_no_page_of_another_server_gets_the_session(opened: Opened) -> None:
-    """A browser sends the cookie for the path that no other page knows, and to no other path of the machine."""
+    """A browser sends the cookie to all ports of the machine, and with a WebSocket from any of their pages."""
     from websockets.exceptions import InvalidStatus
     from websockets.sync.client import connect
 
@@ -141,16 +141,16 @@ def test_no_page_of_another_server_gets_the_session(opened: Opened) -> None:
     assert f"/{page.split('/')[3]}" == cookie.path
     assert len(cookie.path) > 40
 
-    def first_bytes(path: str) -> int:
-        address = f"ws://{page.split('/')[2]}{path}ws?session_id=s_other"
-        headers = {"Cookie": f"{cookie.name}={cookie.value}"}
-        with connect(address, additional_headers=headers) as socket:
+    def first_bytes(origin: str | None) -> int:
+        headers = {"Cookie": f"{cookie.name}={cookie.value}", **({"Origin": origin} if origin else {})}
+        socket = connect(f"ws{page[4:]}/ws?session_id=s_other", additional_headers=headers, origin=None)
+        with socket:
             return len(socket.recv(20))
 
-    assert first_bytes(f"{cookie.path}/") > 100
-    for path in ("/", "/other/"):
-        with pytest.raises(InvalidStatus):
-            first_bytes(path)
+    assert first_bytes(f"http://{page.split('/')[2]}") > 100
+    for origin in ("http://127.0.0.1:9999", "http://localhost:9999", "null", None):
+        with pytest.raises(InvalidStatus, match="HTTP 403"):
+            first_bytes(origin)
 
 
 def test_the_page_asks_no_other_server(opened: Opened) -> None:
