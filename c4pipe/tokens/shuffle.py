@@ -1,7 +1,7 @@
 """Token files of a mix: the documents of all sources, in the order of a hash of seed, source, page and turn.
 
 Each shard becomes a part with slices: its documents in one window of the hash. A window of all parts is sorted, and is
-joined as a part is. Memory holds one window: about 65,536 documents, for up to 67 million documents of a mix.
+joined as a part is. Memory holds one window: about 16,384 documents, or a 1,024th of a mix of more than 17 million.
 """
 
 import os
@@ -24,7 +24,7 @@ from c4pipe.io.parquet_footer import open_parquet
 from c4pipe.read.by_column import Weights, times_read
 from c4pipe.tokens.parts import AT_ONCE, PartFigures, TokenPart, WriteParts
 
-_DOCUMENTS, _WINDOWS = 1 << 16, 1 << 10  # of a window, and the most windows of a set
+_DOCUMENTS, _WINDOWS = 1 << 14, 1 << 10  # of a window, and the most windows of a set
 
 
 @dataclass(frozen=True)
