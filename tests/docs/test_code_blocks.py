@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from c4pipe.read.mix_file import read_mix
 from c4pipe.recipes.presets import find_recipe
 from tests.docs.not_run import NOT_RUN
 from tests.helpers.doc_examples import expected_lines, python_blocks
@@ -31,6 +32,7 @@ RUN_BY = {
     "docs/training.md": "tests/read/test_read_adapters.py",
     "docs/choose_limits.md": "tests/docs/test_code_blocks.py",
     "docs/token_files.md": "tests/docs/test_code_blocks.py",
+    "docs/mixing.md": "tests/docs/test_code_blocks.py",
     "docs/tutorial.md": "tests/docs/test_code_blocks.py",
     "docs/vocabulary.md": "tests/vocab/test_vocab_consumers.py",
 }
@@ -48,7 +50,7 @@ AFTER_TUTORIAL = (
         "docs/choose_limits.md",
         "docs/training.md",
     ),
-    *("docs/token_files.md", "docs/own_rules.md", "samples/README.md"),
+    *("docs/token_files.md", "docs/mixing.md", "docs/own_rules.md", "samples/README.md"),
 )
 """Pages whose commands are for a user who has followed the tutorial: they use its corpora."""
 
@@ -99,6 +101,9 @@ def test_recipes_that_are_shown_can_be_read(name: str, tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "own_rules" / "my_rules.py", tmp_path)
     for shown in code_blocks(page(name), "toml"):
         (tmp_path / "my.toml").write_text(shown)
+        if "[[sources]]" in shown:
+            assert read_mix(tmp_path / "my.toml").sources
+            continue
         assert find_recipe(str(tmp_path / "my.toml")).name == "my"
 
 
@@ -167,6 +172,9 @@ def test_the_tutorial_and_the_pages_for_those_who_followed_it(tmp_path: Path) ->
     (tmp_path / "my.toml").write_text(*code_blocks(TUTORIAL, "toml"))
     (mix,) = (shown for shown in code_blocks(page("docs/training.md"), "text") if "[[sources]]" in shown)
     (tmp_path / "mix.toml").write_text(mix)
+    (tmp_path / "web-sums.toml").write_text(*code_blocks(page("docs/mixing.md"), "toml"))
+    (tmp_path / "sums.py").write_text(python_blocks(ROOT / "docs" / "mixing.md")[0])
+    run(tmp_path, "python sums.py")
     printed: dict[str, str] = {}
     followed("docs/tutorial.md", tmp_path, printed)
     (code,) = python_blocks(ROOT / "docs" / "tutorial.md")
@@ -175,7 +183,7 @@ def test_the_tutorial_and_the_pages_for_those_who_followed_it(tmp_path: Path) ->
     for name in AFTER_TUTORIAL:
         assert commands(name)
         followed(name, tmp_path, printed)
-    for name in ("choose_limits.md", "token_files.md"):  # of what the commands of these pages wrote
+    for name in ("choose_limits.md", "token_files.md", "mixing.md"):  # of what the commands of these pages wrote
         for code in python_blocks(ROOT / "docs" / name):
             (tmp_path / "block.py").write_text(code)
             assert run(tmp_path, "python block.py").splitlines() == expected_lines(code)
