@@ -205,7 +205,7 @@ class PageKeeper:
     def _signature(self, page: CheckedPage) -> tuple[U64, U16]:
         near = self._near
         assert near
-        more = page.tokenizer, near.scripts, near.numbers
+        more = page.tokenizer, near.scripts, near.numbers, near.short_pages
         signature = minhash.minima(page.text, near.ngram, near.bands, near.rows, *more)
         return minhash.band_hashes(signature, near.bands), minhash.short_minima(signature)
 

@@ -310,7 +310,8 @@ def ngrams_of(pages: Iterable[Mapping[str, Any]], rules: Recipe) -> Iterator[U64
     near = rules.need(NearDuplicate)
     for page in pages:
         tokenizer = tokenizer_of(rules.by_language, page["language"] or UNKNOWN)
-        words = compared_words(page["text"], near.ngram, tokenizer, near.scripts, near.numbers)
+        more = tokenizer, near.scripts, near.numbers, near.short_pages
+        words = compared_words(page["text"], near.ngram, *more)
         yield ngram_set(words, near.ngram)
 
 

@@ -13,8 +13,10 @@ from c4pipe.text.hashes import WHOLE_QUERY, is_validation
 MOST_MINIMA = 1024
 """The most numbers in a page's signature: bands times rows of the rule on near-duplicates."""
 
-DEVIATIONS = 3.0
-"""Standard deviations of an estimate, on both sides of the least similarity, for which two texts are compared."""
+DEVIATIONS = 2.0, 3.0
+"""Standard deviations of an estimate, below and above the least similarity, between which two texts are compared. Of
+pairs just at the least similarity, one in 1,000 is above, and one in 40 below.
+"""
 
 KNOWN_URL = "known_url"
 """The name in counters for pages whose URL known corpora have. No recipe has such a rule: the corpora are an option."""
@@ -72,7 +74,8 @@ class NearDuplicate(CorpusRule):
     similarity: Literal["estimate", "exact"] = "estimate"
     keep: Literal["longest", "newest", "first"] = "longest"
     numbers: Literal["zero", "kept"] = "zero"
-    added = ("scripts", "compare", "similarity", "keep", "numbers")
+    short_pages: Literal["stay", "whole"] = "stay"
+    added = ("scripts", "compare", "similarity", "keep", "numbers", "short_pages")
     scripts_do = "; tells words of the scripts {scripts} apart without blanks"
 
     def contradiction(self, others: Others, stage: str) -> str | None:
@@ -89,18 +92,24 @@ class NearDuplicate(CorpusRule):
     @property
     def least_estimate(self) -> float:
         """The least share of equal minima of pages that may be similar enough."""
-        return self.min_similarity - self._deviations
+        return self._doubt[0]
+
+    @property
+    def sure_estimate(self) -> float:
+        """The least share of equal minima of pages that are similar enough, whatever their texts are."""
+        return self._doubt[1]
 
     def leaves_in_doubt(self, estimates: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Tells whether the texts decide if pages are similar enough, given shares of equal minima."""
-        near = np.abs(estimates - self.min_similarity) <= self._deviations
-        return near & (self.similarity == "exact")
+        least, most = self._doubt
+        return (least <= estimates) & (estimates <= most) & (self.similarity == "exact")
 
     @property
-    def _deviations(self) -> float:
-        """How far from the limit the texts decide."""
-        variance = self.min_similarity * (1 - self.min_similarity) / (self.bands * self.rows)
-        return DEVIATIONS * math.sqrt(variance) if self.similarity == "exact" else 0.0
+    def _doubt(self) -> tuple[float, float]:
+        """The least and the most share of equal minima for which the texts decide."""
+        limit = self.min_similarity
+        deviation = math.sqrt(limit * (1 - limit) / (self.bands * self.rows)) if self.similarity == "exact" else 0.0
+        return limit - DEVIATIONS[0] * deviation, limit + DEVIATIONS[1] * deviation
 
 
 @dataclass(frozen=True)

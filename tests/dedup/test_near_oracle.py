@@ -11,7 +11,7 @@ import pytest
 
 from c4pipe.text import minhash
 from scripts.make_near_curve import share_a_band
-from tests.dedup.test_near_duplicates import build
+from tests.dedup.test_near_duplicates import EXACT, SURVIVOR, build
 from tests.helpers.near_crawls import jaccard, made_texts, made_words
 from tests.helpers.near_crawls import pages_of as made_pages
 from tests.helpers.pages import pages_of
@@ -106,6 +106,16 @@ def test_what_is_dropped_against_the_exact_similarity_of_each_pair(tmp_path: Pat
     assert (similar >= LEAST).mean() > 0.88
     assert (similar >= LEAST - 0.1).mean() > 0.98
     assert similar.min() > 0.45
+    # A page goes only for a page that it is like: by the estimate, and exactly.
+    for name, more, most_wrong in (("survivor", SURVIVOR, 0.1), ("exact", EXACT, 0.0)):
+        build(tmp_path / name, pages, more=more, keep_dropped="all")
+        found = near_pairs.read_dropped(tmp_path / name / "corpus")
+        similar = np.array([exact.get((min(pair), max(pair)), 0.0) for pair in found.items()])
+        assert found.keys().isdisjoint(found.values())
+        assert len(found) > 0.85 * len(stays)
+
+        assert (similar < LEAST).mean() <= most_wrong
+        assert similar.min() > LEAST - 0.15
 
 
 @pytest.mark.slow

@@ -4,8 +4,10 @@ import hashlib
 import random
 import re
 import unicodedata
+from array import array
 from collections import Counter
-from itertools import combinations
+from itertools import accumulate, combinations
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +21,7 @@ from c4pipe.io.rows import Rows
 from c4pipe.text import minhash
 from c4pipe.text.character_sets import OTHER_PUNCTUATION, characters
 from c4pipe.text.english_words import english_words
+from c4pipe.text.page_text import JoinedWords
 from scripts.make_near_curve import PLOT, plot, share_a_band
 from tests.helpers.near_crawls import jaccard, joined, made_words, settled
 
@@ -79,11 +82,37 @@ def test_a_signature_of_many_ngrams_is_that_of_plain_python() -> None:
     assert minhash.minima(text, 5, 3, 2).tolist() == signature_in_plain_python(text, 5, 6)
 
 
+@given(texts=st.lists(st.lists(st.sampled_from(["a", "b", "ab", "ba", "\ud800", "\u4e00a"]), max_size=12), max_size=2))
+def test_the_similarity_of_two_sets_of_ngrams(texts: list[list[str]]) -> None:
+    one, other = [*texts, [], []][:2]
+    joined_words = [
+        JoinedWords("".join(each), memoryview(array("q", accumulate(map(len, each), initial=0))))
+        for each in (one, other)
+    ]
+    sets = [set(zip(*(each[at:] for at in range(3)), strict=False)) for each in (one, other)]
+    expected = len(sets[0] & sets[1]) / max(1, len(sets[0] | sets[1]))
+    assert minhash.jaccard(*(minhash.ngram_set(each, 3) for each in joined_words)) == expected
+
+
 def test_numbers_can_be_kept() -> None:
     assert minhash.simplify("Bus 904, at 19.10 (\u0663)") == "bus 0 at 0 0"
     assert minhash.simplify("Bus 904, at 19.10 (\u0663)", "kept") == "bus 904 at 19 10 \u0663"
     one, other = (minhash.minima(f"the bus {number} leaves at noon", 5, 2, 2, "", (), "kept") for number in (7, 8))
     assert not (one == other).any()
+
+
+@pytest.mark.parametrize("kernel", [minhash.text_kernel, None], ids=["c", "python"])
+def test_short_pages_can_be_one_ngram(kernel: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minhash, "text_kernel", kernel)
+    short = [
+        minhash.minima(text, 5, 2, 2, short_pages="whole") for text in ("cat dog", "Cat, dog!", "cat", "", "a b c d e")
+    ]
+    assert short[0].tolist() == short[1].tolist()
+    assert not (short[0] == short[2]).any()
+    assert not len(short[3])
+    assert short[4].tolist() == minhash.minima("a b c d e", 5, 2, 2).tolist()
+    sets = [minhash.ngram_set(minhash.compared_words(text, 5, short_pages="whole"), 5) for text in ("cat dog", "cat")]
+    assert minhash.jaccard(sets[0], sets[0]) == 1 > minhash.jaccard(*sets) == 0
 
 
 @given(text=st.text(max_size=100))
