@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from c4pipe.dedup import near_pages, shuffle
 from c4pipe.dedup.near_pages import BAND_ROW, NEAR_PAGE, PAIR
 from c4pipe.io.rows import Rows
+from c4pipe.native import text_kernel
 from c4pipe.text import minhash
 from c4pipe.text.character_sets import OTHER_PUNCTUATION, characters
 from c4pipe.text.english_words import english_words
@@ -101,7 +102,7 @@ def test_numbers_can_be_kept() -> None:
     assert not (one == other).any()
 
 
-@pytest.mark.parametrize("kernel", [minhash.text_kernel, None], ids=["c", "python"])
+@pytest.mark.parametrize("kernel", [text_kernel, None], ids=["c", "python"])
 def test_short_pages_can_be_one_ngram(kernel: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minhash, "text_kernel", kernel)
     short = [
