@@ -5,7 +5,7 @@ so does its text, if the estimate leaves a page in doubt. Pages that are unlike 
 settles the rest of the cluster alone: they are few.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -56,6 +56,8 @@ def read_rows(path: StoragePath, rows: npt.NDArray[np.uint32], schema: pa.Schema
         here = rows[(rows >= first) & (rows < first + len(table))] - first
         found.append(table.take(pa.array(here)).cast(schema))
         first += len(table)
+        if first > rows[-1]:
+            break
     return pa.concat_tables(found).combine_chunks()
 
 
@@ -82,14 +84,24 @@ def keep_similar(graph: Graph, files: Output, dropped: Outputs, similar: Output,
     Returns:
         Outputs through NEAR_DUPLICATES and STAYING.
     """
+    compared = _compare(graph, files, dropped, [similar], plan, "")
+    settled = graph.add("Settle clusters", SettleClusters(plan), compared["open_pages"], compared["links"])
+    if plan.near and plan.near.similarity == "exact":
+        settled = _compare(graph, files, settled, [], plan, " of settled clusters")
+    return [compared, settled]
+
+
+def _compare(
+    graph: Graph, files: Output, dropped: Outputs, similar: Sequence[Output], plan: DedupPlan, of: str
+) -> Outputs:
+    """Adds the steps that compare chosen pages with first pages; without similar pairs, pages unlike those stay."""
     chosen = dropped["near_duplicates"]
-    first = graph.add("Send first signatures", SendFirstSignatures(plan), files, chosen, dropped["staying"])
+    first = graph.add(f"Send first signatures{of}", SendFirstSignatures(plan), files, chosen, dropped["staying"])
     given = [files, chosen, first["signatures"]]
     if plan.near and plan.near.similarity == "exact":
-        asked = graph.add("Ask for texts", AskForTexts(plan), *given)
-        given.append(graph.add("Send texts", SendTexts(plan), files, asked["staying"])["texts"])
-    compared = graph.add("Compare with first pages", CompareWithFirst(plan), *given, similar)
-    return [compared, graph.add("Settle clusters", SettleClusters(plan), compared["open_pages"], compared["links"])]
+        asked = graph.add(f"Ask for texts{of}", AskForTexts(plan), *given)
+        given.append(graph.add(f"Send texts{of}", SendTexts(plan), files, asked["staying"])["texts"])
+    return graph.add(f"Compare with first pages{of}", CompareWithFirst(plan, not similar), *given, *similar)
 
 
 class NearStep(DedupStep):
@@ -199,6 +211,11 @@ class CompareWithFirst(_FirstStep):
 
     sends = (NEAR_DUPLICATES, STAYING, OPEN_PAGES, LINKS)
 
+    def __init__(self, plan: DedupPlan, is_last: bool) -> None:
+        """Takes the plan, and whether the pages that are unlike the first page stay."""
+        super().__init__(plan)
+        self._is_last = is_last
+
     def run(self, received: Received) -> Iterator[StepItem]:
         """Compares each page with the first page of its cluster."""
         similar = received.rows(CLUSTERS)
@@ -208,6 +225,7 @@ class CompareWithFirst(_FirstStep):
         exact[in_doubt] = self._similarities(received, chosen[in_doubt])
         is_alike = np.where(in_doubt, exact, shares) >= self._near.min_similarity
         unlike = chosen[~is_alike]  # in the order of their keys
+        unsettled += len(unlike) if self._is_last else 0
         yield from self._drop(chosen[is_alike], unsettled, exact[is_alike])
         opened = np.zeros(len(unlike), self._open.dtype)
         for name in (*(NEAR_PAGE.names or ()), "first_page"):
@@ -249,5 +267,5 @@ class SettleClusters(NearStep):
         """Chooses the pages to drop among the pages of each cluster that are unlike its first page."""
         pages, links = received.rows(self._open), received.rows(LINKS)
         minima = pages["minima"][:, : self._numbers]
-        settled = near_pages.settle(pages, minima, pages["first_page"], links, self._near.sure_estimate)
+        settled = near_pages.settle(pages, minima, pages["first_page"], links, self._near.min_similarity)
         yield from self._drop(*settled)

@@ -94,11 +94,6 @@ class NearDuplicate(CorpusRule):
         """The least share of equal minima of pages that may be similar enough."""
         return self._doubt[0]
 
-    @property
-    def sure_estimate(self) -> float:
-        """The least share of equal minima of pages that are similar enough, whatever their texts are."""
-        return self._doubt[1]
-
     def leaves_in_doubt(self, estimates: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Tells whether the texts decide if pages are similar enough, given shares of equal minima."""
         least, most = self._doubt

@@ -94,8 +94,9 @@ def _find_dropped(pages: pa.Table, pairs: Rows, rules: Recipe) -> Rows:
         return near_pages.with_similarity(chosen, 0.0)
     minima = near_pages.minima_of(pages["minima"])
     first, unlike = _compare_with_first(pages, chosen, rules)
-    settled, _ = near_pages.settle(unlike, minima[unlike["row"]], unlike["first_page"], pairs, near.sure_estimate)
-    return np.concatenate([first, near_pages.with_similarity(settled, 0.0)])
+    settled, _ = near_pages.settle(unlike, minima[unlike["row"]], unlike["first_page"], pairs, near.min_similarity)
+    later, _ = _compare_with_first(pages, settled, rules)
+    return np.concatenate([first, later])
 
 
 def _compare_with_first(pages: pa.Table, chosen: Rows, rules: Recipe) -> tuple[Rows, Rows]:

@@ -103,7 +103,7 @@ def test_each_dropped_page_is_like_the_page_that_stays(tmp_path: Path, keep: str
         return ranks[keep][page], url_key(normalise_url(pages[page].url))
 
     def by_signature(one: int, other: int) -> bool:
-        return bool((signatures[one] == signatures[other]).mean() >= 0.75 + 3 * deviation)
+        return bool((signatures[one] == signatures[other]).mean() >= 0.75)
 
     def is_alike(one: int, other: int) -> bool:
         distance = (signatures[one] == signatures[other]).mean() - 0.75
@@ -113,10 +113,11 @@ def test_each_dropped_page_is_like_the_page_that_stays(tmp_path: Path, keep: str
     pairs = similar_pairs(texts, 0.75 - 2 * deviation)
     expected, unlike = settled(pairs, order, is_alike, rounds=1)
     later, _ = settled([pair for pair in pairs if unlike.issuperset(pair)], order, by_signature)
-    expected |= later
+    left = {page for page, stays in later.items() if not is_alike(stays, page)}
+    expected |= {page: stays for page, stays in later.items() if page not in left}
     assert len(unlike) > len(later) > 0
     assert facts_of(tmp_path) == {pages[page].url: pages[stays].url for page, stays in expected.items()}
-    assert corpus.manifest["counts"].get("near_duplicates.unsettled", 0) == 0
+    assert corpus.manifest["counts"].get("near_duplicates.unsettled", 0) == len(left)
     if deviation:
         assert all(jaccard(texts[page], texts[stays]) >= 0.75 for page, stays in expected.items())
 
