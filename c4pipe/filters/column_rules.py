@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,6 +10,7 @@ from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.rule import Others, PageRule, Texts
 from c4pipe.io.words import short, suggestion
+from c4pipe.lists.lists import ListFolder
 
 
 class ColumnRule(PageRule):
@@ -86,6 +87,12 @@ class LabelNotWanted(ColumnRule):
     column: str = "topic"
     wanted: Texts = ()
     not_wanted: Texts = ()
+
+    def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
+        """Raises UsageError if the rule names no label, and so would drop no page."""
+        if not (self.wanted or self.not_wanted):
+            raise UsageError(f"{self.name} names no label: give wanted or not_wanted, or leave the rule out")
+        return super().load_lists(lists)
 
     def drops(self, value: str | None) -> bool:
         return value in self.not_wanted or (bool(self.wanted) and value not in self.wanted)

@@ -185,6 +185,9 @@ def test_labels_that_come_with_the_text(tmp_path: Path, monkeypatch: pytest.Monk
         UsageError, match="out needs labels in the column topic, and the inputs have none: read them with"
     ):
         c4pipe.import_text("a.jsonl", output="d", **given)
+    Path("r.toml").write_text(UNWANTED.replace("c4", "as-is"))
+    with pytest.raises(UsageError, match="out names no label: give wanted or not_wanted, or leave the rule out"):
+        c4pipe.import_text("a.jsonl", columns="topic", output="d", **given)
 
 
 def test_explain_tells_the_label(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
