@@ -1,6 +1,5 @@
 """The command `tokens`: the number of tokens of a corpus, a subset of some tokens, and files of token ids."""
 
-import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -44,12 +43,11 @@ def run(options: TokensOptions) -> None:
         return
     if options.vocabulary is None:
         raise UsageError("tokens needs a vocabulary: name its folder with --vocab (see c4pipe tokens --help)")
+    targets = _TARGET if (options.plan, options.weights) == (None, None) else ()
     if options.format is None:
-        targets = () if options.plan is not None else _TARGET
         _refuse_options(options, "a count of tokens", "output", "length", "weights", *targets)
         _count(options, corpus, options.vocabulary)
         return
-    targets = () if options.weights is not None else _TARGET
     _refuse_options(options, "--format", "budget_subset", "best_first", "plan", "lists", *targets)
     if options.output is None:
         raise UsageError("--format needs a folder for the files: name it with --output")
@@ -198,7 +196,7 @@ def curve_table(planned: Sequence[tuple[str, "CurveTimes"]]) -> "Table":
 
 def _short_names(paths: Sequence[str]) -> list[str]:
     """Returns the shortest ends of paths that differ."""
-    parts = [Path(os.path.normpath(path)).parts for path in paths]
+    parts = [Path(path).absolute().parts for path in paths]  # "." has a name, too
     for count in range(1, max(map(len, parts)) + 1):
         names = [str(Path(*each[-count:])) for each in parts]
         if len(set(names)) == len(names):

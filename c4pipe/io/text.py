@@ -29,6 +29,7 @@ else:
 
 _READ = 256 * 1024
 _COMMENT = re.compile(r"(?:^|\s)#.*")
+_TOML_CAP = 64 * 1024  # bytes: for a long key the TOML reader takes quadratic time
 _LINE_CAP = 1 << 20  # characters of a line: no page's URL is as long, as headers are smaller
 
 _FAULTS = {
@@ -174,6 +175,11 @@ def read_text(path: Path, most: int) -> str:
     """Returns the text of a user's file, of at most `most` bytes. Raises OSError or ValueError."""
     with open_list(path) as file:
         return decode_text(read_content(file, path.name, most))
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Returns the content of a user's TOML file. Raises OSError or ValueError."""
+    return parse_toml(read_text(path, _TOML_CAP))
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -7,10 +7,9 @@ To read the best documents first, a process sorts numbers, not texts: 8 bytes fo
 texts of a window together, in the order of the files, so each row group is read once for a window.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Real
 from typing import Any, cast
@@ -24,16 +23,16 @@ from c4pipe.corpus.formats.shard_format import PROBABILITY, DocumentGenerator
 from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.errors import UsageError
-from c4pipe.io.json_files import parse_json, read_json
+from c4pipe.io.json_files import read_json
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import input_path
-from c4pipe.io.words import short, suggestion
+from c4pipe.io.words import short
 from c4pipe.read.chosen import Best, check_column, column_of, read_turns
-from c4pipe.read.curve import MOST_TIMES, Curve, CurveTimes, Floats, LabelTimes, curve_times, parse_curve
+from c4pipe.read.curve import MOST_TIMES, Curve, CurveTimes, Floats, LabelTimes, curve_times, json_of, parse_curve
 from c4pipe.read.indexed import RandomAccess
 from c4pipe.read.order import Order, Span, random_numbers
 from c4pipe.read.source import Source
-from c4pipe.wet.columns import COPIES_COLUMN, parse_columns
+from c4pipe.wet.columns import COPIES_COLUMN
 
 _access = lru_cache(maxsize=8)(RandomAccess)
 
@@ -59,12 +58,7 @@ class WeightedSource(Source):
     @property
     def identity(self) -> dict[str, Any]:
         """The identity of these documents, as JSON values, with the weights."""
-        return {**super().identity, "weights": weights_to_json(self.weights)}
-
-
-def weights_to_json(weights: Weights) -> Any:
-    """Returns weights as a value of JSON."""
-    return weights.to_json() if isinstance(weights, CurveTimes) else [list(each) for each in weights]
+        return {**super().identity, "weights": json_of(self.weights)}
 
 
 def weighted(source: Source, weights: Mapping[Any, Any]) -> WeightedSource:
@@ -81,7 +75,9 @@ def weighted(source: Source, weights: Mapping[Any, Any]) -> WeightedSource:
     """
     if source.documents is not None:
         raise UsageError(f"{source.path} is a subset of some tokens, each read once: give weights for its corpus")
-    table = weight_table(weights, source, source.columns, source.shards)
+    if not source.languages:
+        raise UsageError(f"{source.path} is a file of text, and weights need a corpus: make it with c4pipe import")
+    table = weight_table(weights, source, source.shards)
     totals = tuple(int(times_read(shard, table).sum()) for shard in source.shards)
     return source.as_kind(WeightedSource, documents=totals, weights=table)
 
@@ -89,7 +85,6 @@ def weighted(source: Source, weights: Mapping[Any, Any]) -> WeightedSource:
 def weight_table(
     weights: Mapping[Any, Any],
     corpus: Source | Corpus,
-    columns: Sequence[str],
     shards: Sequence[Shard],
     tokenizer: Mapping[str, Any] | None = None,
 ) -> Weights:
@@ -97,7 +92,7 @@ def weight_table(
     column or a plan that they need; `tokenizer` has members of TOKENS_FILE that the plan must have.
     """
     if {"column", "quantiles", "target_tokens"} & set(weights):
-        curve = checked_curve(weights, str(corpus.path), columns)
+        curve = checked_curve(weights, str(corpus.path), shards)
         if not curve.by_tokens:
             return measure_curve(curve, str(corpus.path), shards)
         content = read_json(cast(StoragePath, input_path(corpus.path) / TOKENS_FILE), dict) or {}
@@ -119,7 +114,7 @@ def weight_table(
             )
     if not weights:
         raise UsageError("weights={}: give a table such as {1: 1, 2: 2, 100: 8}, or None to read each document once")
-    if COPIES_COLUMN not in columns:
+    if COPIES_COLUMN not in _columns_in(shards):
         raise UsageError(f"{corpus.path} has no column copies, and weights need it: build the corpus with --copies")
     return tuple(sorted((size, float(weight)) for size, weight in weights.items()))
 
@@ -155,33 +150,30 @@ def _times_by_curve(shard: Shard, curve: CurveTimes) -> npt.NDArray[np.int16]:
     return np.concatenate(times)
 
 
-def checked_curve(weights: Mapping[str, Any], path: str, columns: Sequence[str]) -> Curve:
-    """Returns the curve that a table of a user says. Raises UsageError if the corpus has no such columns."""
-    curve = parse_curve(weights)
+def checked_curve(weights: Mapping[str, Any], path: str, shards: Sequence[Shard]) -> Curve:
+    """Returns the curve that a table of a user says. Raises UsageError if the shards have no such columns."""
+    curve, columns = parse_curve(weights), _columns_in(shards)
     if curve.column:
         check_column(curve.column, path, [*columns, f"{PROBABILITY}:float"])
-    _check_labels(curve.by, path, columns)
+    if curve.by:
+        check_column(curve.by, path, ["language:string", *columns], "labels")
     return curve
 
 
-def plan_of(curve: Curve, languages: Sequence[str], times: CurveTimes) -> dict[str, Any]:
-    """Returns the member of TOKENS_FILE with how often the documents of languages are read."""
-    return {"curve": parse_json(json.dumps(asdict(curve))), "languages": list(languages), "times": times.to_json()}
+def _columns_in(shards: Sequence[Shard]) -> Sequence[str]:
+    return shards[0].columns if shards else ()
 
 
 def kept_plan(content: Mapping[str, Any], curve: Curve, languages: Sequence[str]) -> CurveTimes | None:
     """Returns how often the documents of languages are read by a curve, given the content of TOKENS_FILE, if known."""
-    wanted = plan_of(curve, languages, CurveTimes("", "", 0, ()))
     for each in content.get("plans", ()):
-        if all(each[name] == wanted[name] for name in ("curve", "languages")):
-            labels = tuple(_label_times(label) for label in each["times"]["labels"])
-            return CurveTimes(**{**each["times"], "labels": labels})
+        if (each["curve"], each["languages"]) == (json_of(curve), list(languages)):
+            labels: list[dict[str, Any]] = [
+                {name: tuple(value) if isinstance(value, list) else value for name, value in label.items()}
+                for label in each["times"]["labels"]
+            ]
+            return CurveTimes(**{**each["times"], "labels": tuple(LabelTimes(**label) for label in labels)})
     return None
-
-
-def _label_times(values: Mapping[str, Any]) -> LabelTimes:
-    members: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in values.items()}
-    return LabelTimes(**members)
 
 
 def measure_curve(curve: Curve, path: str, shards: Sequence[Shard], tokens: Floats | None = None) -> CurveTimes:
@@ -218,15 +210,6 @@ def _labels_of(table: pa.Table, column: str) -> tuple[list[str | None], npt.NDAr
         return [None], np.zeros(len(table), np.int64)
     encoded = table[column].cast(pa.string()).combine_chunks().dictionary_encode(null_encoding="encode")
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int64)
-
-
-def _check_labels(column: str, path: str, columns: Sequence[str]) -> None:
-    """Raises UsageError if a corpus has no column of labels with this name, given its further columns."""
-    labels = ["language", *(each.name for each in parse_columns(columns) if each.type in ("string", "int", "bool"))]
-    if column and column not in labels:
-        raise UsageError(
-            f"{path} has no column {column} of labels: it has {', '.join(labels)}{suggestion(column, labels)}"
-        )
 
 
 @dataclass(frozen=True)

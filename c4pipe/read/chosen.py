@@ -16,13 +16,15 @@ from c4pipe.io.json_files import FiniteNumber
 from c4pipe.io.words import suggestion
 from c4pipe.wet.columns import parse_columns
 
+_TYPES = {"numbers": ("int", "float"), "labels": ("string", "int", "bool")}
 
-def check_column(column: str, path: str, columns: Sequence[str]) -> None:
-    """Raises UsageError if a corpus has no further column of numbers with this name, given its further columns."""
-    numbers = [each.name for each in parse_columns(columns) if each.type in ("int", "float")]
-    if column not in numbers:
-        has = f"it has {', '.join(numbers)}" if numbers else f"build it with --score {column}=MODEL, or import one"
-        raise UsageError(f"{path} has no column {column} of numbers: {has}" + suggestion(column, numbers))
+
+def check_column(column: str, path: str, columns: Sequence[str], kind: str = "numbers") -> None:
+    """Raises UsageError if a corpus has no column of numbers or labels with this name, given its columns."""
+    names = [each.name for each in parse_columns(columns) if each.type in _TYPES[kind]]
+    if column not in names:
+        has = f"it has {', '.join(names)}" if names else f"build it with --score {column}=MODEL, or import one"
+        raise UsageError(f"{path} has no column {column} of {kind}: {has}" + suggestion(column, names))
 
 
 def column_of(shard: Shard, column: str) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:

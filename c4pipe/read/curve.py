@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from math import factorial
+from operator import itemgetter
 from typing import Annotated, Any
 
 import numpy as np
@@ -145,10 +146,10 @@ class CurveTimes:
     seed: int
     labels: tuple[LabelTimes, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns the members, as JSON values."""
-        values: dict[str, Any] = parse_json(json.dumps(asdict(self)))
-        return values
+
+def json_of(weights: Any) -> Any:
+    """Returns curves and tables of weights, and what has them inside, as values of JSON."""
+    return parse_json(json.dumps(weights, default=asdict))
 
 
 def bucket_starts(values: Floats, sizes: Floats, ends: Floats) -> Floats:
@@ -225,15 +226,19 @@ def _reach_target(curve: Curve, labels: Sequence[LabelTimes]) -> list[LabelTimes
         raise UsageError(f"mix: no document has the label {missing[0]!r} in {curve.by}")
     sizes = {each.label: np.array(each.tokens, np.float64) for each in labels}
     most = {name: curve.max_repeat * sizes[name][~_dropped(sizes[name], curve.drop)].sum() for name in sizes}
-    reached = min(int(most[name] / share) for name, share in mix.items() if share)
-    if reached < target:
-        least = min((name for name, share in mix.items() if share), key=lambda name: most[name] / mix[name])
-        of_label = f", for the label {least!r}" if curve.by else ""
+    reached, least = min(
+        ((most[name] / share, name) for name, share in mix.items() if share), key=itemgetter(0), default=(0, None)
+    )
+    if int(reached) < target:
+        of_label = f", for the label {least!r}" if curve.by and labels else ""
         limits = f"max_repeat {curve.max_repeat:g} and drop {curve.drop:g}{of_label}"
-        raise UnreachableTarget(target, reached, limits)
-    wanted = {name: target * mix.get(name, 0) for name in sizes}
-    times = {name: target_times(sizes[name], wanted[name], curve.max_repeat, curve.drop) for name in sizes}
-    return [replace(each, times=tuple(times[each.label].tolist())) for each in labels]
+        raise UnreachableTarget(target, int(reached), limits)
+    found = []
+    for each in labels:
+        wanted = target * mix.get(each.label, 0)
+        times = target_times(sizes[each.label], wanted, curve.max_repeat, curve.drop)
+        found.append(replace(each, times=tuple(times.tolist())))
+    return found
 
 
 def _dropped(sizes: Floats, drop: float) -> npt.NDArray[np.bool_]:
@@ -270,13 +275,9 @@ def target_times(sizes: Floats, wanted: float, max_repeat: float, drop: float) -
         averages: Floats = wanted / sizes.sum() * np.diff(integrals) / integrals[-1] / np.diff(edges)
         return averages
 
-    low, high = 0.0, 2.0
-    power = high
+    power, step = 0.0, 2.0
     for _ in range(60):
-        if average(power)[-1] <= max_repeat:
-            low = power
-        else:
-            high = power
-        power = (low + high) / 2
-    times[kept] = np.minimum(average(low), max_repeat)
+        larger = min(power + step, 2.0)
+        power, step = larger if average(larger)[-1] <= max_repeat else power, step / 2
+    times[kept] = np.minimum(average(power), max_repeat)
     return times

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from c4pipe.errors import UsageError
-from c4pipe.io.json_files import FiniteNumber, check_of, from_json, parse_json
-from c4pipe.io.text import parse_toml, read_text
+from c4pipe.io.json_files import check_of, from_json, parse_json
+from c4pipe.io.text import read_toml
 from c4pipe.io.words import error_reason, short
 from c4pipe.read.curve import MEMBERS, ROUNDED, Curve, Seed, check_names, parse_curve
 
-_MOST_BYTES = 64 * 1024
 _DEFAULTS = ("max_repeat", "drop", "seed")  # of all sources
 _OF_SOURCE = ("path", "share", "tokens")
 
@@ -43,16 +42,12 @@ class Mix:
     Attributes:
         sources: the sources, at least one; each has its own path.
         target_tokens: the tokens to read of all sources in an epoch; 0 if each source has its own curve.
-        max_repeat: as in `Curve`, for sources that do not say it.
-        drop: likewise.
-        seed: likewise; it also decides, with the page, the order of token files.
+        seed: of `Curve`; it also decides, with the page, the order of token files.
         file: the name of the file, for errors.
     """
 
     sources: Annotated[Sequence[MixSource], check_of(Sequence[dict[str, Any]])]
     target_tokens: int = 0
-    max_repeat: FiniteNumber = Curve.max_repeat
-    drop: float = Curve.drop
     seed: Seed = Curve.seed
     file: str = "the mix"
 
@@ -69,7 +64,7 @@ def errors_of(file: str, source: str) -> Iterator[None]:
 def read_mix(path: str | Path) -> Mix:
     """Returns the mix of a TOML file. Raises UsageError if it can't be read, and as `parse_mix`."""
     try:
-        return parse_mix({**parse_toml(read_text(Path(path), _MOST_BYTES)), "file": str(path)})
+        return parse_mix({**read_toml(Path(path)), "file": str(path)})
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} can't be read as the TOML file of a mix: {error_reason(error)}") from None
 
@@ -85,7 +80,8 @@ def parse_mix(values: Mapping[str, Any]) -> Mix:
         mix = from_json(Mix, parse_json(json.dumps(dict(values))))
     except (TypeError, ValueError) as error:
         raise UsageError(f"{file}: {short(str(error), 120)}") from None
-    sources = [_parse_source(each, mix) for each in mix.sources]
+    common = {name: values[name] for name in _DEFAULTS if name in values}
+    sources = [_parse_source(each, mix, common) for each in mix.sources]
     shares, paths = sum(each.share for each in sources), {normpath(each.path) for each in sources}
     if not sources or len(paths) < len(sources):
         raise UsageError(f"{file} has no sources, or one of them twice: give each one a table [[sources]] and a path")
@@ -94,22 +90,21 @@ def parse_mix(values: Mapping[str, Any]) -> Mix:
     return replace(mix, sources=tuple(sources))
 
 
-def _parse_source(given: Any, mix: Mix) -> MixSource:
-    """Returns a source, given its table and the mix."""
+def _parse_source(given: Any, mix: Mix, common: Mapping[str, Any]) -> MixSource:
+    """Returns a source, given its table, the mix, and the members of all curves."""
     path, share, target = given.get("path"), given.get("share", 0), mix.target_tokens
     with errors_of(mix.file, str(path)):
         check_names("it has", given, [*_OF_SOURCE, *MEMBERS])
-        own = {name: value for name, value in given.items() if name not in _OF_SOURCE}
-        is_share = isinstance(share, int | float) and 0 < share <= 1 and "target_tokens" not in own
+        weights = {**common, **{name: value for name, value in given.items() if name not in _OF_SOURCE}}
+        is_share = isinstance(share, int | float) and 0 < share <= 1 and "target_tokens" not in weights
         if not isinstance(path, str) or (not is_share if target else share):
             raise UsageError(
                 "give it a path; if the mix has target_tokens, also a share of them, such as 0.5, and no own "
                 "target_tokens; otherwise no share"
             )
         if target:
-            own["target_tokens"] = round(share * target)
-        elif not {"column", "quantiles", "target_tokens"} & set(own):
-            own["quantiles"] = [[1, 1]]
-        weights = {**{name: getattr(mix, name) for name in _DEFAULTS}, **own}
+            weights["target_tokens"] = max(1, round(share * target))
+        elif not {"column", "quantiles", "target_tokens"} & set(weights):
+            weights["quantiles"] = [[1, 1]]
         parse_curve(weights)
     return MixSource(path, float(share), weights, str(given.get("tokens", "")))

@@ -21,7 +21,7 @@ from c4pipe.filters.language import Language
 from c4pipe.filters.page_size import Empty, Incomplete
 from c4pipe.filters.rule import Rule, check_parameter, checked_value, parameter_names
 from c4pipe.filters.rules import RULES
-from c4pipe.io.text import parse_toml, read_text
+from c4pipe.io.text import parse_toml, read_toml
 from c4pipe.io.words import error_reason, suggestion
 from c4pipe.recipes.own_rules import find_rule, is_own, origin_of
 from c4pipe.recipes.recipe import STAGES, Recipe
@@ -29,7 +29,6 @@ from c4pipe.recipes.recipe import STAGES, Recipe
 _KEYS = ("base", "name", "description", "off", "on", "rules")
 _NEEDED = tuple(rule.name for rule in (BodyLines, Incomplete, NormalisedUrl, StaleCapture, Empty))
 _NAMED = tuple(name for name, rule in RULES.items() if rule.names_itself)  # of which a recipe can have several
-_MOST_BYTES = 64 * 1024  # for a long key the TOML reader takes quadratic time
 
 
 def read_recipe(path: Path, bases: Mapping[str, Recipe]) -> Recipe:
@@ -42,7 +41,7 @@ def read_recipe(path: Path, bases: Mapping[str, Recipe]) -> Recipe:
     Raises UsageError, with the file, the key and the allowed values, for an invalid file.
     """
     try:
-        return _Reader(path, bases).recipe(parse_toml(read_text(path, _MOST_BYTES)))
+        return _Reader(path, bases).recipe(read_toml(path))
     except (OSError, ValueError) as error:
         next_step = "check the path" if isinstance(error, OSError) else "correct the file"
         raise UsageError(f"recipe file {path} can't be read: {error_reason(error)}; {next_step}") from None

@@ -327,12 +327,14 @@ def _plans(report: _Report) -> Iterator[Table]:
         words += [f"for a target of {curve['target_tokens']:,} tokens"] if curve["target_tokens"] else []
         heads = (curve["by"] or "label", "tokens", "taken", "most times")
         most = max((times for each in labels for times in each["times"]), default=0)
-        rows = [_plan_row(each, most) for each in labels[:_LANGUAGES]]
+        rows = [
+            _plan_row(_host(each["label"] or "") if curve["by"] else "all", each, most) for each in labels[:_LANGUAGES]
+        ]
         caption = f"{', '.join(words)}; each curve is from the smallest values to the largest"
         yield Table(caption, heads, rows, chart="times")
 
 
-def _plan_row(label: Mapping[str, Any], most: float) -> TableRow:
+def _plan_row(name: str, label: Mapping[str, Any], most: float) -> TableRow:
     """Returns the row of a label: the width of a step is the bucket's share of the tokens, its height the times of
     `most`.
     """
@@ -344,7 +346,7 @@ def _plan_row(label: Mapping[str, Any], most: float) -> TableRow:
     ]
     taken = sum(size * each for size, each in zip(sizes, times, strict=True))
     cells = f"{sum(sizes):,}", f"{taken:,.0f}", f"{max(times):.4g}"
-    return TableRow(short(label["label"] or "all", 100), cells, StepCurve(steps))
+    return TableRow(name, cells, StepCurve(steps))
 
 
 def _domains(report: _Report) -> Iterator[ReportBlock]:

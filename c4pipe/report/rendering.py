@@ -209,5 +209,6 @@ def as_markdown(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Returns a text in the quotes of JSON, which YAML reads as a string too: the language `no` stays a text."""
-    return json.dumps(text, ensure_ascii=False)
+    """Returns a text in the quotes of YAML, with escapes as in JSON: the language `no` stays a text."""
+    whole = json.dumps(text, ensure_ascii=False)
+    return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in whole)

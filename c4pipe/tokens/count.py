@@ -30,8 +30,8 @@ from c4pipe.io.json_files import (
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, read_file, remove_tree, storage_path
 from c4pipe.objectives.rows import Counts
-from c4pipe.read.by_column import TOKENS_FILE, checked_curve, kept_plan, measure_curve, plan_of
-from c4pipe.read.curve import CurveTimes, UnreachableTarget
+from c4pipe.read.by_column import TOKENS_FILE, checked_curve, kept_plan, measure_curve
+from c4pipe.read.curve import CurveTimes, UnreachableTarget, json_of
 from c4pipe.read.mix_file import Mix, errors_of
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
@@ -40,8 +40,7 @@ from c4pipe.tokens.tokenizer import DocumentTokenizer, TokenizerFile
 
 _FORMAT, _VERSION = "c4pipe tokens", 2
 
-_COUNTS = "_tokens"  # the folder of the counts of shards until all are complete
-_PAGE_COUNTS = "_tokens_by_page"  # and of the counts of pages
+_PARTS = "_tokens"  # the folder of the counts of shards until all are complete
 _AT_ONCE = 32  # documents that are tokenized together
 
 
@@ -55,10 +54,6 @@ class ShardTokens(_Labels):
     path: ShardPath
     documents: int
     tokens: int
-
-
-class _PageTokens(ShardTokens):
-    sizes: Any  # the tokens of each document: int32 in Base64
 
 
 class _Begin(TypedDict, total=False):
@@ -93,29 +88,40 @@ def count_tokens(
     with only_run(folder):
         rows = {shard["path"]: shard["rows"] for shard in opened.manifest["shards"]}
         counted, plans = _counted_before(folder, identity, rows)
-        shards, train, labels = opened.shards(), opened.shards("train"), opened.recipe.label_columns
-        curve = checked_curve(plan, str(opened.path), shards[0].columns if shards else ()) if plan is not None else None
+        shards, train = opened.shards(), opened.shards("train")
+        curve = checked_curve(plan, str(opened.path), shards) if plan is not None else None
         times = kept_plan({"plans": plans}, curve, opened.languages) if curve else None
         is_new = curve is not None and times is None
+        sizes = [np.zeros(0, "<i4")]
+        if new := [shard for shard in shards if shard.path not in counted or (is_new and shard.id.split == "train")]:
+            parts = (folder / _PARTS).absolute()  # a worker may run in any folder
+            prepare_folder(parts, {**identity, **tokenizer.versions, **({"sizes": "train"} if is_new else {})})
+            step = _CountTokens(tokenizer.copied(parts), opened.recipe.label_columns, is_new)
+            items = {f"{shard.path.replace('/', '-')}.json": shard for shard in new}
+            scan = Scan("Count tokens", step, parts, items)
+            scan.run(runner, progress, "tokens")
+            for each in scan.parts():
+                sizes.append(np.frombuffer(base64.b64decode(each.pop("sizes", "")), "<i4"))
+                counted[each["path"]] = each
         if curve and is_new:
-            scan = _scan(_CountPages, folder / _PAGE_COUNTS, identity, train, tokenizer, labels)
-            scan.run(runner, progress, "tokens")
-            pages = list(scan.parts())
-            sizes = np.frombuffer(b"".join(base64.b64decode(each.pop("sizes")) for each in pages), "<i4")
-            counted |= {each["path"]: each for each in pages}
-            times = measure_curve(curve, str(opened.path), train, sizes.astype(np.float64))
-            plans = [*plans, plan_of(curve, opened.languages, times)]
-        if new := [shard for shard in shards if shard.path not in counted]:
-            scan = _scan(_CountTokens, folder / _COUNTS, identity, new, tokenizer, labels)
-            scan.run(runner, progress, "tokens")
-            counted |= {each["path"]: each for each in scan.parts()}
-        content = _content(identity, tokenizer, counted) | ({"plans": plans} if plans else {})
+            times = measure_curve(curve, str(opened.path), train, np.concatenate(sizes).astype(np.float64))
+            kept = {"curve": json_of(curve), "languages": list(opened.languages), "times": json_of(times)}
+            plans = [*plans, kept]
+        in_order = [counted[path] for path in sorted(counted)]
+        content = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            **identity,
+            "totals": _totals(in_order),
+            "shards": in_order,
+            "versions": {name: version(name) for name in ("c4pipe", tokenizer.library)},
+            **({"plans": plans} if plans else {}),
+        }
         if new or is_new:
             write_json(folder / TOKENS_FILE, content)
         else:
             progress.note_complete(folder / TOKENS_FILE, "move it away")
-        for name in (_COUNTS, _PAGE_COUNTS):
-            remove_tree(folder / name)
+        remove_tree(folder / _PARTS)
         return content, times
 
 
@@ -199,21 +205,6 @@ def _counted_before(
     return counts, content.get("plans", ())
 
 
-def _content(
-    identity: Mapping[str, Any], tokenizer: TokenizerFile, shards: Mapping[str, ShardTokens]
-) -> dict[str, Any]:
-    """Returns the content of `tokens.json`, given the counts of shards by path."""
-    in_order = [shards[path] for path in sorted(shards)]
-    return {
-        "format": _FORMAT,
-        "version": _VERSION,
-        **identity,
-        "totals": _totals(in_order),
-        "shards": [dict(each) for each in in_order],
-        "versions": {name: version(name) for name in ("c4pipe", tokenizer.library)},
-    }
-
-
 def _totals(shards: Iterable[ShardTokens]) -> dict[str, dict[str, dict[str, Any]]]:
     """Returns the documents and tokens, also by label, of each language and split."""
     totals: dict[str, dict[str, dict[str, Any]]] = {}
@@ -227,57 +218,29 @@ def _totals(shards: Iterable[ShardTokens]) -> dict[str, dict[str, dict[str, Any]
     return totals
 
 
-def _scan(
-    kind: "type[_CountTokens]",
-    folder: StoragePath,
-    identity: Mapping[str, Any],
-    shards: Sequence[Shard],
-    tokenizer: TokenizerFile,
-    labels: Sequence[str],
-) -> "Scan[Shard, Any]":
-    """Returns the scan that writes a missing file of counts for each shard."""
-    counts = folder.absolute()  # a worker may run in any folder
-    prepare_folder(counts, {**identity, **tokenizer.versions})
-    items = {f"{shard.path.replace('/', '-')}.json": shard for shard in shards}
-    return Scan("Count tokens", kind(tokenizer.copied(counts), labels), counts, items)
-
-
-class _CountTokens(ScanStep[Shard, ShardTokens]):
+class _CountTokens(ScanStep[Shard, Any]):
     """(shard, path of its counts) -> nothing; writes the numbers of documents and tokens of the shard."""
 
-    def __init__(self, tokenizer: TokenizerFile, labels: Sequence[str]) -> None:
-        """Takes the tokenizer, and the columns of labels."""
-        self._file, self._labels = tokenizer, labels
+    def __init__(self, tokenizer: TokenizerFile, labels: Sequence[str], has_sizes: bool) -> None:
+        """Takes the tokenizer, the columns of labels, and whether the tokens of each train document are written."""
+        self._file, self._labels, self._has_sizes = tokenizer, labels, has_sizes
 
     def setup(self) -> None:
         self._tokenizer = self._file.load()
 
-    kind: Any = ShardTokens
-
     def scan(self, item: Shard) -> bytes:
         counted = [np.zeros(0, np.int64), *sizes(read_shard(item, 0, item.rows), self._tokenizer)]
         counts = np.concatenate(counted)
-        found = {"path": item.path, "documents": item.rows, "tokens": int(counts.sum()), **self.more(counts)}
+        found = {"path": item.path, "documents": item.rows, "tokens": int(counts.sum())}
+        if self._has_sizes and item.id.split == "train":
+            found["sizes"] = base64.b64encode(counts.astype("<i4").tobytes()).decode()
         labels, left = Counter[str](), iter(counts.tolist() if self._labels else ())
         for table in read_tables(item, self._labels) if self._labels else ():
             labels += sum_by_label(table, self._labels, [*islice(left, len(table))])
         return encode_checked_json({**found, **({"labels": labels} if labels else {})})
 
-    def more(self, counts: Counts) -> dict[str, Any]:
-        """Returns further members of the counts, given the tokens of documents."""
-        return {}
-
-    def read(self, part: StoragePath, item: Shard) -> ShardTokens:
-        counts: ShardTokens = decode_checked_json(read_file(part), part, self.kind)
+    def read(self, part: StoragePath, item: Shard) -> Any:
+        counts = decode_checked_json(read_file(part), part, ShardTokens)
         if (counts["path"], counts["documents"]) != (item.path, item.rows):
             raise DamagedFileError(f"{part} has the tokens of another shard: delete it, and run that job again")
         return counts
-
-
-class _CountPages(_CountTokens):
-    """(shard, path of its counts) -> nothing; writes also the number of tokens of each document."""
-
-    kind = _PageTokens
-
-    def more(self, counts: Counts) -> dict[str, Any]:
-        return {"sizes": base64.b64encode(counts.astype("<i4").tobytes()).decode()}

@@ -20,12 +20,13 @@ from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.errors import UsageError
 from c4pipe.io.atomic import clear_abandoned
-from c4pipe.io.json_files import parse_json, read_intact_json, shown, write_json
+from c4pipe.io.json_files import read_intact_json, shown, write_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
 from c4pipe.io.paths import list_names, remove_tree, storage_path
 from c4pipe.io.words import format_count, short, short_repr, suggestion
-from c4pipe.read.by_column import Weights, weight_table, weights_to_json
+from c4pipe.read.by_column import Weights, weight_table
+from c4pipe.read.curve import json_of
 from c4pipe.read.mix_file import Mix, parse_mix
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner import check_runner
@@ -140,7 +141,11 @@ def _check_options(options: TokenFileOptions) -> _Job:
         )
     if layout == NANOGPT and len(languages) != 1 and not mix:
         raise UsageError(f"--format nanogpt has files of one language: give its folder, such as {corpora[0].path}/en")
-    tables = [_weights_of(corpus, each, tokenizer) for corpus, (_, each) in zip(corpora, sources, strict=True)]
+    counted_by = {"vocabulary": tokenizer.sha256, "bos": tokenizer.begin}
+    tables = [
+        () if each is None else weight_table(each, corpus, corpus.shards("train"), counted_by)
+        for corpus, (_, each) in zip(corpora, sources, strict=True)
+    ]
     digests = [each.digest for each in corpora]
     identity = {
         "layout": layout,
@@ -151,24 +156,15 @@ def _check_options(options: TokenFileOptions) -> _Job:
         "eos": tokenizer.end,
         **({"bos": tokenizer.begin} if tokenizer.begin is not None else {}),
         **({"length": length} if length is not None else {}),
-        **({"weights": weights_to_json(tables[0])} if tables[0] and not mix else {}),
+        **({"weights": json_of(tables[0])} if tables[0] and not mix else {}),
     }
     if mix:
         about = [
-            {"path": path, "manifest": each.digest, "languages": each.languages, "weights": weights_to_json(table)}
+            {"path": path, "manifest": each.digest, "languages": each.languages, "weights": table}
             for (path, _), each, table in zip(sources, corpora, tables, strict=True)
         ]
-        identity |= {"seed": mix.seed, "sources": parse_json(json.dumps(about))}
+        identity |= {"seed": mix.seed, "sources": json_of(about)}
     return _Job(options, tokenizer, corpora, identity, output, tables, mix)
-
-
-def _weights_of(corpus: Corpus, weights: Mapping[Any, Any] | None, tokenizer: TokenizerFile) -> Weights:
-    """Returns the weights of a corpus, none without a table."""
-    if weights is None:
-        return ()
-    shards, counted_by = corpus.shards(), {"vocabulary": tokenizer.sha256, "bos": tokenizer.begin}
-    columns = shards[0].columns if shards else ()
-    return weight_table(weights, corpus, columns, corpus.shards("train"), counted_by)
 
 
 def _read_finished(job: _Job) -> TokenManifest | None:
@@ -221,18 +217,9 @@ def _run(job: _Job, progress: Progress) -> dict[TokenSet, SetFigures]:
     if job.mix:
         windows = {task.name.split: len(task.parts) for task in job.tasks}
         step = WriteSlices(*common, weights=job.weights, windows=windows, seed=job.mix.seed)
-    parts = Scan(
-        "Write parts",
-        step,
-        job.parts,
-        {part.note.name: part.shard for task in job.tasks for part in task.sliced or task.parts},
-    )
-    sets = Scan(
-        "Join parts",
-        JoinParts(),
-        job.parts,
-        {task.note: task for task in job.tasks},
-    )
+    shards = {part.note.name: part.shard for task in job.tasks for part in task.sliced or task.parts}
+    parts = Scan("Write parts", step, job.parts, shards)
+    sets = Scan("Join parts", JoinParts(), job.parts, {task.note: task for task in job.tasks})
     total = len(parts.items) + len(sets.items)
     with progress.wait("tokens", job.output, total, lambda: parts.written() + sets.written()):
         parts.run(job.options, progress)

@@ -176,12 +176,8 @@ def _check(manifest: TokenManifest) -> None:
             elif (names := TokenSet(language, split).id_files(manifest["layout"], tokens)) and names[0] in sizes:
                 header = LLMC_HEADER * len(names) if manifest["layout"] == LLMC else 0
                 size = tokens * np.dtype(manifest["dtype"]).itemsize + header
-                check_sum(
-                    f"{place}.tokens, in bytes,",
-                    size,
-                    sum(sizes.get(name, 0) for name in names),
-                    f"those of {names[0]}",
-                )
+                stored = sum(sizes.get(name, 0) for name in names)
+                check_sum(f"{place}.tokens, in bytes,", size, stored, f"those of {names[0]}")
 
 
 def check_files(folder: Path, manifest: TokenManifest) -> None:
@@ -267,11 +263,8 @@ def find_pages(path: str | os.PathLike[str], number: int) -> list[DocumentPlace]
     if not 0 <= number < count:
         known = f"has {what} 0 to {count - 1:,}" if count else f"has no {what}"
         raise UsageError(f"there is no number {number} in {folder / chosen.name}: it {known}")
-    file = folder / chosen.documents_file
-    if is_npy:
-        length = manifest["length"]
-        return list(_find_documents(file, "start", number * length, (number + 1) * length))
-    return list(_find_documents(file, "document", number, number + 1))
+    column, length = ("start", manifest["length"]) if is_npy else ("document", 1)
+    return list(_find_documents(folder / chosen.documents_file, column, number * length, (number + 1) * length))
 
 
 def _open_files(path: Path) -> tuple[Path, TokenManifest, TokenSet]:

@@ -16,7 +16,7 @@ from c4pipe.errors import UsageError
 from c4pipe.io.atomic import write_text
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath
-from c4pipe.read.curve import CurveTimes
+from c4pipe.read.curve import CurveTimes, json_of, parse_curve
 from c4pipe.read.mix_file import Mix, MixSource, errors_of
 from c4pipe.report.rendering import quoted
 from c4pipe.tokens.folder import MEGATRON, OLMO, TokenSet, check_files, read_token_manifest
@@ -85,7 +85,8 @@ def _list_source(source: MixSource, times: CurveTimes, tokenizer: TokenizerFile)
     """Returns a source with its token files. Raises UsageError if they are of another corpus or tokenizer."""
     taken = sum(taken for _, taken in domain_tokens([(source.path, times)]).values())
     used = [often for each in times.labels for there, often in zip(each.tokens, each.times, strict=True) if there]
-    most = source.weights["max_repeat"] if source.weights.get("target_tokens") else max(used, default=0)
+    curve = parse_curve(source.weights)
+    most = curve.max_repeat if curve.target_tokens else max(used, default=0)
     if not source.tokens:
         return ListedSource(source.path, taken, most)
     folder, corpus = Path(source.tokens).absolute(), open_language(source.path)
@@ -104,7 +105,7 @@ def _list_source(source: MixSource, times: CurveTimes, tokenizer: TokenizerFile)
         if "train" in splits and (tokens := splits["train"]["tokens"]):
             files[str(folder / TokenSet(language, "train").id_files(layout)[0])] = tokens
     by_pages = replace(times, labels=tuple(replace(each, tokens=()) for each in times.labels))
-    if manifest.get("weights") in (times.to_json(), by_pages.to_json()):
+    if manifest.get("weights") in (json_of(times), json_of(by_pages)):
         return ListedSource(source.path, sum(files.values()), 1, layout, files, True)
     return ListedSource(source.path, taken, most, layout, files, len(set(used)) == 1 and "weights" not in manifest)
 
@@ -112,7 +113,10 @@ def _list_source(source: MixSource, times: CurveTimes, tokenizer: TokenizerFile)
 def domain_tokens(planned: Sequence[tuple[str, CurveTimes]]) -> dict[str, tuple[int, float]]:
     """Returns how many tokens are there, and how many are taken, by domain of Olmix: a source, or `source:label`."""
     return {
-        f"{path}:{each.label}" if times.by else path: (sum(each.tokens), float(np.dot(each.tokens, each.times)))
+        path if each.label is None else f"{path}:{each.label}": (
+            sum(each.tokens),
+            float(np.dot(each.tokens, each.times)),
+        )
         for path, times in planned
         for each in times.labels
     }

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, PathArgument
-from c4pipe.io.text import parse_toml, read_text
+from c4pipe.io.text import read_toml
 from c4pipe.io.words import error_reason
 from c4pipe.runners.runner_options import RunnerOptions
 
@@ -29,9 +29,6 @@ _OUTPUT = Option("for --format: folder for the files, on this machine or mounted
 _LENGTH = Option("for --format npy: tokens of a row", "N")
 
 
-_MOST_BYTES = 64 * 1024  # of a TOML file
-
-
 def parse_weights(text: str) -> Mapping[Any, Any]:
     """Returns weights: `1:1,2:2,100:0.5` by copies, `score@0.4:0,1:2` by quantiles, `score` for a target, or the table
     in a TOML file, for a mix with the name of the file (see `parse_mix`).
@@ -40,7 +37,7 @@ def parse_weights(text: str) -> Mapping[Any, Any]:
     """
     if text.lower().endswith(".toml"):
         try:
-            values = parse_toml(read_text(Path(text), _MOST_BYTES))
+            values = read_toml(Path(text))
             return {**values, "file": text} if "sources" in values else values
         except (OSError, ValueError) as error:
             raise ArgumentTypeError(f"{text} can't be read: {error_reason(error)}") from None

@@ -204,6 +204,12 @@ def test_wrong_curves_are_one_sentence(corpus: Path, change: Any, says: str) -> 
         read.documents(corpus, weights={"column": "score", "quantiles": QUANTILES, **change})
 
 
+def test_a_file_of_text_has_no_weights(tmp_path: Path) -> None:
+    (tmp_path / "some.txt").write_text("some text\n")
+    with pytest.raises(UsageError, match=r"some\.txt is a file of text, and weights need a corpus"):
+        read.documents(tmp_path / "some.txt", weights={"quantiles": [[1, 2]]})
+
+
 def test_a_split_without_documents(corpus: Path) -> None:
     assert list(read.documents(corpus, split="validation", weights={"column": "score", "quantiles": QUANTILES})) == []
 

@@ -9,10 +9,13 @@ import yaml
 
 import c4pipe
 from c4pipe.cli import main
-from c4pipe.tokens.lists import ListedSource, blend, priors, source_mixture
+from c4pipe.read.curve import CurveTimes, LabelTimes
+from c4pipe.report.html_page import REPORT_PAGE
+from c4pipe.tokens.lists import ListedSource, blend, domain_tokens, priors, source_mixture
 from tests.helpers.megatron import read_indexed
+from tests.helpers.reports import Tables
 
-NAMES = ("no", "a: b # c", "1e5", "café 😀", "the \"sea\" \\ 'x'")
+NAMES = ("no", "a: b # c", "1e5", "café 😀", "the \"sea\" \\ 'x'", "a\x01\x7f\x85\u2028\ufeff\U000e0001b")
 
 
 def run(*arguments: Any) -> int:
@@ -183,6 +186,24 @@ def test_yaml_keeps_each_name_and_share(name: str, share: float) -> None:
     assert found["relative_sizes"] == {
         each: pytest.approx(count / sum(counts.values())) for each, count in counts.items()
     }
+
+
+def test_documents_without_a_label_have_a_domain_of_their_own() -> None:
+    labels = [LabelTimes(name, (), (2.0,), (1,), (size,)) for name, size in (("None", 1), ("", 3), (None, 5))]
+    planned = [("a", CurveTimes("", "topic", 0, tuple(labels))), ("b", CurveTimes("", "", 0, (labels[2],)))]
+    assert domain_tokens(planned) == {"a:None": (1, 2), "a:": (3, 6), "a": (5, 10), "b": (5, 10)}
+
+
+def test_the_report_names_documents_without_a_label(folder: Path) -> None:
+    row = {"text": "the sea", "url": "https://c.example/1", "topic": None}
+    Path("c.jsonl").write_text(json.dumps(row))
+    c4pipe.import_text("c.jsonl", output="c", columns=["topic:string"], workers=1)
+    for by in ("topic", ""):
+        Path("by.toml").write_text(f'by = "{by}"\nquantiles = [[1, 2]]\n')
+        assert run("c", "--plan", "by.toml", "--vocab", "vocab") == 0
+    assert main.main(["report", "c", "--quiet"]) == 0
+    rows = Tables(Path("c", REPORT_PAGE).read_text()).rows["plans"]
+    assert [row[0] for row in rows] == ["topic", "(none)", "label", "all"]
 
 
 def test_files_of_a_source_share_its_weight_by_their_tokens() -> None:

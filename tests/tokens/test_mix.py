@@ -127,6 +127,26 @@ def test_wrong_plans_are_one_sentence(
     assert error.count("\n") == 1
 
 
+def test_a_source_without_train_documents_reaches_no_target(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("rows.jsonl").write_text(json.dumps({"text": "the sea and the land", "url": url_of("empty", 7)}))
+    c4pipe.import_text("rows.jsonl", output="empty", workers=1)
+    Path("mix-empty.toml").write_text(MIX.replace("second/und", "empty"))
+    Path("all.toml").write_text("target_tokens = 9")
+    more = "can't be reached: at most 0 tokens are there with max_repeat 7 and drop 0.4"
+    for plan in (["empty", "--plan", "all.toml"], ["--plan", "mix-empty.toml"]):
+        assert run(*plan) == 2
+        assert more in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_the_current_folder_has_a_name_in_the_table(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("first")
+    more = ["--vocab", str(folder / "vocab"), "--workers", "1"]
+    assert main.main(["tokens", ".", "--plan", "score@0.5:0,1:2", *more]) == 0
+    assert capsys.readouterr().out.splitlines()[-2].split()[0] == "first"
+
+
 # Token files
 
 WRITTEN = """
