@@ -160,8 +160,7 @@ class Mixture(Stateful, Iterator[Document]):
         """
         self._sources = tuple(sources)
         self._order = order
-        self._limit = limit
-        self._temperature = temperature
+        self._scaling = limit, temperature
         if not sources:
             raise UsageError("there is nothing to mix: give at least one corpus or file of text")
         sizes = [sum(source.rows) for source in sources]
@@ -233,7 +232,7 @@ class Mixture(Stateful, Iterator[Document]):
 
     def copy(self) -> "Mixture":
         """Returns another mixture at the same step."""
-        mixture = Mixture(self._sources, self._order, self._limit, self._temperature)
+        mixture = Mixture(self._sources, self._order, *self._scaling)
         mixture.restore(self.state())
         return mixture
 
@@ -241,7 +240,7 @@ class Mixture(Stateful, Iterator[Document]):
         """Returns a copy, or for another epoch, a new mixture that begins with that epoch."""
         if epoch == self._order.epoch:
             return self.copy()
-        return Mixture(self._sources, replace(self._order, epoch=epoch), self._limit, self._temperature)
+        return Mixture(self._sources, replace(self._order, epoch=epoch), *self._scaling)
 
     def split(self, index: int, count: int) -> "Mixture":
         """Returns the mixture of one of `count` processes that together read these sources; `index` is from 0.
@@ -250,7 +249,7 @@ class Mixture(Stateful, Iterator[Document]):
         """
         if self.step:
             raise UsageError(f"{self.step:,} documents were read: divide a new mixture")
-        return Mixture(self._sources, self._order.split(index, count), self._limit, self._temperature)
+        return Mixture(self._sources, self._order.split(index, count), *self._scaling)
 
 
 AnyReader = Reader | Mixture

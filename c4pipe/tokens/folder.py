@@ -300,7 +300,10 @@ def _find_documents(path: Path, column: str, first: int, end: int) -> Iterator[D
             firsts = _read_firsts(file.metadata, column)
             groups = range(max(0, bisect.bisect_right(firsts, first) - 1), bisect.bisect_left(firsts, end))
             for group in groups:
-                yield from _places(file.read_row_group(group), column, first, end)
+                table = file.read_row_group(group)
+                length = table["tokens"].cast(pa.int64()) if column == "start" else 1
+                is_inside = pc.and_(pc.less(table[column], end), pc.greater(pc.add(table[column], length), first))
+                yield from (DocumentPlace(**row) for row in table.filter(is_inside).to_pylist())
     except SHARD_ERRORS as error:
         raise _unreadable(path, error) from error
 
@@ -317,12 +320,3 @@ def _read_firsts(footer: pq.FileMetaData, column: str) -> list[int]:
             raise ValueError(f"it has no smallest {column} of each row group")
         firsts.append(int(statistics.min))
     return firsts
-
-
-def _places(table: pa.Table, column: str, first: int, end: int) -> Iterator[DocumentPlace]:
-    """Yields the documents of a row group."""
-    numbers = table[column]
-    ends = pc.add(numbers, table["tokens"].cast(pa.int64()) if column == "start" else 1)
-    chosen = table.filter(pc.and_(pc.less(numbers, end), pc.greater(ends, first)))
-    for row in chosen.to_pylist():
-        yield DocumentPlace(**row)

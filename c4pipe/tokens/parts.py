@@ -73,6 +73,7 @@ class PartFigures(TypedDict):
 _MAGIC = b"MMIDIDX\x00\x00"  # the format: megatron/core/datasets/indexed_dataset.py of Megatron-LM
 _CODES = {"int32": 4, "uint16": 8}  # its enumeration of types
 _LLMC = {"uint16": (20240520, 1), "uint32": (20240801, 7)}  # magic and version: HEADERS_INFO in its data_common.py
+_READ = 1 << 22  # bytes of ids that are read at a time
 _BLOCK = 1 << 20  # numbers of the index that are made at a time
 
 
@@ -121,12 +122,12 @@ class TokenPart:
         arrays = [table["tokens"].to_numpy() for table in self.tables(["tokens"])]
         return np.concatenate(arrays) if arrays else np.zeros(0, np.int32)
 
-    def blocks(self, size: int = 1 << 22) -> Iterator[bytes]:
+    def blocks(self) -> Iterator[bytes]:
         """Yields the bytes of its ids. Raises C4pipeError after the last bytes if they differ from the note."""
         checksum = count = 0
         try:
             with open_file(self.ids) as file:
-                while block := file.read(size):
+                while block := file.read(_READ):
                     checksum, count = isal_zlib.crc32(block, checksum), count + len(block)
                     yield block
             if (count, checksum) != (self.figures["bytes"], self.figures["crc32"]):

@@ -130,11 +130,11 @@ class Window(TokenPart):
         table, order = self._read()
         yield table.select(list(columns)).take(pa.array(order))
 
-    def blocks(self, size: int = AT_ONCE) -> Iterator[bytes]:
+    def blocks(self) -> Iterator[bytes]:
         table, order = self._read()
         ids = [each.as_buffer() for each in table["ids"]]
-        for first in range(0, len(order), size):
-            yield b"".join(map(ids.__getitem__, order[first : first + size].tolist()))
+        for first in range(0, len(order), AT_ONCE):
+            yield b"".join(map(ids.__getitem__, order[first : first + AT_ONCE].tolist()))
 
 
 def cut_windows(parts: Sequence[TokenPart], item_bytes: int) -> list[TokenPart]:

@@ -121,7 +121,7 @@ def test_wrong_plans_are_one_sentence(
 ) -> None:
     Path("lost.toml").write_text('[[sources]]\npath = "lost"\n')
     Path("own.toml").write_text('[[sources]]\npath = "first"\ntarget_tokens = 10_000_000\n')
-    assert run(*arguments) == 2
+    assert run(*arguments, "--quiet") == 2
     error = capsys.readouterr().err
     assert says in error
     assert error.count("\n") == 1
