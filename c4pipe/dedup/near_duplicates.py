@@ -141,9 +141,11 @@ def _key(name: str) -> int:
     return int(mmh3.hash64(name, signed=False)[0]) if name else 0
 
 
-def language_keys(languages: pa.ChunkedArray) -> U64:
-    """Returns a key of the language of each page."""
-    encoded = pc.dictionary_encode(pc.fill_null(languages.cast(pa.string()), "")).combine_chunks()
+def comparison_keys(pages: pa.Table, near: NearDuplicate, crawl: int) -> U64:
+    """Returns the key of each page's language, or `crawl` (see `crawl_key`): pages with other keys are not compared."""
+    if near.within != "language":
+        return np.full(len(pages), crawl, np.uint64)
+    encoded = pc.dictionary_encode(pc.fill_null(pages["language"].cast(pa.string()), "")).combine_chunks()
     keys: U64 = np.array(list(map(_key, encoded.dictionary.to_pylist())), np.uint64)[encoded.indices.to_numpy()]
     return keys
 
@@ -222,9 +224,8 @@ class ReadBands(NearStep):
         for file, path in received.files:
             first, passed_over = 0, rows_of(stale, file)
             crawl = crawl_key(storage_path(path), self._near)
-            by_language = self._near.within == "language"
             ranked_by = ["page_key", *near_pages.RANKED_BY[self._near.keep]]
-            columns = [*ranked_by, "band_hashes", *(["language"] if by_language else [])]
+            columns = [*ranked_by, "band_hashes", "language"]
             for table in row_groups(storage_path(path), columns):
                 column = table["band_hashes"].combine_chunks()
                 has_bands = np.diff(column.offsets.to_numpy()) > 0
@@ -234,8 +235,7 @@ class ReadBands(NearStep):
                 ranked = table.select(ranked_by).take(rows)
                 pages.append(near_pages.page_rows(ranked, file, first + rows, self._near.keep))
                 bands.append(column.flatten().to_numpy().reshape(-1, self._bands)[newest[has_bands]])
-                keys = language_keys(table["language"]) if by_language else np.full(len(table), crawl, np.uint64)
-                crawls.append(keys[rows])
+                crawls.append(comparison_keys(table, self._near, crawl)[rows])
                 self._tally("bands", len(table))
                 first += len(table)
         all_pages, all_bands, all_crawls = np.concatenate(pages), np.concatenate(bands), np.concatenate(crawls)

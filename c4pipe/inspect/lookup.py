@@ -5,7 +5,7 @@ Files are read one at a time, as deduplication reads them; only rows that matter
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from c4pipe.text.comparison import compare_texts
 from c4pipe.text.hashes import U64
 from c4pipe.text.minhash import jaccard
 
-_COLUMNS = ["page_key", "url", "band_hashes", "minima", "characters", "captured"]
+_COLUMNS = ["page_key", "url", "band_hashes", "minima", "characters", "captured", "language"]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _similar_pairs(pages: pa.Table, near: NearDuplicate) -> Rows:
     rows = near_pages.page_rows(pages, 0, np.arange(len(pages)), near.keep)
     bands = pages["band_hashes"].combine_chunks().flatten().to_numpy().reshape(len(pages), -1)
     minima = near_pages.minima_of(pages["minima"])
-    pairs = near_pages.candidates(near_pages.band_rows(rows, bands, pages["crawl"].to_numpy()))
+    pairs = near_pages.candidates(near_pages.band_rows(rows, bands, pages["within"].to_numpy()))
     shares = near_pages.similarities(minima[pairs["row"]], minima[pairs["first_row"]])
     return pairs[shares >= near.least_estimate]
 
@@ -168,16 +168,11 @@ class WorkFiles:
         from a page to the page that stays.
         """
         near = rules.need(NearDuplicate)
-        crawls = [near_duplicates.crawl_key(path, near) for path in self._files]
-        columns = [*_COLUMNS, *(["text", "language"] if near.similarity == "exact" else [])]
-        select = partial(self._select_pages, crawls, columns)
-        found = select(lambda pages: _with_key(pages, page_keys))
+        found = self._select_pages(near, lambda pages: _with_key(pages, page_keys))
         sharing, reached, new, pairs = found.slice(0, 0), found, found, np.empty(0, near_pages.PAIR)
         while len(new):
             bands = new["band_hashes"].combine_chunks().flatten().to_numpy()
-            more = self._select_pages(
-                crawls, columns, lambda pages, bands=bands: _rows_with(pages["band_hashes"], bands)
-            )
+            more = self._select_pages(near, lambda pages, bands=bands: _rows_with(pages["band_hashes"], bands))
             sharing = pa.concat_tables([sharing, more.filter(pa.array(~_is_in(more, sharing)))])
             # All pages that share a band with a reached page are included, so these pairs are the same as in the build.
             pairs = _similar_pairs(sharing, near)
@@ -194,16 +189,17 @@ class WorkFiles:
             for key in found["page_key"].to_pylist()
         }
 
-    def _select_pages(self, crawls: Sequence[int], columns: Sequence[str], choose: Any) -> pa.Table:
-        """Returns the rows that `choose` selects, without stale captures, with the key of the crawl of their file."""
-        return pa.concat_tables(
-            [
-                chosen.append_column("crawl", pa.array(np.full(len(chosen), crawl, np.uint64)))
-                for path, crawl, rows in zip(self._files, crawls, self._stale, strict=True)
-                for pages, _ in read_kept(path, columns, rows)
-                for chosen in [pages.take(pa.array(choose(pages)))]
-            ]
-        )
+    def _select_pages(self, near: NearDuplicate, choose: Any) -> pa.Table:
+        """Returns the rows that `choose` selects, without stale captures; in `within`, pages to compare are equal."""
+        columns = [*_COLUMNS, "text"] if near.similarity == "exact" else _COLUMNS
+        found = []
+        for path, rows in zip(self._files, self._stale, strict=True):
+            crawl = near_duplicates.crawl_key(path, near)
+            for pages, _ in read_kept(path, columns, rows):
+                chosen = pages.take(pa.array(choose(pages)))
+                keys = near_duplicates.comparison_keys(chosen, near, crawl)
+                found.append(chosen.append_column("within", pa.array(keys)))
+        return pa.concat_tables(found)
 
     @cached_property
     def _stale(self) -> list[Any]:

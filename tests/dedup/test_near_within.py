@@ -82,6 +82,27 @@ def test_each_crawl_is_as_if_it_were_alone(tmp_path: Path) -> None:
         assert (verdict.reason is None) == (page.url in kept)
 
 
+def test_pages_of_two_languages_are_not_compared(tmp_path: Path) -> None:
+    """`explain` compares the same pages as the build."""
+    shared = made_texts(1, sizes=(1,))[0]
+    english = "It was the best of times, it was the worst of times, and all of us were going to see the queen. " * 40
+    german = "Wir haben gestern mit den Kindern einen langen Spaziergang durch den schönen Wald gemacht. " * 40
+    pages = pages_of(f"{shared}\n{text}" for text in (english, german))
+    write(tmp_path, {("", "a"): pages})
+    recipe = 'base = "unfiltered"\nlanguages = ["en", "de"]\non = ["near_duplicate"]\nmin_similarity = 0.5\nrows = 2\n'
+    for within, kept in (("language", 2), ("corpus", 1)):
+        (tmp_path / "near.toml").write_text(f'{recipe}within = "{within}"\n')
+        corpus = tmp_path / within
+        given = ["build", str(tmp_path / "crawl"), "--recipe", str(tmp_path / "near.toml"), "--quiet"]
+        assert main([*given, "--output", str(corpus), "--workers", "1"]) == 0
+        found = {row["url"] for path in corpus.glob("??/*.parquet") for row in pq.read_table(path).to_pylist()}
+        assert len(found) == kept
+        explainer = CorpusExplainer(corpus)
+        for page in pages:
+            (verdict,) = explainer.explain(page.url)
+            assert (verdict.reason is None) == (page.url in found)
+
+
 def test_one_crawl_gives_the_same_shards_with_and_without_its_name(tmp_path: Path) -> None:
     pages = pages_of(made_texts(60, sizes=(1, 2, 40)))  # of bands that 40 pages share, not all pairs are compared
     shards = [

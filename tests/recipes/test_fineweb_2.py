@@ -12,9 +12,10 @@ import c4pipe
 from c4pipe import Recipe
 from c4pipe.clean.evaluate import RecipeEvaluator, evaluate
 from c4pipe.cli.main import main
-from c4pipe.dedup.near_duplicates import language_keys
+from c4pipe.dedup.near_duplicates import comparison_keys
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import WORDS
+from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.fineweb_2 import LanguageLimits, language_limits
 from c4pipe.filters.word_rules import FewStopWords
 from c4pipe.lists.lists import Lists
@@ -210,7 +211,8 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
 
 
 def test_pages_of_two_languages_have_other_keys() -> None:
-    keys = language_keys(pa.chunked_array([["de", None, "fr"], ["de", ""]]))
+    pages = pa.table({"language": pa.chunked_array([["de", None, "fr"], ["de", ""]])})
+    keys = comparison_keys(pages, FINEWEB_2.need(NearDuplicate), 0)
     assert keys[0] == keys[3] != keys[2]
     assert keys[1] == keys[4] == 0
 
