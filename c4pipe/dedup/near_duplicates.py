@@ -33,28 +33,22 @@ from c4pipe.dedup.near_pages import (
     minima_of,
     similarities,
 )
-from c4pipe.dedup.near_survivors import TEXT_PAGE, NearStep, keep_similar, read_rows, send_pages
+from c4pipe.dedup.near_survivors import NearStep, keep_similar, read_rows, schema_of
 from c4pipe.dedup.shuffle import STALE_CAPTURES
 from c4pipe.dedup.step import DedupPlan, Received, StepItem, rows_of
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.rows import Rows, with_fields
+from c4pipe.io.rows import Rows
 from c4pipe.report.data import MOST_SHOWN
 from c4pipe.runners.graph import Graph, Output
 from c4pipe.text.comparison import compare_texts
 from c4pipe.text.hashes import U64
 from c4pipe.wet.columns import COPIES_COLUMN, EXTRA, parse_columns
 
-STAYED_PAGE = pa.schema(
-    [
-        pa.field("page_key", pa.uint64(), nullable=False),
-        pa.field("url", pa.string(), nullable=False),
-        pa.field("minima", pa.binary(), nullable=False),
-    ]
-)
+STAYED_PAGE = schema_of("page_key", "url", "minima")
 """The columns of a page that stays, for the groups that drop a page for it."""
 
-_SHOWN = pa.schema([STAYED_PAGE.field("url"), TEXT_PAGE.field("text")])
+_SHOWN = schema_of("url", "text")
 _COLUMNS = ["page_key", "url", "timestamp", "text", "minima"]
 
 
@@ -266,14 +260,7 @@ class SendSignatures(NearStep):
         pairs = near_pages.unique_pairs(received.rows(CANDIDATES))
         groups = self._groups(pairs["first_file"])
         yield PAIRS.to_groups(pairs, groups)
-        # The minima of a later page are read once, and sent once to each group that compares them.
-        pages, first, of_page = np.unique(pairs["page"], return_index=True, return_inverse=True)
-        minima = self._minima(received.files, pairs[first])
-        to_group, page = np.divmod(np.unique(groups * np.int64(len(pages)) + of_page), max(1, len(pages)))
-        rows = np.zeros(len(page), self._signatures.dtype)
-        rows["page"] = pages[page]
-        rows["minima"][:, : self._numbers] = minima[page]
-        yield self._signatures.to_groups(rows, to_group)
+        yield self._send_signatures(received.files, pairs, groups)
 
 
 class CompareSignatures(NearStep):
@@ -283,14 +270,7 @@ class CompareSignatures(NearStep):
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Compares the signatures of pairs, and sends the similar pairs."""
-        pairs, later = received.rows(PAIRS), received.rows(self._signatures)
-        later = later[np.argsort(later["page"])]
-        pairs = pairs[np.isin(pairs["page"], later["page"])]  # if some are lost, the control totals differ
-        _, index, of_page = np.unique(pairs["first_page"], return_index=True, return_inverse=True)
-        first = with_fields(pairs[index], NEAR_PAGE, "first_")
-        minima = self._minima(received.files, first)
-        place = np.searchsorted(later["page"], pairs["page"])
-        shares = near_pages.similarities_of(minima, of_page, later["minima"][:, : self._numbers], place)
+        pairs, shares = self._compare_signatures(received, received.rows(PAIRS), "first_", "")
         similar = shares >= self._near.least_estimate
         yield self._to_both(pairs[similar])
         if len(pairs):
@@ -326,18 +306,14 @@ class NamePages(NearStep):
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Reads URL and signature of the pages that stay, for the groups that drop a page for them."""
-        rows = received.rows(STAYING)
+        asked = received.rows(STAYING)
+        yield from self._send_pages(STAYED, received.files, asked, STAYED_PAGE)
+        keys, first, of_page = np.unique(asked["page"], return_index=True, return_inverse=True)
+        sizes = 1 + np.bincount(of_page, asked["pages"], len(keys)).astype(np.int64)
         clusters = []
-        for file, path in received.files:
-            here = rows[rows["file"] == file]
-            numbers, of_page = np.unique(here["row"], return_inverse=True)
-            pages = read_rows(storage_path(path), numbers, STAYED_PAGE)
-            sizes = 1 + np.bincount(of_page, here["pages"], len(numbers)).astype(np.int64)
-            keys = pages["page_key"].to_numpy()
-            for number in np.lexsort((keys, -sizes))[:MOST_SHOWN].tolist():
-                _, *other = min(here[of_page == number][["other_page", "other_file", "other_row"]].tolist())
-                places = {"place": [file, int(numbers[number])], "other": other}
-                clusters.append({"pages": int(sizes[number]), "key": int(keys[number]), **places})
-            yield send_pages(STAYED, pages, of_page, here["group"])
+        for number in np.lexsort((keys, -sizes))[:MOST_SHOWN].tolist():
+            _, *other = min(asked[of_page == number][["other_page", "other_file", "other_row"]].tolist())
+            places = {"place": [*asked[first[number]][["file", "row"]].tolist()], "other": other}
+            clusters.append({"pages": int(sizes[number]), "key": int(keys[number]), **places})
         if clusters:
             yield {"near_clusters": clusters}

@@ -43,6 +43,9 @@ STAY = np.dtype([*_PLACE, ("pages", "<u4"), ("group", "<u4"), *((f"other_{name}"
 and row of the first of these pages.
 """
 
+OPEN_PAGE = [*_PAGE, ("first_page", "<u8")]
+"""The fields of a page unlike the first page of its cluster: the page, and the key of the first page."""
+
 BANDS = Shuffle("bands", "bands of signatures, to their bucket", BAND_ROW)
 """32 bytes: band hash, signature hash, rank, page key, file, row. To the bucket of the band hash."""
 
@@ -55,8 +58,8 @@ CANDIDATES = Shuffle("candidates", "pages that share a band, to the group of the
 PAIRS = Shuffle("pairs", "pages to compare, to the group of the first page", PAIR)
 """40 bytes, as `COPIES`, each pair once. To the group of the first page."""
 
-SIGNATURES = Shuffle("signatures", "signatures to compare, to the group of the first page")
-"""232 bytes for 112 minima: page key, 16 bits of each minimum (`signature_row`). To the group of the first page."""
+SIGNATURES = Shuffle("signatures", "signatures to compare, to the group of the other page")
+"""232 bytes for 112 minima: page key, 16 bits of each minimum (`signature_row`). To the group of the other page."""
 
 CLUSTERS = Shuffle("clusters", "pages of one cluster, to the groups of both", PAIR)
 """40 bytes: a page and the first page of its cluster, in each round. To the groups of both."""
@@ -100,11 +103,6 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 def signature_row(numbers: int, page: Sequence[tuple[str, str]] = (("page", "<u8"),)) -> np.dtype[np.void]:
     """Returns the dtype of a row with a page's key and the last 16 bits of its minima; rows are whole 32-bit words."""
     return np.dtype([*page, ("minima", "<u2", (numbers + numbers % 2,))])
-
-
-def open_row(numbers: int) -> np.dtype[np.void]:
-    """Returns the dtype of a page row with the key of its cluster's first page and the last 16 bits of its minima."""
-    return signature_row(numbers, [*_PAGE, ("first_page", "<u8")])
 
 
 RANKED_BY = {"longest": ["characters"], "newest": ["captured"], "first": []}
@@ -289,11 +287,9 @@ def settle(pages: Rows, minima: U16, clusters: U64, links: Rows, least: float) -
 def _find_links(keys: U64, links: Rows) -> tuple[Indices, Indices]:
     """Returns the indices of both pages of each link between two pages with these keys."""
     order = np.argsort(keys)
-    ends = []
     links = links[np.isin(links["page"], keys) & np.isin(links["first_page"], keys)]
-    for name in ("page", "first_page"):
-        ends.append(order[np.searchsorted(keys, links[name], sorter=order)])
-    return ends[0], ends[1]
+    one, other = (order[np.searchsorted(keys, links[name], sorter=order)] for name in ("page", "first_page"))
+    return one, other
 
 
 def with_similarity(pairs: Rows, similarity: Any) -> Rows:

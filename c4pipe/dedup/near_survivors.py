@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from c4pipe.clean.work_file import row_groups
+from c4pipe.clean.work_file import NEAR_COLUMNS, WORK_SCHEMA, row_groups
 from c4pipe.dedup import near_pages, shuffle
 from c4pipe.dedup.near_pages import (
     CLUSTERS,
@@ -29,21 +29,22 @@ from c4pipe.dedup.near_pages import (
 from c4pipe.dedup.shuffle import Sent, Shuffle, pack_table, unpack_table
 from c4pipe.dedup.step import DedupPlan, DedupStep, Files, Received, StepItem
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.rows import Rows
+from c4pipe.io.rows import Rows, by_number, with_fields
 from c4pipe.runners.graph import Graph, Output, Outputs
 from c4pipe.text.hashes import U64
 from c4pipe.text.minhash import U16, jaccard
 
-TEXT_PAGE = pa.schema(
-    [
-        pa.field("page_key", pa.uint64(), nullable=False),
-        pa.field("text", pa.string(), nullable=False),
-        pa.field("language", pa.string()),
-    ]
-)
+_FIELDS = pa.schema([*WORK_SCHEMA, *NEAR_COLUMNS])
+
+
+def schema_of(*names: str) -> pa.Schema:
+    """Returns the schema of some columns of work files."""
+    return pa.schema([_FIELDS.field(name) for name in names])
+
+
+TEXT_PAGE = schema_of("page_key", "text", "language")
 """The columns of a page whose text decides."""
 
-_MINIMA = pa.schema([pa.field("minima", pa.binary(), nullable=False)])
 _NO_NGRAMS = np.empty(0, np.uint64)
 _TEXTS_AT_ONCE = 4096  # of a group, with the texts of as many first pages
 _ROWS_AT_ONCE = 8192  # of a work file
@@ -59,16 +60,6 @@ def read_rows(path: StoragePath, rows: npt.NDArray[np.uint32], schema: pa.Schema
         if first > rows[-1]:
             break
     return pa.concat_tables(found).combine_chunks()
-
-
-def send_pages(to: Shuffle, pages: pa.Table, rows: npt.NDArray[np.intp], groups: npt.NDArray[Any]) -> Sent:
-    """Sends Arrow streams of pages to groups, given the row of each page to send and its group."""
-    order = np.argsort(groups, kind="stable")
-    named = pages.take(pa.array(rows[order]))
-    numbers, starts, counts = np.unique(groups[order], return_index=True, return_counts=True)
-    parts = zip(numbers.tolist(), starts.tolist(), counts.tolist(), strict=True)
-    blocks = ((group, pack_table(named.slice(start, count))) for group, start, count in parts)
-    return Sent(to, shuffle.totals(named["page_key"].to_numpy()), blocks)
 
 
 def keep_similar(graph: Graph, files: Output, dropped: Outputs, similar: Output, plan: DedupPlan) -> list[Outputs]:
@@ -113,7 +104,7 @@ class NearStep(DedupStep):
         self._near = plan.near
         self._bands, self._numbers = self._near.bands, self._near.bands * self._near.rows
         self._signatures = replace(SIGNATURES, dtype=near_pages.signature_row(self._numbers))
-        self._open = replace(OPEN_PAGES, dtype=near_pages.open_row(self._numbers))
+        self._open = replace(OPEN_PAGES, dtype=near_pages.signature_row(self._numbers, near_pages.OPEN_PAGE))
 
     def _groups(self, files: Any) -> Any:
         return files // np.uint32(self._plan.group)
@@ -140,8 +131,48 @@ class NearStep(DedupStep):
             here = np.flatnonzero(pages["file"] == file)
             here = here[np.argsort(pages["row"][here])]
             if len(here):
-                minima[here] = minima_of(read_rows(storage_path(path), pages["row"][here], _MINIMA)["minima"])
+                minima[here] = minima_of(
+                    read_rows(storage_path(path), pages["row"][here], schema_of("minima"))["minima"]
+                )
         return minima
+
+    def _send_signatures(self, files: Files, pages: Rows, groups: npt.NDArray[Any]) -> Sent:
+        """Sends the signature of each page of this group once to each group that compares it."""
+        keys, first, of_page = np.unique(pages["page"], return_index=True, return_inverse=True)
+        minima = self._minima(files, pages[first])
+        to_group, page = np.divmod(np.unique(groups * np.int64(len(keys)) + of_page), max(1, len(keys)))
+        rows = np.zeros(len(page), self._signatures.dtype)
+        rows["page"] = keys[page]
+        rows["minima"][:, : self._numbers] = minima[page]
+        return self._signatures.to_groups(rows, to_group)
+
+    def _compare_signatures(
+        self, received: Received, pairs: Rows, own: str, other: str
+    ) -> tuple[Rows, npt.NDArray[np.float64]]:
+        """Compares pages of this group with pages whose signatures came; `own` and `other` are their prefixes in PAIRs.
+
+        Returns the PAIRs whose signature came, and the share of equal minima of each.
+        """
+        signatures = received.rows(self._signatures)
+        signatures = signatures[np.argsort(signatures["page"])]
+        pairs = pairs[np.isin(pairs[f"{other}page"], signatures["page"])]
+        _, index, of_page = np.unique(pairs[f"{own}page"], return_index=True, return_inverse=True)
+        minima = self._minima(received.files, with_fields(pairs[index], NEAR_PAGE, own))
+        place = np.searchsorted(signatures["page"], pairs[f"{other}page"])
+        shares = near_pages.similarities_of(minima, of_page, signatures["minima"][:, : self._numbers], place)
+        return pairs, shares
+
+    def _send_pages(self, to: Shuffle, files: Files, asked: Rows, schema: pa.Schema) -> Iterator[Sent]:
+        """Sends Arrow streams of pages of this group, given their STAY rows, to the groups that ask for the pages."""
+        for file, path in files:
+            here = asked[asked["file"] == file]
+            rows = np.unique(here["row"])
+            pages = read_rows(storage_path(path), rows, schema)
+            blocks = (
+                (group, pack_table(pages.take(pa.array(np.searchsorted(rows, some["row"])))))
+                for group, some in by_number(here, here["group"])
+            )
+            yield Sent(to, shuffle.totals(here["page"]), blocks)
 
 
 class SendFirstSignatures(NearStep):
@@ -153,38 +184,17 @@ class SendFirstSignatures(NearStep):
         """Sends the signature of each first page once to each group that compares pages with it."""
         chosen, asked = received.rows(NEAR_DUPLICATES), received.rows(STAYING)
         asked = asked[~np.isin(asked["page"], chosen["page"])]  # the others stay only if the rounds were too few
-        _, first, of_page = np.unique(asked["page"], return_index=True, return_inverse=True)
-        minima = self._minima(received.files, asked[first])
-        rows = np.zeros(len(asked), self._signatures.dtype)
-        rows["page"] = asked["page"]
-        rows["minima"][:, : self._numbers] = minima[of_page]
-        yield self._signatures.to_groups(rows, asked["group"])
+        yield self._send_signatures(received.files, asked, asked["group"])
 
 
-class _FirstStep(NearStep):
-    def _estimates(self, received: Received) -> tuple[Rows, int, U16, npt.NDArray[np.float64]]:
-        """Returns PAIRs of chosen and first pages, the number of pairs without a first page, and of the others the
-        minima of the chosen pages and the estimated similarities.
-        """
-        chosen, first = received.rows(NEAR_DUPLICATES), received.rows(self._signatures)
-        first = first[np.argsort(first["page"])]
-        is_settled = np.isin(chosen["first_page"], first["page"])
-        chosen = chosen[is_settled]
-        minima = self._minima(received.files, chosen)
-        place = np.searchsorted(first["page"], chosen["first_page"])
-        rows = np.arange(len(chosen))
-        shares = near_pages.similarities_of(minima, rows, first["minima"][:, : self._numbers], place)
-        return chosen, int((~is_settled).sum()), minima, shares
-
-
-class AskForTexts(_FirstStep):
+class AskForTexts(NearStep):
     """The files, chosen pages and first signatures of a group -> first pages whose texts decide, by their group."""
 
     sends = (STAYING,)
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Asks for the texts of the first pages that the estimate leaves in doubt."""
-        chosen, _, _, shares = self._estimates(received)
+        chosen, shares = self._compare_signatures(received, received.rows(NEAR_DUPLICATES), "", "first_")
         chosen = chosen[self._near.leaves_in_doubt(shares)]
         asked = near_pages.staying(chosen, self._groups(chosen["file"]))
         yield STAYING.to_groups(asked, self._groups(asked["file"]))
@@ -197,14 +207,10 @@ class SendTexts(NearStep):
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Reads the texts of first pages."""
-        asked = received.rows(STAYING)
-        for file, path in received.files:
-            here = asked[asked["file"] == file]
-            rows, of_page = np.unique(here["row"], return_inverse=True)
-            yield send_pages(TEXTS, read_rows(storage_path(path), rows, TEXT_PAGE), of_page, here["group"])
+        yield from self._send_pages(TEXTS, received.files, received.rows(STAYING), TEXT_PAGE)
 
 
-class CompareWithFirst(_FirstStep):
+class CompareWithFirst(NearStep):
     """The files, chosen pages, first signatures, texts and similar pairs of a group -> pairs of a page to drop with the
     page that stays; pages unlike the first page of their cluster, and their links, by the group of the first page.
     """
@@ -218,19 +224,19 @@ class CompareWithFirst(_FirstStep):
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Compares each page with the first page of its cluster."""
-        similar = received.rows(CLUSTERS)
-        chosen, unsettled, minima, shares = self._estimates(received)
+        similar, given = received.rows(CLUSTERS), received.rows(NEAR_DUPLICATES)
+        chosen, shares = self._compare_signatures(received, given, "", "first_")
         in_doubt = self._near.leaves_in_doubt(shares)
         exact = np.zeros(len(chosen))
         exact[in_doubt] = self._similarities(received, chosen[in_doubt])
         is_alike = np.where(in_doubt, exact, shares) >= self._near.min_similarity
         unlike = chosen[~is_alike]  # in the order of their keys
-        unsettled += len(unlike) if self._is_last else 0
+        unsettled = len(given) - len(chosen) + (len(unlike) if self._is_last else 0)
         yield from self._drop(chosen[is_alike], unsettled, exact[is_alike])
         opened = np.zeros(len(unlike), self._open.dtype)
         for name in (*(NEAR_PAGE.names or ()), "first_page"):
             opened[name] = unlike[name]
-        opened["minima"][:, : self._numbers] = minima[~is_alike]
+        opened["minima"][:, : self._numbers] = self._minima(received.files, unlike)
         groups = self._groups(unlike["first_file"])
         yield self._open.to_groups(opened, groups)
         links = similar[np.isin(similar["page"], unlike["page"])]
