@@ -93,7 +93,7 @@ def unlisted_findings(found: DedupData, listed: Any) -> DedupData:
     """Returns the content of `dedup.json` without what shows a page that `listed.has`."""
     values: dict[str, Any] = {name: value for name, value in found.items() if name != "sha256"}
     clusters = values.pop("near_duplicates", ())
-    clusters = [each for each in clusters if not _shows(listed, f"{each['url']} {each.get('other_url', '')}")]
+    clusters = [each for each in clusters if not _shows(listed, each["url"], each.get("other_url", each["url"]))]
     values |= {"near_duplicates": clusters} if clusters else {}
     return cast(DedupData, {**values, "examples": unlisted_examples(found["examples"], listed)})
 
@@ -101,12 +101,17 @@ def unlisted_findings(found: DedupData, listed: Any) -> DedupData:
 def unlisted_examples(examples: Mapping[str, Sequence[PageExample]], listed: Any) -> dict[str, list[Any]]:
     """Returns the examples of a report, by rule, that show no page that `listed.has`."""
     left = {
-        rule: [each for each in pages if not _shows(listed, f"{each['url']} {each['fact']}")]
+        rule: [each for each in pages if not _shows(listed, each["url"], *_places_in(each["fact"]))]
         for rule, pages in examples.items()
     }
     return {rule: pages for rule, pages in left.items() if pages}
 
 
-def _shows(listed: Any, words: str) -> bool:
-    """Tells whether one of some words is a listed URL. A URL that was shortened may be listed."""
-    return any((each.endswith("…") and len(each) > _CUT) or listed.has(each) for each in words.split())
+def _places_in(fact: str) -> Sequence[str]:
+    """Returns what may be a URL in a fact: each word, and all before `stays`, as a URL can have blanks."""
+    return *fact.split(), fact.partition(" stays; ")[0]
+
+
+def _shows(listed: Any, *urls: str) -> bool:
+    """Tells whether one of these is a listed URL. A URL that was shortened may be listed."""
+    return any((each.endswith("…") and len(each) > _CUT) or listed.has(each) for each in urls)

@@ -292,12 +292,13 @@ def test_from_a_store_to_a_store(corpus: Path, tmp_path: Path, moto: str, monkey
         assert c4pipe.open_corpus("s3://bucket/old").pages == len(pages)
 
 
-def test_reports_name_no_page_that_was_taken_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", ["page", "the page"])
+def test_reports_name_no_page_that_was_taken_out(tmp_path: Path, path: str) -> None:
     """Also where another page's verdict names it: a near-duplicate names the page that stays."""
     (tmp_path / "recipe.toml").write_text('base = "as-is"\non = ["near_duplicate"]\n')
     letters = "abcdefghijklmnop"
     text = " ".join(f"w{first}{second}" for first in letters for second in letters)
-    rows = [{"url": f"https://{name}.example/page", "text": f"{text} {name}"} for name in ("one", "two", "three")]
+    rows = [{"url": f"https://{name}.example/{path}", "text": f"{text} {name}"} for name in ("one", "two", "three")]
     rows.append({"url": "https://apart.example/page", "text": "Another text."})
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     recipe, output = tmp_path / "recipe.toml", tmp_path / "c"
