@@ -33,6 +33,7 @@ SMALL = {
     "training_peers.py": "--pages 15 --pieces 400 --rounds 1 --only c4pipe-spans,c4pipe-masked,c4pipe-read",
     "parts.py": "--pages 15 --recipes c4",
     "near_peers.py": "--pages 200 --words 30 --rounds 1 --only c4pipe",
+    "near_costs.py": "--pages 40 --short-pages 40 --rounds 1 --crawl 1000",
     "near_pairs.py": "--pairs 200 --only cluster",
     "many_crawls.py": "--files 2 --known 2",
     "many_months.py": "--months 2 --files 1",
