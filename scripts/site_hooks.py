@@ -1,7 +1,8 @@
 """What MkDocs does beside its own work: one set of Markdown pages is right on GitHub and in the site.
 
 The pages of docs/ link to files outside of it, such as ../ARCHITECTURE.md and ../examples/pretrain.py. Each of these
-files becomes a page below project/, and the links lead there. The menu has the sections and tables of docs/README.md.
+files becomes a page below project/, and the links lead there. The menu has the sections and tables of docs/README.md,
+and so has llms.txt, the list of all pages for language models (https://llmstxt.org).
 """
 
 import json
@@ -30,12 +31,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Makes the menu of the index: a section for each heading that has a table, with the links of its first column."""
     config.mdx_configs["toc"]["slugify"] = github_slug
     config.nav = [{"Documentation": "README.md"}]
-    for part in read(INDEX).split("\n## ")[1:]:
-        cells = re.findall(r"^\| *(\[[^|]+?) *\|", part, re.MULTILINE)
-        links = [link for cell in cells for link in re.findall(r"\[([^]]+)\]\(([^)#]+)\)", cell)]
-        if links:
-            pages = [{title: page_of(outside(INDEX, target))} for title, target in links]
-            config.nav.append({part.partition("\n")[0]: pages})
+    for heading, rows in index_sections():
+        config.nav.append({heading: [{title: page} for title, page, _ in rows]})
     return config
 
 
@@ -66,6 +63,26 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     led = LINK.sub(lead, markdown)
     return with_docstrings(led) if source == "docs/api.md" else led
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Writes llms.txt: all pages of the menu, each with what the index says about it."""
+    lines = [f"# {config.site_name}", f"\n> {config.site_description}"]
+    for heading, rows in index_sections():
+        lines.append(f"\n## {heading}\n")
+        lines += [f"- [{title}]({page.removesuffix('.md')}.html): {about}" for title, page, about in rows]
+    Path(config.site_dir, "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def index_sections() -> list[tuple[str, list[tuple[str, str, str]]]]:
+    """The sections of the index that list pages: their heading, and of each page its title, path and description."""
+    sections = []
+    for part in read(INDEX).split("\n## ")[1:]:
+        found = re.findall(r"^\| *\[([^]]+)\]\(([^)#]+)\)[^|]*\| *(.+?) *\|$", part, re.MULTILINE)
+        rows = [(title, page_of(outside(INDEX, target)), about) for title, target, about in found]
+        if rows:
+            sections.append((part.partition("\n")[0], rows))
+    return sections
 
 
 def with_docstrings(markdown: str) -> str:

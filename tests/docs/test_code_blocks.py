@@ -50,7 +50,7 @@ AFTER_TUTORIAL = (
         "docs/choose_limits.md",
         "docs/training.md",
     ),
-    *("docs/token_files.md", "docs/mixing.md", "docs/own_rules.md", "samples/README.md"),
+    *("docs/token_files.md", "docs/mixing.md", "docs/own_rules.md", "samples/README.md", "AGENTS.md"),
 )
 """Pages whose commands are for a user who has followed the tutorial: they use its corpora."""
 

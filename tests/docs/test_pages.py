@@ -9,7 +9,18 @@ from pathlib import Path
 import pytest
 
 from c4pipe.cli import main
-from tests.helpers.documents import DOCS, PAGES, ROOT, code_blocks, page, shown_commands, table_rows
+from c4pipe.cli.console import EXIT_STATUSES
+from tests.helpers.documents import (
+    DOCS,
+    PAGES,
+    ROOT,
+    code_blocks,
+    indented_commands,
+    page,
+    section,
+    shown_commands,
+    table_rows,
+)
 
 GENERATED = DOCS / "options.md"
 WRITTEN = [each for each in PAGES if each != GENERATED]
@@ -87,3 +98,15 @@ def test_the_commands_that_are_shown_can_be_parsed(path: Path, tmp_path: Path, m
         if command.startswith("c4pipe "):
             own = command.partition(" -- ")[0].rstrip(" &")
             parser.parse_args(shlex.split(own)[1:])  # raises UsageError for what c4pipe does not know
+
+
+def test_the_page_for_agents_has_ten_commands_and_the_exit_statuses() -> None:
+    """The test above gives its commands to the parser, tests/docs/test_code_blocks.py runs them."""
+    text = page("AGENTS.md")
+    assert len(text.splitlines()) <= 60
+    shown = indented_commands(section(text, "Ten commands"))
+    assert len(shown) == 10
+    assert [each for each in shown if not re.fullmatch(r"c4pipe \S.*\S {2,}# \S.*", each)] == []  # with what it gives
+    assert {name for _, name, *_ in map(str.split, shown)} <= commands().keys()
+    rows = {cells[0]: cells[1] for cells in table_rows(section(text, "Exit statuses")) if cells[0].isdigit()}
+    assert rows == {str(status): ending.meaning for status, ending in EXIT_STATUSES.items()}

@@ -80,6 +80,20 @@ def test_the_site_has_all_pages_and_its_links_lead_to_them(site: Path) -> None:
 
 
 @pytest.mark.docs
+def test_llms_txt_lists_the_pages_of_the_menu(site: Path) -> None:
+    text = (site / "llms.txt").read_text()
+    assert text.startswith("# c4pipe\n\n> Builds a C4 pretraining corpus")
+    rows = re.findall(r"^- \[(.+)\]\((.+)\): (.+)$", text, re.MULTILINE)
+    assert len(rows) == text.count("\n- ")
+    listed = [target for _, target, _ in rows]
+    menu = re.findall(r'<a href="([^"#]+)" class="md-nav__link">', (site / "index.html").read_text())
+    assert {"compare.html", "project/AGENTS.html", "project/examples/first_corpus.ipynb.html"} <= set(listed)
+    assert sorted(listed) == sorted(set(menu) - {"index.html"})
+    assert [each for each in listed if not (site / each).exists()] == []
+    assert [about for _, _, about in rows if "](" in about] == []  # such a link would be one of docs/
+
+
+@pytest.mark.docs
 def test_the_site_has_the_docstrings_of_the_api(site: Path) -> None:
     text = (site / "api.html").read_text()
     assert [name for name in API if f'id="{name}"' not in text] == []
