@@ -1,6 +1,7 @@
 """The command `lists`: the lists that recipes use."""
 
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +42,7 @@ class ListsOptions(TerminalOptions, WorkerOptions):
     ] = ()
     agents: Annotated[
         Sequence[str],
-        Option("for robots: the crawlers whose rules count, such as CCBot,GPTBot", "NAME,...", otherwise="CCBot"),
+        Option("for robots: crawlers whose rules count, such as CCBot,GPTBot, or @ai", "NAME,...", otherwise="CCBot"),
     ] = ()
     lists: Annotated[Path | None, Option("folder of the lists", "DIR", otherwise="the user's cache", parse=Path)] = None
     recipe: Annotated[
@@ -97,6 +98,7 @@ def _list_robots(options: ListsOptions) -> None:
     from c4pipe.cli.progress import make_progress
     from c4pipe.inspect.robots import list_robots
     from c4pipe.lists import pinned_lists
+    from c4pipe.lists.robots import AGENT_SETS
 
     agents = comma_separated(options.agents or ("CCBot",))
     runner = RunnerOptions(workers=options.workers)
@@ -104,6 +106,11 @@ def _list_robots(options: ListsOptions) -> None:
     path, counts = list_robots(options.files, agents, folder, runner, make_progress(options))
     if options.quiet:
         return
+    for name in AGENT_SETS.keys() & {*agents}:
+        source, named = AGENT_SETS[name]
+        print(
+            textwrap.fill(f"{name}: {len(named)} crawlers of {source}: {', '.join(named)}", 80, break_on_hyphens=False)
+        )
     for name, count in sorted(counts.items()):
         print(f"  {name:28} {count:>15,}")
     print(visible(f"list: {path} ({format_count(path.stat().st_size, 'byte')})"))

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.rule import PAPER_VARIANTS, PageRule, Texts, Whole, parameter_text
+from c4pipe.filters.rule import PAPER_VARIANTS, Others, PageRule, Texts, Whole, parameter_text
 from c4pipe.io.paths import MOST_BYTES
 from c4pipe.io.text import read_text
 from c4pipe.io.words import error_reason, format_count
@@ -27,11 +27,12 @@ from c4pipe.lists.lists import (
     has_key,
     sorted_keys,
 )
-from c4pipe.lists.robots import RobotsRule, robots_url
+from c4pipe.lists.robots import RobotsRule, expand_agents, robots_url
 from c4pipe.lists.robots_list import RobotsList, read_robots_list
 from c4pipe.text import urls
 from c4pipe.text.hashes import U64, url_key
 from c4pipe.text.urls import PublicSuffixes, find_subword, find_words, host_of, suffix_rules, word_form
+from c4pipe.wet.usage import LATEST, Draft, unknown_usage
 
 PUBLIC_SUFFIXES = "public_suffix_list.dat"
 """The file, in the folder of the lists, by which registered domains are found."""
@@ -263,16 +264,33 @@ class RobotsRefused(_Blocked):
 
     name = "robots_refused"
     does = "drops a page that the robots.txt of its host, in the user's list, refuses to {agents}"
-    source = "RFC 9309"
+    source = "RFC 9309; usages: draft-ietf-aipref-attach and the Content Signals Policy (Cloudflare 2025)"
     needs = ("robots",)
+    added = ("usages", "draft")
     agents: Texts = ("CCBot",)
+    usages: Texts = ()
+    draft: Draft = LATEST
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "agents", expand_agents(self.agents))
+
+    @property
+    def changed(self) -> set[str]:
+        """The changed parameters. The draft says what usages mean, so a recipe that names usages names it."""
+        return super().changed | ({"draft"} if self.usages else set())
+
+    def contradiction(self, others: Others, stage: str) -> str | None:
+        """A usage needs a name of the draft."""
+        return unknown_usage(self.usages, self.draft)
 
     def value(self, page: CheckedPage) -> tuple[str, RobotsRule] | None:
         """Returns the first crawler that the URL is refused to, and the rule; None if the URL is allowed."""
         words = page.tools.lists.robots
         if not len(words):
             return None
-        return page.tools.once(RobotsList, lambda: RobotsList(words)).refusal(page.page.url, self.agents)
+        robots = page.tools.once(RobotsList, lambda: RobotsList(words))
+        return next(robots.refusals(page.page.url, self.agents, self.usages, self.draft), None)
 
     def says(self, value: tuple[str, RobotsRule] | None, dropped: bool, page: CheckedPage) -> str:
         if value is None:

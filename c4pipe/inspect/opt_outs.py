@@ -28,6 +28,7 @@ from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
 from c4pipe.text.hashes import U64
 from c4pipe.text.urls import host_of
+from c4pipe.wet.usage import LATEST, usages_of
 
 OPT_OUTS_NAME = "opt_outs.json"
 _FORMAT = "c4pipe opt-outs"
@@ -111,8 +112,8 @@ class _CountOptOuts(ScanStep[Shard, OptOutCounts]):
 
     def scan(self, item: Shard) -> bytes:
         """Returns the counts of a shard."""
-        agents = self._robots.agents if self._robots else ()
-        names = [*([OptedOut.name] if len(self._opt_outs) else []), *map(_reason_of_agent, agents), TOGETHER]
+        of_robots = (*self._robots.agents, *usages_of(LATEST)) if self._robots else ()
+        names = [*([OptedOut.name] if len(self._opt_outs) else []), *map(_reason_of_robots, of_robots), TOGETHER]
         refused: PagesAndBytes = dict.fromkeys(names, (0, 0))
         hosts: PagesAndBytes = {}
         for pages in read_tables(item, ("url", "text")):
@@ -133,11 +134,14 @@ class _CountOptOuts(ScanStep[Shard, OptOutCounts]):
         if url_rules.find_opt_out(url, self._opt_outs) is not None:
             yield OptedOut.name
         if robots := self._robots:
-            yield from (_reason_of_agent(agent) for agent in robots.agents if robots.refusal(url, (agent,)))
+            yield from (_reason_of_robots(agent) for agent, _ in robots.refusals(url, robots.agents))
+            for usage in usages_of(LATEST):
+                if any(rule.stated for _, rule in robots.refusals(url, robots.agents, (usage,))):
+                    yield _reason_of_robots(usage)
 
 
-def _reason_of_agent(agent: str) -> str:
-    return f"robots_refused, {agent}"
+def _reason_of_robots(name: str) -> str:
+    return f"robots_refused, {name}"
 
 
 def _add(sums: PagesAndBytes, more: PagesAndBytes) -> None:

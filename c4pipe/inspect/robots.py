@@ -25,8 +25,8 @@ from c4pipe.io.paths import StoragePath, check_inner, open_file, remove_tree
 from c4pipe.io.streams import InputOpener
 from c4pipe.io.words import error_reason, format_count
 from c4pipe.lists.lists import BLOCKED_FOLDER
-from c4pipe.lists.robots import REFUSE_ALL, encode_rules, parse_robots, resource_url
-from c4pipe.lists.robots_list import RobotsWriter
+from c4pipe.lists.robots import REFUSE_ALL, encode_rules, expand_agents, parse_robots, resource_url
+from c4pipe.lists.robots_list import MAGIC, RobotsWriter
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
@@ -53,13 +53,15 @@ def list_robots(
     """Writes the list of robots.txt files. The same files give the same list, in any order.
 
     Files that an interrupted run has read are not read again. Crawlers (`agents`) are named by their product tokens;
-    `*` stands for crawlers that no file names.
+    `*` stands for crawlers that no file names, and a name of `AGENT_SETS` for its crawlers.
 
     Returns the path of the list, and counts: WARC files, requested URLs, robots.txt files that refuse something;
-    responses by status, responses for other URLs (targets of redirects), skipped responses, and damage.
+    responses by status, responses for other URLs (targets of redirects), skipped responses, damage, and statements of
+    preferences on usages (`usage.`).
 
     Raises UsageError for agents or inputs that can't be used, C4pipeError if a file can't be read or written.
     """
+    agents = expand_agents(agents)
     for agent in agents:
         if not _AGENT.fullmatch(agent):
             raise UsageError(f"{agent!r} is no product token of a crawler: write it as robots.txt does, such as CCBot")
@@ -98,10 +100,10 @@ def _read(
 
 
 def _name_part(file: InputFile, agents: Sequence[str]) -> str:
-    """Returns the name of the part of a file: a hash of path, size, time of change, and crawlers."""
+    """Returns the name of a file's part: a hash of the list's version, path, size, time of change, and crawlers."""
     path = file.path if "://" in file.path else str(Path(file.path).absolute())
     changed = None if "://" in file.path else Path(file.path).stat().st_mtime_ns
-    return hashlib.sha256(json.dumps([path, file.size, changed, list(agents)]).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps([MAGIC, path, file.size, changed, list(agents)]).encode()).hexdigest()[:32]
 
 
 class ReadRobots(ScanStep[str, Path]):
@@ -148,7 +150,7 @@ def _encode_part(items: Iterable[Any], agents: Sequence[str]) -> bytes:
         elif url := resource_url(item.url):
             counts[f"status.{item.status // 100}xx"] += 1
             counts["other_urls"] += not url.partition("?")[0].endswith("/robots.txt")
-            text = _encode_refusals(item, agents)
+            text = _encode_refusals(item, agents, counts)
             number = url_key(text) if text else 0
             if text:
                 texts[number] = text.encode()
@@ -169,11 +171,12 @@ def _encode_part(items: Iterable[Any], agents: Sequence[str]) -> bytes:
     return file.getvalue()
 
 
-def _encode_refusals(record: RobotsRecord, agents: Sequence[str]) -> str:
+def _encode_refusals(record: RobotsRecord, agents: Sequence[str], counts: Counter[str]) -> str:
     """Returns the rules of a response that refuse something to the crawlers (RFC 9309, 2.3.1), or ""."""
     if record.status >= 500:  # unreachable: complete disallow
-        return encode_rules(dict.fromkeys(agents, REFUSE_ALL))
-    return encode_rules(parse_robots(record.body, agents)) if record.status < 300 else ""  # 4xx: unavailable, allowed
+        return encode_rules({"*": REFUSE_ALL})
+    # 4xx: unavailable, allowed
+    return encode_rules(parse_robots(record.body, agents, counts)) if record.status < 300 else ""
 
 
 def newest(rows: Answers) -> Answers:

@@ -1,30 +1,66 @@
-"""robots.txt (RFC 9309): finds the rule that decides about a URL."""
+"""robots.txt (RFC 9309): finds the rule that decides about a URL, and the preferences on its use.
+
+`Content-Usage` is as in draft-ietf-aipref-attach-05, 3; `Content-Signal` of Cloudflare is read in the same way.
+"""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
 
+from c4pipe.errors import UsageError
 from c4pipe.lists.addresses import compared_path, escaped, split_address
+from c4pipe.wet.usage import STATEMENTS, find_refusal, parse_statement
 
 SIZE_CAP = 500 * 1024
 """Bytes of a robots.txt that count (RFC 9309, 2.5, asks for no fewer). A line that is cut at this size does not count.
 """
 
 _LINE_ENDS = re.compile("\r\n|\r|\n")
+_CODES = {"Allow": "+", "Disallow": "-", "Content-Usage": "u", "Content-Signal": "s"}  # of the text of rules
+_NAMES = {code: field for field, code in _CODES.items()}
+_FIELDS = {field.lower(): field for field in _CODES}
+
+
+_SETS = Path(__file__).with_name("agent_sets.tsv").read_text("ascii").splitlines()
+AGENT_SETS = {name: (source, agents.split(",")) for name, source, agents in (line.split("\t") for line in _SETS)}
+"""Named sets of crawlers: their source, and their product tokens without the versions and second words of some."""
+
+
+def expand_agents(agents: Sequence[str]) -> tuple[str, ...]:
+    """Returns crawlers, with those of AGENT_SETS instead of the names of the sets. Raises UsageError for other sets."""
+    if unknown := [agent for agent in agents if agent.startswith("@") and agent not in AGENT_SETS]:
+        raise UsageError(f"{unknown[0]} is no set of crawlers: write {' or '.join(AGENT_SETS)}, or name the crawlers")
+    names = (AGENT_SETS[agent][1] if agent in AGENT_SETS else [agent] for agent in agents)
+    return tuple(dict.fromkeys(chain.from_iterable(names)))
 
 
 class RobotsRule(NamedTuple):
-    """One rule of a robots.txt: whether it is `Allow`, and its path pattern, escaped as in `compared_path`."""
+    """One rule of a robots.txt.
 
-    allows: bool
+    Attributes:
+        field: `Allow`, `Disallow`, or a field of STATEMENTS, which states preferences on the use of pages.
+        pattern: that of its path, escaped as in `compared_path`; "" for none, which matches all paths.
+        stated: the preferences, as in `wet.usage.parse_statement`.
+    """
+
+    field: str
     pattern: str
+    stated: tuple[str, ...] = ()
+
+    @property
+    def allows(self) -> bool:
+        """Whether it refuses nothing."""
+        return self.field != "Disallow" and not any(each.endswith(("=n", "=no")) for each in self.stated)
 
     def __str__(self) -> str:
-        return f"{'Allow' if self.allows else 'Disallow'}: {self.pattern}"
+        return f"{self.field}: {' '.join(filter(None, (self.pattern, ', '.join(self.stated))))}"
 
 
-REFUSE_ALL = (RobotsRule(False, "/"),)
+REFUSE_ALL = (RobotsRule("Disallow", "/"),)
 """The rules of a host whose server fails to send a robots.txt (RFC 9309, 2.3.1.4)."""
 
 
@@ -45,25 +81,26 @@ def _authority(url: str) -> str:
     return f"{scheme}://{host}" if scheme in ("http", "https") and host else ""
 
 
-def parse_robots(body: bytes, agents: Sequence[str]) -> dict[str, tuple[RobotsRule, ...]]:
-    """Returns the rules of a robots.txt, `by_weight`, for each crawler to which it refuses something.
+def parse_robots(body: bytes, agents: Sequence[str], counts: Counter[str]) -> dict[str, tuple[RobotsRule, ...]]:
+    """Returns the rules of a robots.txt, `by_weight`, by crawler, if it refuses something to one of the crawlers.
 
-    The groups of a crawler are merged. A crawler without a group gets the group of `*`.
+    The groups of a crawler are merged. A crawler without a group has none here: the rules of `*` are its rules.
 
     Args:
         body: the file, of which SIZE_CAP bytes count.
-        agents: product tokens, such as `CCBot`, in any case.
+        agents: product tokens, such as `ccbot`, in small letters.
+        counts: gets the number of statements of preferences by field, and of those that can't be read.
     """
     if len(body) > SIZE_CAP:
         body = body[: max(body.rfind(b"\n", 0, SIZE_CAP), body.rfind(b"\r", 0, SIZE_CAP)) + 1]
     # A byte that is not UTF-8 stays one byte, which is escaped.
-    groups = _groups(body.decode("utf-8", "surrogateescape").removeprefix("\ufeff"))
-    rules = {agent: by_weight(groups.get(agent.lower(), groups.get("*", ()))) for agent in agents}
-    return {agent: each for agent, each in rules.items() if not all(rule.allows for rule in each)}
+    groups = _groups(body.decode("utf-8", "surrogateescape").removeprefix("\ufeff"), counts)
+    rules = {name: by_weight(groups.get(name, ())) for name in (agent if agent in groups else "*" for agent in agents)}
+    return {name: each for name, each in rules.items() if each or rules.get("*")}
 
 
-def _groups(text: str) -> dict[str, list[RobotsRule]]:
-    """Returns the rules of each product token (in small letters)."""
+def _groups(text: str, counts: Counter[str]) -> dict[str, list[RobotsRule]]:
+    """Returns the rules of each product token (in small letters), and counts the statements of preferences."""
     groups: dict[str, list[RobotsRule]] = {}
     tokens: list[str] = []
     has_rules = False
@@ -73,12 +110,24 @@ def _groups(text: str) -> dict[str, list[RobotsRule]]:
             token = re.split(r"[/\s]", value.lower(), maxsplit=1)[0]
             groups.setdefault(token, [])
             tokens.append(token)
-        elif field in ("allow", "disallow"):
+        elif field in _FIELDS:
             has_rules = True
-            if value.startswith(("/", "*")):  # no other pattern matches the start of a path
-                for token in tokens:
-                    groups[token].append(RobotsRule(field == "allow", escaped(value)))
+            rules = list(_read_rules(_FIELDS[field], value, counts))
+            for token in tokens:
+                groups[token] += rules
     return groups
+
+
+def _read_rules(field: str, value: str, counts: Counter[str]) -> Iterator[RobotsRule]:
+    """Yields the rule of a line, if any. A statement that can't be read states nothing about its path."""
+    if field in STATEMENTS:
+        pattern, *rest = re.split(r"[ \t]+", value, maxsplit=1) if value.startswith("/") else ("", value)
+        stated = parse_statement(field, "".join(rest))
+        counts[f"usage.{field}"] += 1
+        counts["usage.unreadable"] += stated is None
+        yield RobotsRule(field, escaped(pattern), stated or ())
+    elif value.startswith(("/", "*")):  # no other pattern matches the start of a path
+        yield RobotsRule(field, escaped(value))
 
 
 def _fields(text: str) -> Iterator[tuple[str, str]]:
@@ -90,16 +139,31 @@ def _fields(text: str) -> Iterator[tuple[str, str]]:
 
 
 def by_weight(rules: Iterable[RobotsRule]) -> tuple[RobotsRule, ...]:
-    """Returns rules, each once, in an order in which the first match decides: the longest, then `Allow`."""
-    return tuple(sorted(set(rules), key=lambda rule: (-len(rule.pattern), not rule.allows, rule.pattern)))
+    """Returns rules, each once, in an order in which the first match decides: the longest, then `Allow`. Returns none
+    if no rule refuses anything.
+    """
+    ordered = sorted(set(rules), key=lambda rule: (-len(rule.pattern), not rule.allows, rule))
+    return () if all(rule.allows for rule in ordered) else tuple(ordered)
 
 
 def deciding_rule(rules: Iterable[RobotsRule], path: str) -> RobotsRule | None:
-    """Returns the rule (of rules `by_weight`) that decides about a `compared_path`, or None.
+    """Returns the rule (of rules `by_weight`) that decides whether a `compared_path` may be fetched, or None.
 
     `/robots.txt` itself is always allowed.
     """
-    return None if path == "/robots.txt" else next((rule for rule in rules if matches(rule.pattern, path)), None)
+    deciding = (rule for rule in rules if rule.field not in STATEMENTS and matches(rule.pattern, path))
+    return None if path == "/robots.txt" else next(deciding, None)
+
+
+def refusing_statement(rules: Iterable[RobotsRule], path: str, usages: Sequence[str], draft: str) -> RobotsRule | None:
+    """Returns the statement of preferences (of rules `by_weight`) that refuses one of some usages of a `compared_path`.
+
+    Of each field, the statements with the longest path that matches count; if they differ, all of them.
+    """
+    stated = [rule for rule in rules if rule.field in STATEMENTS and matches(rule.pattern, path)] if usages else []
+    longest = {rule.field: len(rule.pattern) for rule in reversed(stated)}
+    deciding = (rule for rule in stated if len(rule.pattern) == longest[rule.field])
+    return next((rule for rule in deciding if find_refusal(rule.stated, usages, draft)), None)
 
 
 def matches(pattern: str, path: str) -> bool:
@@ -126,7 +190,7 @@ def encode_rules(rules: Mapping[str, Sequence[RobotsRule]]) -> str:
         agents_by_rules.setdefault(tuple(rules[agent]), []).append(agent)
     blocks = []
     for each, agents in agents_by_rules.items():
-        lines = [("+" if rule.allows else "-") + rule.pattern for rule in each]
+        lines = [f"{_CODES[rule.field]}{rule.pattern} {','.join(rule.stated)}".rstrip() for rule in each]
         blocks.append("\n".join([",".join(agents), *lines]))
     return "\n\n".join(blocks)
 
@@ -137,5 +201,10 @@ def decode_rules(text: str) -> dict[str, tuple[RobotsRule, ...]]:
     rules = {}
     for block in text.split("\n\n") if text else ():
         agents, *lines = block.split("\n")
-        rules.update(dict.fromkeys(agents.split(","), tuple(RobotsRule(line[0] == "+", line[1:]) for line in lines)))
+        rules.update(dict.fromkeys(agents.split(","), tuple(map(_decode_rule, lines))))
     return rules
+
+
+def _decode_rule(line: str) -> RobotsRule:
+    pattern, _, stated = line[1:].partition(" ")
+    return RobotsRule(_NAMES[line[0]], pattern, tuple(stated.split(",")) if stated else ())

@@ -5,7 +5,7 @@ and checked like other lists. It has three numbers, the sorted keys of the robot
 rules, the names of the crawlers, and the rules as text (equal texts once).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +13,13 @@ import numpy as np
 from c4pipe.io.paths import check_regular
 from c4pipe.lists.addresses import compared_path
 from c4pipe.lists.lists import find_key
-from c4pipe.lists.robots import RobotsRule, deciding_rule, decode_rules, robots_url
+from c4pipe.lists.robots import RobotsRule, deciding_rule, decode_rules, refusing_statement, robots_url
 from c4pipe.text.hashes import U64, url_key
+from c4pipe.wet.usage import LATEST
 
-_MAGIC = 0x6334726F626F7401  # "c4robot" and the version
+MAGIC = 0x6334726F626F7402
+"""The first number: "c4robot" and the version. Version 1 had no preferences on usages."""
+
 _WORD = 8
 _SIZE = 4  # bytes of the number of bytes of a text
 _HEAD = 3
@@ -28,7 +31,9 @@ class RobotsList:
     def __init__(self, words: U64) -> None:
         """Takes the array of a `RobotsWriter`. Raises ValueError for another array."""
         words = np.asarray(words)  # a slice of a memmap takes ten times as long
-        if len(words) < _HEAD or int(words[0]) != _MAGIC:
+        if len(words) and int(words[0]) == MAGIC - 1:
+            raise ValueError("an older version of c4pipe wrote it, without preferences on usages")
+        if len(words) < _HEAD or int(words[0]) != MAGIC:
             raise ValueError("it is no list that `c4pipe lists robots` wrote")
         self.size, named = int(words[1]), int(words[2])
         keys, places = _HEAD, _HEAD + self.size
@@ -49,16 +54,22 @@ class RobotsList:
         length = int.from_bytes(self._texts[start : start + _SIZE].tobytes(), "little")
         return self._texts[start + _SIZE : start + _SIZE + length].tobytes().decode()
 
-    def refusal(self, url: str, agents: Sequence[str]) -> tuple[str, RobotsRule] | None:
-        """Returns the first crawler that may not fetch a URL, and the rule that refuses, or None."""
+    def refusals(
+        self, url: str, agents: Sequence[str], usages: Sequence[str] = (), draft: str = LATEST
+    ) -> Iterator[tuple[str, RobotsRule]]:
+        """Yields the crawlers that may not fetch a URL, or not for one of some usages, and the rule that refuses it."""
         text = self.text(robots_url(url))
         rules = decode_rules(text) if text else {}
         path = compared_path(url) if rules else ""
-        for agent in agents:
-            rule = deciding_rule(rules.get(agent.lower(), ()), path)
-            if rule and not rule.allows:
-                return agent, rule
-        return None
+        decided: dict[int, RobotsRule | None] = {}  # many crawlers share their rules
+        for agent in agents if rules else ():
+            own = rules.get(agent.lower(), rules.get("*", ()))
+            if id(own) not in decided:
+                rule = deciding_rule(own, path)
+                is_refused = rule and not rule.allows
+                decided[id(own)] = rule if is_refused else refusing_statement(own, path, usages, draft)
+            if refusing := decided[id(own)]:
+                yield agent, refusing
 
 
 def read_robots_list(path: Path) -> U64:
@@ -92,7 +103,7 @@ class RobotsWriter:
         words = _HEAD + 2 * len(keys) + len(named) // _WORD
         total = words + -(-(int(ends[-1]) if len(ends) else 0) // _WORD)
         self._file = np.lib.format.open_memmap(path, "w+", np.dtype("<u8"), (total,))
-        self._file[:_HEAD] = _MAGIC, len(keys), len(names)
+        self._file[:_HEAD] = MAGIC, len(keys), len(names)
         self._file[_HEAD : _HEAD + len(keys)] = keys
         self._file[_HEAD + len(keys) : _HEAD + 2 * len(keys)] = self._places[texts] if len(keys) else 0
         self._file[words - len(named) // _WORD : words] = np.frombuffer(named, np.uint64)

@@ -12,7 +12,8 @@ A case says what goes in, what comes out and why. What goes in decides how it is
     examples    `evaluation_overlap` with these examples, each a list of fields, on `page_text`, with `parameters`;
             `gives` the n-gram that is shown, and how many of how many n-grams are shared
     url     `gives` the normalised URL; for `validation`, whether the page is set aside; with lists of its own
-            (`domains`, `links`, `blocked`, `words`, `opt_outs`, `robots`), `drops` tells whether the page falls
+            (`domains`, `links`, `blocked`, `words`, `opt_outs`, `robots`), `drops` tells whether the page falls;
+            with `parameters` of the rule
     pages   the cleaner, then the corpus rules over all pages; `gives` the lines left of each page, or the
             rule that dropped it
 
@@ -182,7 +183,8 @@ def run_url(given: Setting, case: Case) -> Outcome:
         validation = is_validation(url, given.rule.one_in)
         return Outcome(validation, validation)
     tools = RuleTools(given.recipe.page_settings, lists_of(case, scheme))
-    drops = given.rule.drops(given.rule.value(CheckedPage(Page(case["url"], "", ""), tools, [])))
+    rule = given.rule.with_parameters(case.get("parameters", {}))
+    drops = rule.drops(rule.value(CheckedPage(Page(case["url"], "", ""), tools, [])))
     return Outcome(drops, drops)
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -40,7 +41,10 @@ def member(kind: str, url: str, block: bytes, date: str = DATE) -> bytes:
 def robots_words(bodies: Mapping[str, str], agents: Sequence[str]) -> U64:
     """The list of the rule `robots_refused`, from robots.txt files by their URLs."""
     names = [agent.lower() for agent in agents]
-    rules = {url_key(url): encode_rules(parse_robots(body.encode(), names)).encode() for url, body in bodies.items()}
+    rules = {
+        url_key(url): encode_rules(parse_robots(body.encode(), names, Counter())).encode()
+        for url, body in bodies.items()
+    }
     kept = sorted(key for key, text in rules.items() if text)
     sizes = np.array([len(rules[key]) for key in kept], np.uint64)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,8 +1,10 @@
 """The list of robots.txt files: made from WARC files of a crawl, whatever their order and damage."""
 
 import gzip
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -82,6 +84,11 @@ def list_of(lists: Path, *files: Path, agents: str = "CCBot,GPTBot") -> RobotsLi
     return RobotsList(read_robots_list(lists / "blocked" / "robots.npy"))
 
 
+def refusal(made: RobotsList, url: str, agents: Sequence[str], usages: Sequence[str] = ()) -> Any:
+    """The first crawler that a URL is refused to, and the rule."""
+    return next(made.refusals(url, agents, usages), None)
+
+
 def hosts() -> set[str]:
     return {"asked", "unknown", *REFUSED, "newer", "missing", "loop", "lost", "coded", "undated", "nothing", "hop1"}
 
@@ -89,10 +96,10 @@ def hosts() -> set[str]:
 def test_the_newest_answer_of_each_host_counts(crawl: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = list_of(tmp_path / "lists", *sorted(crawl.iterdir()))
     urls = {host: f"https://{host}.example/private/a" for host in hosts()}
-    assert {host for host, url in urls.items() if made.refusal(url, ("CCBot",))} == REFUSED
-    assert made.refusal("http://plain.example/private", ("GPTBot",)) == ("GPTBot", RobotsRule(False, "/private"))
-    assert made.refusal("https://plain.example/public", ("GPTBot",)) is None
-    assert made.refusal("https://broken.example/public", ("GPTBot",)) == ("GPTBot", RobotsRule(False, "/"))
+    assert {host for host, url in urls.items() if refusal(made, url, ("CCBot",))} == REFUSED
+    assert refusal(made, "http://plain.example/private", ("GPTBot",)) == ("GPTBot", RobotsRule("Disallow", "/private"))
+    assert refusal(made, "https://plain.example/public", ("GPTBot",)) is None
+    assert refusal(made, "https://broken.example/public", ("GPTBot",)) == ("GPTBot", RobotsRule("Disallow", "/"))
     assert made.agents == ("ccbot", "gptbot")
     printed = dict(line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("  "))
     assert printed["files"] == "2"
@@ -123,25 +130,46 @@ def test_damage_is_counted_and_the_rest_is_read(
     path = tmp_path / "damaged.warc.gz"
     path.write_bytes(members[0] + bytes(flipped) + b"junk" + members[6] + cut)
     made = list_of(tmp_path / "lists", path)
-    assert made.refusal("https://broken.example/a", ("CCBot",))
+    assert refusal(made, "https://broken.example/a", ("CCBot",))
     shown = capsys.readouterr().out
     assert "damage.gzip_corrupt" in shown
     assert "damage.gzip_cut" in shown
+
+
+def test_preferences_and_named_crawlers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    body = "User-agent: *\nContent-Signal: search=yes,ai-train=no,use=reference\nAllow: /\n"
+    own = "User-agent: GPTBot\nContent-Usage: /a train-ai=n\nContent-Usage: Train-AI=n\n"
+    members = [response("https://a.example/robots.txt", body), response("https://b.example/robots.txt", own)]
+    (tmp_path / "one.warc.gz").write_bytes(b"".join(members))
+    made = list_of(tmp_path / "lists", tmp_path / "one.warc.gz", agents="ccbot,@ai")
+    shown = capsys.readouterr().out
+    assert "@ai: 160 crawlers of" in shown
+    assert max(map(len, shown.splitlines()[:-1])) <= 80
+    counts = dict(line.split() for line in shown.splitlines() if line.startswith("  usage."))
+    assert counts == {"usage.Content-Usage": "2", "usage.Content-Signal": "1", "usage.unreadable": "1"}
+    assert {"ccbot", "claudebot", "google-extended"} < {*made.agents}
+    signal = RobotsRule("Content-Signal", "", ("ai-train=no", "search=yes"))
+    assert refusal(made, "https://a.example/", ("CCBot",), ("train-ai",)) == ("CCBot", signal)
+    assert refusal(made, "https://a.example/", ("CCBot",)) is None
+    assert refusal(made, "https://a.example/", ("CCBot",), ("search", "ai-input")) is None
+    stated = [agent for agent, _ in made.refusals("https://b.example/a", ("CCBot", "GPTBot"), ("train-ai",))]
+    assert stated == ["GPTBot"]
+    assert refusal(made, "https://b.example/b", ("GPTBot",), ("train-ai",)) is None
 
 
 def test_an_own_group_counts_for_its_crawler_alone(tmp_path: Path) -> None:
     body = "User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nAllow: /\n"
     (tmp_path / "one.warc.gz").write_bytes(response("https://example.com/robots.txt", body))
     made = list_of(tmp_path / "lists", tmp_path / "one.warc.gz")
-    assert made.refusal("https://example.com/", ("CCBot",)) is None
-    assert made.refusal("https://example.com/", ("CCBot", "GPTBot")) == ("GPTBot", RobotsRule(False, "/"))
+    assert refusal(made, "https://example.com/", ("CCBot",)) is None
+    assert refusal(made, "https://example.com/", ("CCBot", "GPTBot")) == ("GPTBot", RobotsRule("Disallow", "/"))
 
 
 def test_no_file_refuses_anything(tmp_path: Path) -> None:
     (tmp_path / "one.warc.gz").write_bytes(response("https://example.com/robots.txt", ALLOW))
     made = list_of(tmp_path / "lists", tmp_path / "one.warc.gz")
     assert made.size == 0
-    assert made.refusal("https://example.com/", ("CCBot",)) is None
+    assert refusal(made, "https://example.com/", ("CCBot",)) is None
 
 
 def test_a_file_without_a_record_is_named(crawl: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,7 +200,7 @@ def test_what_servers_and_crawlers_leave_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "one.warc.gz").write_bytes(b"".join(members))
     made = list_of(tmp_path / "lists", tmp_path / "one.warc.gz")
     for host in "abc":
-        assert made.refusal(f"https://{host}.example/private", ("CCBot",)), host
+        assert refusal(made, f"https://{host}.example/private", ("CCBot",)), host
 
 
 def test_a_crawl_stands_for_its_robotstxt_files(tmp_path: Path) -> None:
@@ -209,6 +237,10 @@ def test_files_that_were_read_are_not_read_again(crawl: Path, tmp_path: Path) ->
         (["robots"], "no file is named"),
         (["robots", "{crawl}/none.warc.gz"], "no such file"),
         (["robots", "{crawl}/first.warc.gz", "--agents", "my bot"], "such as CCBot"),
+        (
+            ["robots", "{crawl}/first.warc.gz", "--agents", "CCBot,@bots"],
+            "@bots is no set of crawlers: write @ai, or name",
+        ),
         (["robots", "{crawl}/first.warc.gz", "--recipe", "c4"], "--recipe"),
         (
             ["robots", "samples/crawl/*.gz", "--quiet"],
@@ -250,10 +282,13 @@ def test_a_list_that_was_damaged_is_refused(crawl: Path, tmp_path: Path, capsys:
     ]
     path = lists / "blocked" / "robots.npy"
     capsys.readouterr()
-    for data in (path.read_bytes()[:-16], b"", b"no array", path.read_bytes().replace(b"\x01tobor4c", b"\x02tobor4c")):
+    whole = path.read_bytes()
+    older, newer = (whole.replace(b"\x02tobor4c", version + b"tobor4c") for version in (b"\x01", b"\x03"))
+    for data in (whole[:-16], b"", b"no array", newer, older):
         path.write_bytes(data)
         assert main.main(command) == 2
         said = capsys.readouterr().err.strip()
         assert "c4pipe lists robots FILE... --agents CCBot" in said
         assert len(said.splitlines()) == 1
+    assert "an older version of c4pipe wrote it" in said
     assert not (tmp_path / "c").exists()

@@ -1,6 +1,7 @@
 """Which rule of a robots.txt decides about a URL (RFC 9309), beside a plain oracle; the entries of opt-outs."""
 
 import re
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -22,6 +23,7 @@ from c4pipe.lists.robots import (
     encode_rules,
     matches,
     parse_robots,
+    refusing_statement,
     resource_url,
     robots_url,
 )
@@ -35,6 +37,8 @@ LINES = st.one_of(
     st.tuples(st.sampled_from(["Allow", "Disallow"]), SHORT).map(": ".join),
     st.sampled_from(["", "# comment", "Crawl-delay: 3", "no field"]),
 )
+STATED = st.sampled_from(["train-ai=n", "train-ai=y", "search=n, train-ai=y", "Train-AI=n", ""])
+STATEMENTS = st.tuples(st.just("Content-Usage: "), st.one_of(SHORT.map("{} ".format), st.just("")), STATED).map("".join)
 
 
 def oracle_matches(pattern: str, path: str) -> bool:
@@ -71,16 +75,26 @@ def test_a_pattern_matches_as_a_regular_expression_does(pattern: str, path: str)
 
 @given(st.lists(LINES, max_size=12), PATHS, st.sampled_from(["\n", "\r\n", "\r"]))
 def test_the_longest_match_of_all_groups_decides(lines: list[str], path: str, end: str) -> None:
-    rules = parse_robots(end.join(lines).encode(), ["ccbot", "gptbot"])
+    rules = parse_robots(end.join(lines).encode(), ["ccbot", "gptbot"], Counter())
     for agent in ("ccbot", "gptbot"):
-        decided = deciding_rule(rules.get(agent, ()), path)
+        decided = deciding_rule(rules.get(agent, rules.get("*", ())), path)
         assert (decided is None or decided.allows) == oracle_allows(lines, agent, path)
 
 
-@given(st.lists(LINES, max_size=12))
+@given(st.lists(st.one_of(LINES, STATEMENTS), max_size=12))
 def test_rules_can_be_stored(lines: list[str]) -> None:
-    rules = parse_robots("\n".join(lines).encode(), ["ccbot", "gptbot", "*"])
+    rules = parse_robots("\n".join(lines).encode(), ["ccbot", "gptbot", "*"], Counter())
     assert decode_rules(encode_rules(rules)) == rules
+
+
+@given(st.lists(STATEMENTS, max_size=6), PATHS)
+def test_the_longest_statements_decide_and_the_strictest_of_them(lines: list[str], path: str) -> None:
+    rules = parse_robots("\n".join(["User-agent: *", *lines]).encode(), ["ccbot"], Counter()).get("*", ())
+    found = refusing_statement(rules, path, ("train-ai",), "aipref-05")
+    stated = [re.fullmatch(r"Content-Usage: (/\S*)? ?(.*)", line) for line in lines]
+    sizes = [(len(each[1] or ""), each[2]) for each in stated if each and oracle_matches(each[1] or "", path)]
+    most = max([size for size, _ in sizes], default=0)
+    assert (found is not None) == any(size == most and text == "train-ai=n" for size, text in sizes)
 
 
 @given(st.text())
@@ -91,18 +105,21 @@ def test_any_url_has_one_compared_form(text: str) -> None:
     assert compared_path(f"https://example.com{path}") == path
 
 
-@given(st.binary(max_size=200))
-def test_any_bytes_are_a_robots_txt(data: bytes) -> None:
-    rules = parse_robots(b"User-agent: *\nDisallow: /" + data, ["ccbot"])
+@given(st.binary(max_size=200), st.sampled_from([b"Disallow: /", b"Content-Usage: /", b"Content-Usage: train-ai=n, "]))
+def test_any_bytes_are_a_robots_txt(data: bytes, start: bytes) -> None:
+    rules = parse_robots(b"User-agent: *\n" + start + data, ["ccbot"], Counter())
     assert decode_rules(encode_rules(rules)) == rules
 
 
 def test_what_comes_after_500_kibibytes_does_not_count() -> None:
     start = b"User-agent: *\nDisallow: /a\n"
     filled = start + b"#" * (SIZE_CAP - len(start) - 20)
-    assert parse_robots(filled + b"\nDisallow: /b\n", ["x"])["x"] == (RobotsRule(False, "/a"), RobotsRule(False, "/b"))
+    assert parse_robots(filled + b"\nDisallow: /b\n", ["x"], Counter())["*"] == (
+        RobotsRule("Disallow", "/a"),
+        RobotsRule("Disallow", "/b"),
+    )
     # The line that is cut in two would refuse more than it was written for.
-    assert parse_robots(filled + b"\nDisallow: /" + b"b" * 20, ["x"])["x"] == (RobotsRule(False, "/a"),)
+    assert parse_robots(filled + b"\nDisallow: /" + b"b" * 20, ["x"], Counter())["*"] == (RobotsRule("Disallow", "/a"),)
 
 
 def test_a_pattern_of_many_wildcards_takes_linear_time() -> None:

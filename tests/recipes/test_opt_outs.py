@@ -10,7 +10,9 @@ from c4pipe.clean.text_cleaner import Cleaner
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
+from c4pipe.filters.url_rules import RobotsRefused
 from c4pipe.lists.lists import find_lists
+from c4pipe.lists.robots import AGENT_SETS
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
 from tests.helpers.robots import response
@@ -18,13 +20,17 @@ from tests.helpers.robots import response
 ROOT = Path(__file__).parents[2]
 CRAWL = ROOT / "samples" / "crawl"
 ROBOTS = 'base = "unfiltered"\non = ["robots_refused"]\n[robots_refused]\n'
+TRAINING = "Content-Usage: train-ai=n"
 REFUSED = "https://kitchen.example.com/bread/plain-white-loaf"
 
 
 @pytest.fixture
 def lists(tmp_path: Path) -> Path:
     """A lists folder with both lists."""
-    robots = {"kitchen.example.com": "User-agent: *\nDisallow: /bread\n", "garden.example.net": "Disallow: /\n"}
+    robots = {
+        "kitchen.example.com": f"User-agent: *\nDisallow: /bread\n{TRAINING}\n",
+        "garden.example.net": "Disallow: /\n",
+    }
     path = tmp_path / "robots.warc.gz"
     path.write_bytes(b"".join(response(f"https://{host}/robots.txt", body) for host, body in robots.items()))
     command = ["lists", "robots", str(path), "--agents", "CCBot,GPTBot", "--lists", str(tmp_path / "lists")]
@@ -92,6 +98,10 @@ def test_explain_shows_the_entry_and_the_line(lists: Path, recipe: Path, capsys:
     assert main.main(["explain", str(wet), "--url", REFUSED, "--recipe", str(recipe), "--lists", str(lists)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "https://kitchen.example.com/robots.txt refuses it to GPTBot: Disallow: /bread" in shown
+    recipe.write_text(f'{ROBOTS}usages = ["train-ai"]\n')
+    rules = str(Cleaner(recipe, lists=lists).explain("Some text.", url=f"{REFUSED.partition('bread')[0]}soups").rules)
+    assert f"https://kitchen.example.com/robots.txt refuses it to CCBot: {TRAINING}" in rules
+    recipe.write_text('base = "unfiltered"\non = ["opted_out"]\n')
     cleaner = Cleaner(recipe, lists=lists)
     rules = str(cleaner.explain("Some text.", url="https://shop.example.com/bags/1").rules)
     assert "the entry shop.example.com/bags covers the URL" in rules
@@ -109,11 +119,16 @@ def test_a_finished_corpus_says_what_would_be_refused(
     capsys.readouterr()
     command = ["report", str(corpus), "--opt-outs", str(lists)]
     assert main.main([*command, "--workers", "1"]) == 0
+    kitchen = [url for url in pages if "kitchen" in url]
+    assert len(kitchen) > 1
     refused = {
         "opted_out": [url for url in pages if is_opted_out(url)],
         "robots_refused, ccbot": [REFUSED],
         "robots_refused, gptbot": [REFUSED],
-        "together": [url for url in pages if is_opted_out(url) or url == REFUSED],
+        "robots_refused, train-ai": [url for url in kitchen if url != REFUSED],
+        "robots_refused, search": [],
+        "robots_refused, ai-input": [],
+        "together": [url for url in pages if is_opted_out(url) or url in kitchen],
     }
     written = (corpus / "opt_outs.json").read_bytes()
     content = json.loads(written)
@@ -147,8 +162,11 @@ def test_a_finished_corpus_says_what_would_be_refused(
         ({"opt_outs.txt": "/blog\n"}, "has no host name"),
         ({"../../mine.toml": ROBOTS + 'agents = ["Bot"]'}, "the crawler Bot"),
         ({"../../mine.toml": ROBOTS + "agents = []"}, "no agents"),
+        ({"../../mine.toml": ROBOTS + 'agents = ["@bots"]'}, "@bots is no set of crawlers"),
+        ({"../../mine.toml": ROBOTS + 'usages = ["ai"]'}, "'ai' is no usage of aipref-05: choose from train-ai"),
+        ({"../../mine.toml": ROBOTS + 'draft = "aipref-01"'}, "choose from 'aipref-05', 'aipref-04'"),
     ],
-    ids=["no robots", "no opt-outs", "query", "no host", "another agent", "no agent"],
+    ids=["no robots", "no opt-outs", "query", "no host", "agent", "no agent", "no set", "no usage", "no draft"],
 )  # fmt: skip
 def test_a_list_that_is_missing_or_wrong_is_said_before_any_work(
     change: dict[str, str | None],
@@ -167,6 +185,13 @@ def test_a_list_that_is_missing_or_wrong_is_said_before_any_work(
     assert says in said
     assert len(said.splitlines()) == 1
     assert not (tmp_path / "c").exists()
+
+
+def test_a_recipe_with_usages_names_their_draft() -> None:
+    assert RobotsRefused().stored_parameters == {"agents": ("CCBot",)}
+    stored = RobotsRefused(usages=("train-ai",)).stored_parameters
+    assert stored == {"agents": ("CCBot",), "usages": ("train-ai",), "draft": "aipref-05"}
+    assert RobotsRefused(agents=("CCBot", "@ai")).agents == tuple(dict.fromkeys(("CCBot", *AGENT_SETS["@ai"][1])))
 
 
 def test_a_report_needs_a_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
