@@ -98,6 +98,7 @@ parity: .venv/parity.stamp
 	.venv/bin/python parity/datatrove_compare.py $(DATATROVE)
 	.venv/bin/python parity/fineweb_2_compare.py --pages 20
 	.venv/bin/python parity/near_compare.py $(DATATROVE)
+	.venv/bin/python parity/migrate_compare.py
 
 engines-short: .venv/engines.stamp
 	.venv/bin/python engines/matrix.py --short

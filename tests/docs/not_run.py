@@ -16,6 +16,7 @@ CLUSTER = "it needs Kubernetes; tests/docs/test_kubernetes.py runs the commands 
 TUNE = (
     "it serves a page until it is stopped; tests/inspect/test_tune_page.py opens it, saves a recipe and builds with it"
 )
+PEERS = "it needs datatrove or TensorFlow Datasets; parity/migrate_compare.py runs both sides and compares their pages"
 DEVELOPMENT = "it is for developers of c4pipe: it runs the tests themselves, or takes minutes to hours"
 
 NOT_RUN = (
@@ -68,6 +69,9 @@ NOT_RUN = (
     ("docs/beam.md", "java *", "it needs a Flink cluster; `make flink` does the same on a cluster of one machine"),
     ("docs/install.md", "cd c4pipe", "it is for the clone of the line above"),
     ("docs/warc.md", "c4pipe explain crawl/a.warc.gz *", "tests/jobs/test_warc_jobs.py explains a page of a crawl"),
+    ("docs/migrate.md", "from datatrove*", PEERS),
+    ("docs/migrate.md", "c4pipe build crawl *", PEERS),
+    ("docs/migrate.md", "tfds build *", PEERS),
     ("docs/storage.md", "c4pipe import *", NETWORK + "; tests/io/test_hub.py does it with a server on loopback"),
     ("docs/import.md", "c4pipe import *", "tests/jobs/test_import.py runs them with files of these names"),
     ("docs/columns.md", "c4pipe *", "tests/jobs/test_columns.py runs them with other inputs"),

@@ -10,6 +10,8 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.cli.console import EXIT_STATUSES
+from c4pipe.filters.rules import RULES
+from c4pipe.recipes.presets import RECIPES
 from tests.helpers.documents import (
     DOCS,
     PAGES,
@@ -17,6 +19,7 @@ from tests.helpers.documents import (
     code_blocks,
     indented_commands,
     page,
+    quoted,
     section,
     shown_commands,
     table_rows,
@@ -75,17 +78,31 @@ def commands() -> dict[str, argparse.ArgumentParser]:
     raise AssertionError("the parser has no commands")
 
 
+def options() -> set[str]:
+    return {option for parser in commands().values() for action in parser._actions for option in action.option_strings}
+
+
 def test_each_option_is_explained_on_a_page() -> None:
     text = "\n".join(path.read_text() for path in WRITTEN if path.name != "CHANGELOG.md")
-    options = {
-        option for parser in commands().values() for action in parser._actions for option in action.option_strings
-    }
-    unknown = [each for each in sorted(options - {"-h", "--help"}) if not is_named(each, text)]
+    unknown = [each for each in sorted(options() - {"-h", "--help"}) if not is_named(each, text)]
     assert unknown == []
 
 
 def is_named(option: str, text: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", text) is not None
+
+
+def test_the_counterparts_of_other_programs_exist() -> None:
+    """The names of the others are compared with their packages by parity/migrate_compare.py."""
+    parameters = {name for rule in RULES.values() for name in rule().parameters}
+    known = {*RULES, *RECIPES, *parameters, *options(), *commands()}
+    rows = [cells for cells in table_rows(page("docs/migrate.md")) if "`" in cells[0]]
+    assert len(rows) > 60
+    for theirs, counterparts, _ in rows:
+        names = quoted(counterparts)
+        assert bool(names) == (counterparts != "none"), theirs
+        for first, *more in (name.removeprefix("c4pipe ").split() for name in names):
+            assert {first, *(word for word in more if word.startswith("--"))} <= known, (theirs, first, more)
 
 
 @pytest.mark.parametrize("path", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
