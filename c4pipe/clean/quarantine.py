@@ -8,7 +8,7 @@ from c4pipe.errors import DamagedFileError
 from c4pipe.io.atomic import AtomicFile, name_os_errors
 from c4pipe.io.json_files import from_json, parse_json
 from c4pipe.io.paths import StoragePath, read_file
-from c4pipe.io.words import URL_SIZE, error_reason, short
+from c4pipe.io.words import URL_SIZE, explain_errors, short
 from c4pipe.wet.damage import Damage
 
 MOST_LINES = 10_000
@@ -44,10 +44,8 @@ def read_quarantine(folder: StoragePath, most: int) -> list[Quarantined]:
         for line in read_file(path).splitlines():
             if len(lines) == most:
                 return lines
-            try:
+            with explain_errors(f"{path} is damaged", "delete it", DamagedFileError, ValueError):
                 lines.append(from_json(Quarantined, parse_json(line)))
-            except ValueError as error:
-                raise DamagedFileError(f"{path} is damaged ({error_reason(error)}): delete it") from None
     return lines
 
 

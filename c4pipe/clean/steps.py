@@ -15,7 +15,7 @@ from c4pipe.io.atomic import FileBatch
 from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.streams import InputOpener, digest_ends
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import error_reason, explain_errors
 from c4pipe.lists.lists import load_lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.flow import Step
@@ -66,12 +66,12 @@ class CleanWetFile(Step):
 
         Raises C4pipeError if a file can't be read or its work file can't be written.
         """
-        try:
-            with FileBatch() if len(element) > 1 else contextlib.nullcontext() as batch:
-                for file in element:
-                    self._clean(batch, *file)
-        except OSError as error:
-            raise C4pipeError(f"work files can't be written: {error_reason(error, with_path=True)}") from error
+        with (
+            explain_errors("work files can't be written", kind=C4pipeError, with_path=True),
+            FileBatch() if len(element) > 1 else contextlib.nullcontext() as batch,
+        ):
+            for file in element:
+                self._clean(batch, *file)
         return ()
 
     def _clean(self, batch: FileBatch | None, source: str, path: str, *values: Any) -> None:

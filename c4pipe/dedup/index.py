@@ -35,7 +35,7 @@ from c4pipe.io.atomic import write_bytes
 from c4pipe.io.json_files import write_checked_json
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.rows import Rows
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import explain_errors
 from c4pipe.lists.lists import Lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.control_totals import Report, check_totals
@@ -151,10 +151,8 @@ class WriteBucket(RowStep):
         rows = np.unique(received.rows(_SHUFFLES[self._kind]))
         path = bucket_path(self._plan.folder, self._kind, received.key, 1 << self._plan.bits[self._kind])
         data = rows.tobytes()
-        try:
+        with explain_errors(f"{path} can't be written", kind=C4pipeError):
             write_bytes(path, data)
-        except OSError as error:
-            raise C4pipeError(f"{path} can't be written: {error_reason(error)}") from error
         bucket = Bucket(rows=len(rows), sha256=hashlib.sha256(data).hexdigest())
         yield {self._kind: [(received.key, bucket)]}
 

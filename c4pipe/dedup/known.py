@@ -21,7 +21,7 @@ from c4pipe.filters.page_size import FewSentences
 from c4pipe.io.json_files import Digest, choice, decode_checked_json, parse_json, shown
 from c4pipe.io.paths import StoragePath, read_file, storage_path
 from c4pipe.io.rows import Mask, Rows
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import error_reason, explain_errors
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.text.hashes import U64
 
@@ -119,10 +119,8 @@ def read_bucket(corpus: StoragePath, digests: bytes, kind: str, number: int) -> 
     Raises DamagedFileError if the file is missing or was changed.
     """
     path = bucket_path(corpus, kind, number, len(digests) // _DIGEST)
-    try:
+    with explain_errors(f"{path} can't be read", _advice(corpus), DamagedFileError):
         data = read_file(path, sys.maxsize)
-    except OSError as error:
-        raise DamagedFileError(f"{path} can't be read: {error_reason(error)}; {_advice(corpus)}") from error
     if hashlib.sha256(data).digest() != digests[_DIGEST * number : _DIGEST * (number + 1)]:
         raise DamagedFileError(f"{path} is not what c4pipe wrote: {_advice(corpus)}")
     return np.frombuffer(data, HASH)

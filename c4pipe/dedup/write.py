@@ -22,7 +22,7 @@ from c4pipe.dedup.step import DedupPlan, DedupStep, Received, StepItem
 from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.rows import groups_of
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import explain_errors
 from c4pipe.report.profile import Profiler
 from c4pipe.runners import control_totals
 from c4pipe.runners.control_totals import REPORT
@@ -186,23 +186,21 @@ def write_shard_files(
     profiler = Profiler(shard.language, shard.split)
     waiting = deque[Future[None]]()
     report: control_totals.Report = {}
-    try:
-        with (
-            ThreadPoolExecutor(1, thread_name_prefix="profile") as profile,  # Arrow lets other threads work meanwhile
-            ShardWriter(folder, shard, formats, columns) as writer,
-        ):
-            for pages in in_order(batches):
-                totals = control_totals.received("pages", shuffle.totals(pages["page_key"].to_numpy()))
-                report = control_totals.add_reports([report, totals])
-                rows = flat(pages, CORPUS_SCHEMA.names)
-                waiting.append(profile.submit(profiler.add, rows))
-                if len(waiting) > _WAITING:
-                    waiting.popleft().result()
-                writer.write(rows)
-                on_pages(len(pages))
-    except OSError as error:
-        name = f"shard {shard.shard_index} of {shard.num_shards} ({shard.language}, {shard.split})"
-        raise C4pipeError(f"{name} can't be written to {folder}: {error_reason(error, with_path=True)}") from error
+    name = f"shard {shard.shard_index} of {shard.num_shards} ({shard.language}, {shard.split})"
+    with (
+        explain_errors(f"{name} can't be written to {folder}", kind=C4pipeError, with_path=True),
+        ThreadPoolExecutor(1, thread_name_prefix="profile") as profile,  # Arrow lets other threads work meanwhile
+        ShardWriter(folder, shard, formats, columns) as writer,
+    ):
+        for pages in in_order(batches):
+            totals = control_totals.received("pages", shuffle.totals(pages["page_key"].to_numpy()))
+            report = control_totals.add_reports([report, totals])
+            rows = flat(pages, CORPUS_SCHEMA.names)
+            waiting.append(profile.submit(profiler.add, rows))
+            if len(waiting) > _WAITING:
+                waiting.popleft().result()
+            writer.write(rows)
+            on_pages(len(pages))
     for each in waiting:
         each.result()
     return {**report, "shards": [file.to_json() for file in writer.files], "profiles": [profiler.result()]}

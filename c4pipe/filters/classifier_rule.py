@@ -10,7 +10,7 @@ from typing import Literal
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.rule import Others, PageRule, Share
-from c4pipe.io.words import error_reason, short, suggestion
+from c4pipe.io.words import FILE_ERRORS, explain_errors, short, suggestion
 from c4pipe.lists.lists import ListFolder
 from c4pipe.text.classifier import ClassifierModel, best_label
 
@@ -104,19 +104,19 @@ class ClassifierScore(PageRule):
         """Returns the model: a file in the folder `classifiers` of the lists folder, or else at its path."""
         listed = lists.path / CLASSIFIERS_FOLDER / self.model
         path = str(listed) if "://" not in self.model and listed.exists() else self.model
-        try:
+        option = f"--{'label' if self.keep == 'label' else 'score'} {self.name}=FILE"
+        advice = (
+            f"give the file of a fastText classifier (model = 'FILE' in a recipe, or {option}), or put it into "
+            f"{listed.parent}"
+        )
+        named = f"recipe {lists.recipe} has the rule {self.name}, whose model {self.model}"
+        with explain_errors(f"{named} can't be used", advice, errors=FILE_ERRORS):
             model, labels = ClassifierModel(path, "").with_labels()
-        except (OSError, ValueError) as error:
-            raise UsageError(
-                f"recipe {lists.recipe} has the rule {self.name}, whose model {self.model} can't be used: "
-                f"{error_reason(error)}; give the file of a fastText classifier (model = 'FILE' in a recipe, or "
-                f"--{'label' if self.keep == 'label' else 'score'} {self.name}=FILE), or put it into {listed.parent}"
-            ) from None
         if self.keep != "label" and self.label not in labels:
             raise UsageError(
-                f"recipe {lists.recipe} has the rule {self.name}, whose model {self.model} has no label "
-                f"{self.label!r}; it has {short(', '.join(labels), 200)}; name one (label = 'LABEL' in a recipe, or "
-                f"--score {self.name}={self.model}:LABEL)" + suggestion(self.label, labels)
+                f"{named} has no label {self.label!r}; it has {short(', '.join(labels), 200)}; name one "
+                f"(label = 'LABEL' in a recipe, or --score {self.name}={self.model}:LABEL)"
+                + suggestion(self.label, labels)
             )
         return {"classifiers": {self.name: model}}
 

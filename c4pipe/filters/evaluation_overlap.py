@@ -15,7 +15,7 @@ from c4pipe.filters.rule import PageRule, Positive, Scripts, Share, parameter_te
 from c4pipe.io.file_kinds import JSON_LINES, bare_name
 from c4pipe.io.paths import walk_folders
 from c4pipe.io.text import lines_in, open_content, open_list, parse_row
-from c4pipe.io.words import error_reason, format_count, short
+from c4pipe.io.words import error_reason, explain_errors, format_count, short
 from c4pipe.lists.lists import ListFolder
 from c4pipe.text.ngrams import ExampleNgrams, SharedNgrams, ngram_words, split_words
 from c4pipe.text.scripts.words import readable_words
@@ -90,16 +90,12 @@ def _texts(value: Any) -> Iterator[str]:
 def _read_parquet(path: Path, fields: Sequence[str]) -> Iterator[tuple[int, Any]]:
     from c4pipe.io.parquet_footer import UNREADABLE, check_columns, open_parquet, rows_in_batch  # Arrow takes a while
 
-    try:
-        with open_parquet(path)[0] as file:
-            columns = list(fields) or [each.name for each in file.schema_arrow if _has_text(each.type)]
-            check_columns(file.schema_arrow, columns)
-            batches = file.iter_batches(_PARQUET_ROWS, columns=columns)
-            yield from enumerate((row for batch in batches for row in rows_in_batch(batch.select(columns))), 1)
-    except UNREADABLE as error:
-        raise UsageError(
-            f"the examples {path} can't be read: {error_reason(error)}; give a Parquet file, or JSON Lines"
-        ) from error
+    advice = "give a Parquet file, or JSON Lines"
+    with explain_errors(f"the examples {path} can't be read", advice, errors=UNREADABLE), open_parquet(path)[0] as file:
+        columns = list(fields) or [each.name for each in file.schema_arrow if _has_text(each.type)]
+        check_columns(file.schema_arrow, columns)
+        batches = file.iter_batches(_PARQUET_ROWS, columns=columns)
+        yield from enumerate((row for batch in batches for row in rows_in_batch(batch.select(columns))), 1)
 
 
 def _has_text(kind: Any) -> bool:

@@ -30,7 +30,7 @@ from c4pipe.filters.corpus_rules import (
 )
 from c4pipe.inspect.lookup import NearCopy, WorkFiles, compare_pages
 from c4pipe.io.paths import StoragePath, list_names
-from c4pipe.io.words import error_reason, format_count
+from c4pipe.io.words import explain_errors, format_count
 from c4pipe.lists.lists import find_lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.text.hashes import is_validation, normalise_url, page_key, url_key
@@ -206,20 +206,17 @@ class _DroppedPages:
         """Yields a verdict for each dropped capture of a URL. Raises C4pipeError if a file can't be read."""
         scheme = self._recipe.page_keys[0]
         wanted, rules = normalise_url(url, scheme), list(self._recipe.applied_rules())
+        advice = "delete it to explain without these dropped pages"
         named = ((source, job, self._files[f"{source}.{job}.parquet"]) for source in sources for job in jobs)
         for source, job, path in ((source, job, path) for source, job, paths in named for path in paths):
             stages = {rule.name: stage for stage, rule in (rules if job == "dedup" else reversed(rules))}
             stages[KNOWN_URL] = "corpus"
-            try:
+            with explain_errors(f"{path} can't be read", advice, C4pipeError, SHARD_ERRORS):
                 for table in parquet_tables(path, ["url", "timestamp", "reason", "fact"]):
                     for page in table.to_pylist():
                         if normalise_url(str(page["url"]), scheme) == wanted:
                             rule = RuleVerdict(stages[page["reason"]], page["reason"], True, page["fact"])
                             yield CaptureVerdict(page["url"], page["timestamp"], rule.rule, source, rules=(rule,))
-            except SHARD_ERRORS as error:
-                raise C4pipeError(
-                    f"{path} can't be read: {error_reason(error)}; delete it to explain without these dropped pages"
-                ) from error
 
 
 def _parts_of(corpus: Corpus, folders: Sequence[StoragePath]) -> Sequence[Corpus]:

@@ -31,7 +31,7 @@ from c4pipe.io.json_files import parse_json
 from c4pipe.io.options import takes_options
 from c4pipe.io.parquet_footer import parquet_writer
 from c4pipe.io.paths import StoragePath, open_file
-from c4pipe.io.words import error_reason, format_count, short_repr
+from c4pipe.io.words import explain_errors, format_count, short_repr
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
@@ -187,12 +187,8 @@ def _check(options: OverlapOptions) -> None:
 
 def _make_output_folder(path: StoragePath) -> None:
     """Makes the folder of a file of matches. Raises UsageError if that is not possible."""
-    try:
+    with explain_errors(f"--output {path} can't be written", "name a file in another folder"):
         make_folder(path.parent)
-    except OSError as error:
-        raise UsageError(
-            f"--output {path} can't be written: {error_reason(error)}; name a file in another folder"
-        ) from error
 
 
 class _Example(NamedTuple):
@@ -362,7 +358,5 @@ def _write_matches(matches: Sequence[Match], path: StoragePath) -> None:
     sink = pa.BufferOutputStream()
     with parquet_writer(sink, schema) as writer:
         writer.write_table(pa.Table.from_pylist([vars(match) for match in matches], schema))
-    try:
+    with explain_errors(f"{path} can't be written", "name another file with --output", C4pipeError):
         write_bytes(path, sink.getvalue().to_pybytes())
-    except OSError as error:
-        raise C4pipeError(f"{path} can't be written: {error_reason(error)}; name another file with --output") from error

@@ -109,7 +109,7 @@ def _name_part(file: InputFile, agents: Sequence[str]) -> str:
 class ReadRobots(ScanStep[str, Path]):
     """(path of a WARC file, path of its part) -> nothing; the part is written there."""
 
-    advice = "; make room"
+    advice = "make room"
 
     def __init__(self, agents: Sequence[str], network: NetworkOptions) -> None:
         self._agents, self._network = tuple(agents), network

@@ -4,13 +4,14 @@ Text of web pages, URLs and file names can hold anything. A control character ca
 direction mark can turn a line around, a lone surrogate can't be written at all.
 """
 
+import contextlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from c4pipe.errors import hide_secrets
+from c4pipe.errors import UsageError, hide_secrets
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 """Stands for a character that can't be shown."""
@@ -179,6 +180,33 @@ def error_reason(error: BaseException, with_path: bool = False, of: object = "")
     if re.search("(?i)thrift|Unexpected end of stream|corrupt|Couldn't deserialize|ZSTD", message):
         return "its data are damaged"
     return plain_reason(message)
+
+
+FILE_ERRORS = (OSError, ValueError)
+"""What reading a file of text, JSON or a model raises if the file is missing, or has other content."""
+
+
+@contextlib.contextmanager
+def explain_errors(
+    what: str,
+    advice: str = "",
+    kind: Callable[[str], Exception] = UsageError,
+    errors: type[Exception] | tuple[type[Exception], ...] = OSError,
+    **reason: Any,
+) -> Iterator[None]:
+    """Turns errors into one sentence for the user: `WHAT: REASON; ADVICE`.
+
+    Args:
+        what: what failed, such as `list.txt can't be read`.
+        advice: what the user can do, if the reason does not say it.
+        kind: the class of the error that is raised.
+        errors: the classes of the errors that are caught.
+        reason: the other arguments of `error_reason`.
+    """
+    try:
+        yield
+    except errors as error:
+        raise kind(f"{what}: {error_reason(error, **reason)}{advice and f'; {advice}'}") from error
 
 
 def plain_reason(message: str) -> str:

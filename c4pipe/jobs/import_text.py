@@ -24,7 +24,7 @@ from c4pipe.io.parquet_footer import UNREADABLE, check_columns, is_binary_type, 
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.io.streams import InputOpener, digest_ends, input_path, is_url
 from c4pipe.io.text import parse_row
-from c4pipe.io.words import error_reason, first_of, format_size, left_out, suggestion
+from c4pipe.io.words import FILE_ERRORS, error_reason, explain_errors, first_of, format_size, left_out, suggestion
 from c4pipe.jobs.options import ImportOptions
 from c4pipe.wet.columns import JSON_TYPES, RESERVED, TEXT_PROVENANCE, TYPES, Column
 from c4pipe.wet.damage import Damage
@@ -183,10 +183,11 @@ def _check(
             with parquet:
                 schema, footer = parquet.schema_arrow, parquet.metadata
         except UNREADABLE as error:
+            unreadable = f"{file.path} can't be read: {error_reason(error, of=file.path)}"
             if isinstance(error, OSError) and (error.errno is not None or is_url(file.path)):
-                raise _unreadable(file, error) from error
+                raise UsageError(unreadable) from error
             is_whole = str(error).startswith(("it is encrypted", "it is no Parquet"))
-            raise _unreadable(file, error, f"; {'' if is_whole else 'copy it again, or '}leave it out") from error
+            raise UsageError(f"{unreadable}; {'' if is_whole else 'copy it again, or '}leave it out") from error
         _check_columns(file.path, columns, schema.names)
         wanted = schema.names if further is None else (*layout.columns, *must)
         try:
@@ -207,13 +208,6 @@ def _check(
     if further:
         raise UsageError(f"{file.path} is plain text, which has no columns: leave it out, or leave out --columns")
     return None
-
-
-def _unreadable(
-    file: InputFile, error: Exception, advice: str = "", kind: type[C4pipeError] = UsageError
-) -> C4pipeError:
-    """Returns the error for a user; the error of a download names its file already."""
-    return kind(f"{file.path} can't be read: {error_reason(error, of=file.path)}{advice}")
 
 
 def _is_small(footer: Any, column: Any) -> bool:
@@ -255,21 +249,18 @@ def _check_json(opener: InputOpener, columns: Sequence[str], address: str, file:
     keys: dict[str, Any] = {}
     values: dict[str, list[Any]] = {}
     lines = rows = 0
-    try:
-        with opener.open(file.path) as stream:
-            for item in read_lines(stream, file.name):
-                if isinstance(item, Damage) or lines == _FIRST_LINES:
-                    break
-                _, line = item
-                if line.strip():
-                    lines += 1
-                    row = parse_row(line.decode("utf-8", "replace").encode())
-                    rows += row is not None
-                    keys = (row or {}) | {key: value for key, value in keys.items() if value is not None}
-                    for key, value in (row or {}).items():
-                        values.setdefault(key, []).append(value)
-    except OSError as error:
-        raise _unreadable(file, error) from error
+    with explain_errors(f"{file.path} can't be read", of=file.path), opener.open(file.path) as stream:
+        for item in read_lines(stream, file.name):
+            if isinstance(item, Damage) or lines == _FIRST_LINES:
+                break
+            _, line = item
+            if line.strip():
+                lines += 1
+                row = parse_row(line.decode("utf-8", "replace").encode())
+                rows += row is not None
+                keys = (row or {}) | {key: value for key, value in keys.items() if value is not None}
+                for key, value in (row or {}).items():
+                    values.setdefault(key, []).append(value)
     if lines and not rows:
         raise UsageError(f"{file.path}: its first lines are no JSON objects: give JSON Lines, one object on each line")
     if rows:
@@ -327,14 +318,12 @@ def divide(
 
 
 def _divide_file(opener: InputOpener, layout: TextLayout, file: InputFile) -> list[InputFile]:
-    try:
+    with explain_errors(f"{file.path} can't be read", "", C4pipeError, FILE_ERRORS, of=file.path):
         size = opener.size(file.path, with_ranges=True) if file.size is None else file.size
         if size is None or size < 2 * PART_BYTES:
             return [file]
         ends = digest_ends(partial(opener.read, file.path), size)
         bounds = _find_row_groups(file, size) if is_parquet(file.name) else _find_offsets(opener, layout, file, size)
-    except (OSError, ValueError) as error:
-        raise _unreadable(file, error, kind=C4pipeError) from error
     if len(bounds) < 3:
         return [file]
     parts = (FileSlice(number, len(bounds) - 1, *span, size, ends) for number, span in enumerate(pairwise(bounds)))
@@ -393,7 +382,7 @@ def _number_parts(
     kept: StoragePath, file: InputFile, part: FileSlice, opener: InputOpener, on_note: Callable[[str], None]
 ) -> list[int]:
     starts = [max(0, bound - 1) for bound in _bounds(part.size, part.of)[:-1]]  # as in `read_part_pages`
-    try:
+    with explain_errors(f"{file.path} can't be read", "run the command again", C4pipeError, of=file.path):
         made = read_intact_json(kept, LineNumbers)
         if made and (made["bytes"], made["ends_sha256"], len(made["lines"])) == (part.size, part.ends, part.of):
             return made["lines"]
@@ -403,8 +392,6 @@ def _number_parts(
             lines = [1, *(2 + before for before in accumulate(ended))]
         if digest_ends(partial(opener.read, file.path), part.size) != part.ends:
             raise OSError("it was changed while it was read")
-    except OSError as error:
-        raise _unreadable(file, error, "; run the command again", C4pipeError) from error
     write_checked_json(kept, LineNumbers(bytes=part.size, ends_sha256=part.ends, lines=lines))
     return lines
 

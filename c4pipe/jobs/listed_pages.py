@@ -19,7 +19,7 @@ from c4pipe.corpus.labels import count_labels
 from c4pipe.corpus.manifest import TAKEDOWN
 from c4pipe.errors import UsageError
 from c4pipe.io.text import lines_of, open_list
-from c4pipe.io.words import error_reason, short, visible
+from c4pipe.io.words import FILE_ERRORS, explain_errors, short, visible
 from c4pipe.lists.addresses import compared_address, covering_entries, listed_forms, opt_out_entry
 from c4pipe.lists.lists import bad_entry, listed_places
 from c4pipe.text.hashes import U64, url_key
@@ -75,7 +75,7 @@ def read_page_list(kind: str, paths: Sequence[Path], on_note: Callable[[str], No
     digest, keys, numbers, number = hashlib.sha256(), array("Q"), array("I"), 0
     for path in paths:
         before = len(keys)
-        try:
+        with explain_errors(f"--{kind} {path} can't be read", "give a text file", errors=FILE_ERRORS):
             with open_list(path) as file:
                 data = file.read()  # a pipe can be read once
             digest.update(b"\n" * bool(number) + data)
@@ -91,8 +91,6 @@ def read_page_list(kind: str, paths: Sequence[Path], on_note: Callable[[str], No
                 keys.extend(map(url_key, forms))
                 numbers.extend([number] * len(forms))
                 number += 1
-        except (OSError, ValueError) as error:
-            raise UsageError(f"--{kind} {path} can't be read: {error_reason(error)}; give a text file") from error
         if len(keys) == before:
             raise UsageError(f"--{kind} {path} has no entry: give one on each line")
     found, places = np.unique(np.frombuffer(keys, np.uint64), return_index=True)

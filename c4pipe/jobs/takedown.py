@@ -31,7 +31,7 @@ from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, check_inner, list_names, read_file, remove_tree, storage_path
 from c4pipe.io.streams import InputPath
 from c4pipe.io.versions import versions
-from c4pipe.io.words import error_reason, first_of, format_count
+from c4pipe.io.words import explain_errors, first_of, format_count
 from c4pipe.jobs.listed_pages import MOST_NAMED, PageList, count_lost, counts_without, read_page_list
 from c4pipe.report.data import make_dedup_data, make_report_data, read_dedup_data, read_report_data
 from c4pipe.report.descriptions import write_descriptions
@@ -279,20 +279,19 @@ class _WriteShard(ScanStep[tuple[Shard, ...], dict[str, Any]]):
 def _rewrite(formats: Sequence[Shard], kept: Sequence[pa.Table], folder: StoragePath) -> list[ShardFile]:
     """Writes a shard with these pages in all of its formats."""
     shard = formats[0]
-    try:
-        with ShardWriter(folder, shard.id, [each.format for each in formats], shard.columns) as writer:
-            for table in kept:
-                writer.write(table)
-    except OSError as error:
-        reason = error_reason(error, with_path=True)
-        raise C4pipeError(f"{shard.path} can't be written to {folder}: {reason}") from error
+    with (
+        explain_errors(f"{shard.path} can't be written to {folder}", kind=C4pipeError, with_path=True),
+        ShardWriter(folder, shard.id, [each.format for each in formats], shard.columns) as writer,
+    ):
+        for table in kept:
+            writer.write(table)
     return writer.files
 
 
 def _link(source: InputPath, target: StoragePath) -> None:
     """Makes a link to a file; a copy if the target is on another disk or in a store."""
     make_folder(target.parent)
-    try:
+    with explain_errors(f"{source} can't be copied to {target}", kind=C4pipeError):
         if isinstance(source, Path) and isinstance(target, Path):
             with contextlib.suppress(OSError):
                 target.unlink(missing_ok=True)
@@ -302,5 +301,3 @@ def _link(source: InputPath, target: StoragePath) -> None:
         with open_binary(source) as stream, file.path.open("wb") as copy:
             shutil.copyfileobj(stream, copy, 1 << 20)
         file.publish()
-    except OSError as error:
-        raise C4pipeError(f"{source} can't be copied to {target}: {error_reason(error)}") from error

@@ -21,7 +21,7 @@ from c4pipe.io.file_kinds import JSON_LINES, PACKED, bare_name
 from c4pipe.io.parquet_footer import check_columns, rows_in_batch
 from c4pipe.io.streams import InputPath, digest_ends, input_path
 from c4pipe.io.text import check_text, lines_in, open_content, parse_row
-from c4pipe.io.words import error_reason, short_repr
+from c4pipe.io.words import error_reason, explain_errors, short_repr
 from c4pipe.objectives.rows import Features, TokenRows, framed
 from c4pipe.objectives.tasks import Classification, Preprocessor, TaskRecord, TextPair, text_field
 from c4pipe.objectives.tokenizer import Tokenizer
@@ -104,10 +104,8 @@ def record_file(path: str | Path) -> RecordFile:
         raise UsageError(
             f"{file} ends in none of {', '.join(_FORMATS)}, or all but the first with {packings}: rename it"
         )
-    try:
+    with explain_errors(f"{file} can't be read", errors=SHARD_ERRORS):
         return _of_parquet(file) if kind == "parquet" else _of_lines(file, kind)
-    except SHARD_ERRORS as error:
-        raise UsageError(f"{file} can't be read: {error_reason(error)}") from error
 
 
 def read_task_records(source: RecordFile, first: int, end: int) -> Generator[TaskRecord, None, None]:

@@ -20,7 +20,7 @@ from c4pipe.io.json_files import Versioned, check_sum, from_json, parse_json, sh
 from c4pipe.io.paths import read_file
 from c4pipe.io.streams import InputPath, input_path
 from c4pipe.io.text import lines_in, open_content
-from c4pipe.io.words import error_reason, format_count, format_languages, short_repr
+from c4pipe.io.words import FILE_ERRORS, explain_errors, format_count, format_languages, short_repr
 from c4pipe.read.chosen import Best, best_rows, check_column, read_turns
 from c4pipe.read.order import Span, after
 
@@ -158,7 +158,8 @@ def find(
 
 def _subset(file: InputPath, verify: bool) -> Source:
     """Returns the documents of a token-budget subset, which lists the first shards of the corpus in its folder."""
-    try:
+    make_one = "make one with c4pipe tokens --budget-subset"
+    with explain_errors(f"{file} is no token-budget subset, as this c4pipe writes it", make_one, errors=FILE_ERRORS):
         data = read_file(file)
         values = from_json(Versioned, parse_json(data))
         if values["format"] != SUBSET_FORMAT or values["version"] not in (SUBSET_VERSION, BEST_SUBSET_VERSION):
@@ -168,11 +169,6 @@ def _subset(file: InputPath, verify: bool) -> Source:
         best = from_json(Best, subset["best_first"], "best_first") if kind is _BestSubset else None
         documents = {each["path"]: each["documents"] for each in subset["shards"]}
         language, digest = subset["language"], subset["manifest"]
-    except (OSError, ValueError) as error:
-        raise UsageError(
-            f"{file} is no token-budget subset, as this c4pipe writes it: {error_reason(error)}; "
-            "make one with c4pipe tokens --budget-subset"
-        ) from error
     corpus = open_corpus(file.parent, [language])
     shards = corpus.shards("train")[: len(documents)]
     rows = {shard.path: shard.rows for shard in shards}
@@ -195,13 +191,10 @@ def _check_subset(subset: _Subset) -> None:
 
 def _text(file: InputPath, verify: bool) -> Source:
     """Returns the documents of a file of text, which are its lines without blank ones."""
-    try:
-        with open_binary(file) as stored:
-            digested = _DigestedFile(stored)
-            with open_content(cast(BinaryIO, digested), file.name) as content:
-                rows = sum(bool(line.strip()) for line in lines_in(content))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{file} can't be read: {error_reason(error, of=file)}") from error
+    with explain_errors(f"{file} can't be read", errors=FILE_ERRORS, of=file), open_binary(file) as stored:
+        digested = _DigestedFile(stored)
+        with open_content(cast(BinaryIO, digested), file.name) as content:
+            rows = sum(bool(line.strip()) for line in lines_in(content))
     digest = digested.sha256.hexdigest()
     shard = Shard(file, TEXT_FORMAT, ShardId("", "train", 0, 1), rows, digested.size, digest)
     return Source(str(file), "train", (), digest, (shard,), verify)

@@ -18,7 +18,7 @@ from typing import cast
 from c4pipe.errors import UsageError
 from c4pipe.filters.rule import LineRule, PageRule, Rule, parameter_names
 from c4pipe.filters.rules import RULES
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import explain_errors
 
 _NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _ORIGIN = re.compile(rf"({_NAME.pattern})@([0-9a-f]{{64}})")
@@ -45,10 +45,8 @@ def find_rule(name: str, folder: Path | None = None) -> type[Rule]:
     module, _, attribute = name.partition(":")
     if folder is not None and str(folder.absolute()) not in sys.path:
         sys.path.append(str(folder.absolute()))  # the workers of this machine get the same path
-    try:
+    with explain_errors(f"the module of the rule {name} can't be imported", _HOW, errors=Exception):  # of any kind
         found = getattr(import_module(module), attribute, None)
-    except Exception as error:  # whatever the user's module raises
-        raise UsageError(f"the module of the rule {name} can't be imported ({error_reason(error)}): {_HOW}") from error
     if not isinstance(found, type) or not issubclass(found, (PageRule, LineRule)):
         raise UsageError(f"{name} is no rule: it must be a class that extends PageRule or LineRule of c4pipe")
     return _check_class(cast(type[Rule], found), name)
@@ -138,7 +136,5 @@ def _find_file(module: str) -> str | None:
 @cache
 def _digest(path: str) -> str:
     """Returns the SHA-256 of a module's file at its first use in this process."""
-    try:
+    with explain_errors(f"{path} can't be read"):
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    except OSError as error:
-        raise UsageError(f"{path} can't be read ({error_reason(error)})") from None

@@ -13,7 +13,7 @@ from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError
 from c4pipe.io.atomic import clear_abandoned, make_folder, write_bytes
 from c4pipe.io.json_files import parse_json, read_intact_json, write_checked_json
 from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import explain_errors
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.runner import run_job
@@ -64,10 +64,8 @@ class ScanStep(Step, Generic[Item, Content]):
         """Writes a part. Raises C4pipeError if that is not possible."""
         item, target = element
         data = self.scan(item)
-        try:
+        with explain_errors(f"{target} can't be written", self.advice, C4pipeError):
             write_bytes(storage_path(target), data)
-        except OSError as error:
-            raise C4pipeError(f"{target} can't be written: {error_reason(error)}{self.advice}") from error
         return ()
 
 

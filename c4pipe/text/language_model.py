@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from c4pipe.errors import UsageError
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import FILE_ERRORS, explain_errors
 from c4pipe.text.fasttext import HuffmanTree, feature_sums, in_units, sigmoids, softmax
 from c4pipe.text.fasttext_file import HIERARCHICAL_SOFTMAX, LABEL, SOFTMAX, ModelFile, read_model
 from c4pipe.text.languages import LANGUAGE, Detector, Guess, suggested_languages
@@ -79,13 +79,9 @@ def find_model(path: str | os.PathLike[str], recipe: str, languages: Iterable[st
 
     Raises UsageError if it can't be read, is no fastText model of languages, or lacks a language.
     """
-    try:
+    advice = "give the file of a fastText model that identifies languages, such as lid.176.bin"
+    with explain_errors(f"--language-model {path} can't be used", advice, errors=FILE_ERRORS):
         model, labels = LanguageModel(os.fspath(path), "").measured(read_labels)
-    except (OSError, ValueError) as error:
-        raise UsageError(
-            f"--language-model {path} can't be used: {error_reason(error)}; give the file of a fastText model that "
-            "identifies languages, such as lid.176.bin"
-        ) from None
     for language in languages:
         if language not in labels:
             known = f"{', '.join(labels[:10])} and {len(labels) - 10:,} more" if len(labels) > 10 else ", ".join(labels)

@@ -9,9 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar, cast
 
-from c4pipe.errors import UsageError
 from c4pipe.io.paths import once_a_file, open_file, sha256_of, storage_path
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import FILE_ERRORS, explain_errors
 
 CHANGED = "its content was changed"
 
@@ -78,15 +77,10 @@ class ModelPath:
 
 @cache  # each page needs all classifiers of its recipe, however many
 def _load(model: ModelPath, what: str, load: Callable[[Path], Loaded]) -> Loaded:
-    try:
-        with model.local() as file:
-            replace(model, path=str(file)).check()
-            return load(file)
-    except (OSError, ValueError) as error:
-        raise UsageError(
-            f"the {what} {model.path} can't be used: {error_reason(error)}; "
-            "each worker needs the file that the job began with"
-        ) from error
+    advice = "each worker needs the file that the job began with"
+    with explain_errors(f"the {what} {model.path} can't be used", advice, errors=FILE_ERRORS), model.local() as file:
+        replace(model, path=str(file)).check()
+        return load(file)
 
 
 @once_a_file

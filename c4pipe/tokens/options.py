@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, PathArgument
 from c4pipe.io.text import read_toml
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import FILE_ERRORS, explain_errors
 from c4pipe.runners.runner_options import RunnerOptions
 
 _CORPUS = "folder of a finished corpus, or of one of its languages"
@@ -36,11 +36,9 @@ def parse_weights(text: str) -> Mapping[Any, Any]:
     Raises ArgumentTypeError for another form.
     """
     if text.lower().endswith(".toml"):
-        try:
+        with explain_errors(f"{text} can't be read", kind=ArgumentTypeError, errors=FILE_ERRORS):
             values = read_toml(Path(text))
             return {**values, "file": text} if "sources" in values else values
-        except (OSError, ValueError) as error:
-            raise ArgumentTypeError(f"{text} can't be read: {error_reason(error)}") from None
     if text.isidentifier():
         return {"column": text}
     column, _, table = text.rpartition("@")

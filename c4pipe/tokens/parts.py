@@ -25,7 +25,7 @@ from c4pipe.io.atomic import AtomicFile, name_os_errors
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_intact_json
 from c4pipe.io.parquet_footer import open_parquet, parquet_writer, sign_footer
 from c4pipe.io.paths import StoragePath, open_file, read_file, sha256_of
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import error_reason, explain_errors
 from c4pipe.read.by_column import Weights, times_read
 from c4pipe.runners.scan import ScanStep
 from c4pipe.tokens.folder import LLMC, LLMC_HEADER, MEGATRON, NPY, TokenFile, TokenSet, TokenTotals
@@ -157,13 +157,12 @@ class WriteParts(ScanStep[Shard, PartFigures]):
         once = [AtomicFile(part.ids), AtomicFile(part.documents)]
         files = [AtomicFile(part.ids), AtomicFile(part.documents)] if self._is_repeated(item) else once
         try:
-            figures = self._write(item, *(each.path for each in once))
-            if files is not once:
-                figures = self._repeat(item, *(each.path for each in (*once, *files)))
-            for each in files:
-                each.publish()
-        except OSError as error:
-            raise C4pipeError(f"{self._folder} can't be written: {error_reason(error, with_path=True)}") from error
+            with explain_errors(f"{self._folder} can't be written", kind=C4pipeError, with_path=True):
+                figures = self._write(item, *(each.path for each in once))
+                if files is not once:
+                    figures = self._repeat(item, *(each.path for each in (*once, *files)))
+                for each in files:
+                    each.publish()
         finally:
             for each in (*once, *files):
                 each.discard()
@@ -263,10 +262,8 @@ class JoinParts(ScanStep[JoinTask, SetFigures]):
 
     def scan(self, item: JoinTask) -> bytes:
         """Joins parts. Raises C4pipeError if a part is missing or damaged, or a file can't be written."""
-        try:
+        with explain_errors(f"{item.output} can't be written", kind=C4pipeError, with_path=True):
             return encode_checked_json(_join(item))
-        except OSError as error:
-            raise C4pipeError(f"{item.output} can't be written: {error_reason(error, with_path=True)}") from error
 
     def read(self, part: StoragePath, item: JoinTask) -> SetFigures:
         """Returns the figures of the joined files. Raises DamagedFileError if a file has another size."""

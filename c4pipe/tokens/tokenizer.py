@@ -22,7 +22,7 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.atomic import write_bytes
 from c4pipe.io.json_files import read_json
 from c4pipe.io.paths import StoragePath, list_names, read_file, storage_path
-from c4pipe.io.words import error_reason, short, short_repr, suggestion
+from c4pipe.io.words import error_reason, explain_errors, short, short_repr, suggestion
 from c4pipe.objectives.rows import TokenRows, starts_of
 from c4pipe.text.long_runs import cut_runs
 from c4pipe.vocab.model import MODEL, TOKENIZER, TOKENIZER_CONFIG, SentencePieceModel, load_model, read_description
@@ -140,10 +140,8 @@ class TokenizerFile:
         the copy can't be written.
         """
         copy = folder / "_tokenizer"
-        try:
+        with explain_errors(f"{copy} can't be written", kind=C4pipeError):
             write_bytes(copy, read_file(storage_path(self.file)))
-        except OSError as error:
-            raise C4pipeError(f"{copy} can't be written: {error_reason(error)}") from error
         return replace(self, file=str(copy))
 
     def load(self) -> DocumentTokenizer:
@@ -166,10 +164,8 @@ def open_tokenizer(vocabulary: str, end: str | None = None, begin: str | None = 
     Raises UsageError if there is no such file, its library is missing or can't read it, or it has no such token.
     """
     file = _find(vocabulary)
-    try:
+    with explain_errors(f"--vocab {file} can't be read"):
         data = read_file(file)
-    except OSError as error:
-        raise UsageError(f"--vocab {file} can't be read: {error_reason(error)}") from None
     pattern, special, library = "", dict[str, int](), SENTENCEPIECE
     if file.name.lower().endswith(".json"):
         library = TOKENIZERS

@@ -19,7 +19,7 @@ from c4pipe.io.atomic import write_bytes
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json
 from c4pipe.io.paths import StoragePath, read_file, storage_path
 from c4pipe.io.streams import input_path
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import explain_errors
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.scan import ScanStep
 from c4pipe.runners.spill import Spill
@@ -188,8 +188,6 @@ class _WritePart(_Spilling):
         pages = pa.concat_tables(pa.ipc.open_stream(block).read_all() for block in self._spill.receive(blocks))
         pages = pages.sort_by([("key", "ascending"), ("text", "ascending")])  # by text if keys are equal
         target = f"{self._folder}/{name}"
-        try:
+        with explain_errors(f"{target} can't be written", kind=C4pipeError, with_path=True):
             write_bytes(storage_path(target), b"".join(text.as_py() + b"\n" for text in pages["text"]))
-        except OSError as error:
-            raise C4pipeError(f"{target} can't be written: {error_reason(error, with_path=True)}") from error
         return ()

@@ -27,7 +27,7 @@ from c4pipe.io.parquet_footer import is_binary_type, is_text_type, texts_of
 from c4pipe.io.paths import RemotePath, StoragePath, file_size, list_names
 from c4pipe.io.streams import InputPath, WebPath, input_path
 from c4pipe.io.text import lines_in, open_content, parse_row
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import explain_errors
 from c4pipe.text.hashes import normalise_url, page_key
 from c4pipe.wet.extraction import TEXT_ENDINGS, is_json, is_parquet
 from c4pipe.wet.folder_inputs import describe_endings
@@ -167,11 +167,8 @@ def find_reading(source: TrainingText, held_out: bool = False, on_note: Callable
     if path.name.lower().endswith(TEXT_ENDINGS) and (isinstance(path, WebPath) or not path.is_dir()):
         if not isinstance(path, WebPath) and not path.exists():
             raise UsageError(f"{path}: there is no such file; check the path")
-        try:
+        with explain_errors(f"{path} can't be read", of=path):
             size = file_size(path)
-        except OSError as error:
-            reason = error_reason(error).removeprefix(f"{path}: ")
-            raise UsageError(f"{path} can't be read: {reason}") from error
         return _split(Reading((path,), None, (0, 0), [{"name": path.name, "bytes": size}]), held_out)
     if isinstance(path, WebPath):  # which has no listing
         return _of_corpus(path, held_out)
@@ -245,12 +242,10 @@ def _keyed(
             yield texts, [mmh3.hash64(text.encode(), signed=False)[0] for text in texts]
         return
     scheme, by_md5 = page_keys
-    try:
+    with explain_errors(f"{file} can't be read", kind=C4pipeError, errors=SHARD_ERRORS):
         for pages in tables_of(file, format_of(file.name), ("text", "url")):
             urls = pages["url"].to_pylist()
             yield pages["text"].to_pylist(), [page_key(url, normalise_url(url, scheme), by_md5) for url in urls]
-    except SHARD_ERRORS as error:
-        raise C4pipeError(f"{file} can't be read: {error_reason(error)}") from error
 
 
 def first_files(reading: Reading, size: int) -> tuple[InputPath, ...]:
@@ -285,7 +280,7 @@ def _text_bytes(shard: Shard) -> int:
 
 def _own_texts(file: InputPath, lost: Counter[str]) -> Iterator[list[str]]:
     """Yields the texts of a file outside of corpora, some at a time. Raises UsageError, with the place."""
-    try:
+    with explain_errors(f"{file} can't be read", errors=SHARD_ERRORS):
         if is_parquet(file.name):
             yield from _of_parquet(file, lost)
             return
@@ -294,8 +289,6 @@ def _own_texts(file: InputPath, lost: Counter[str]) -> Iterator[list[str]]:
         )
         while some := list(islice(texts, _ROWS_AT_ONCE)):
             yield some
-    except SHARD_ERRORS as error:
-        raise UsageError(f"{file} can't be read: {error_reason(error)}") from error
 
 
 def _of_parquet(file: InputPath, lost: Counter[str]) -> Iterator[list[str]]:
