@@ -45,22 +45,11 @@ class ExplainOptions(RecipeOptions, KindOptions):
     url: Annotated[str | None, Option("URL of the page; needed for a WET or WARC file and for a corpus", "URL")] = None
     work: Annotated[
         Sequence["StoragePath"],
-        Option(
-            "work folder of the corpus; can be repeated",
-            "DIR",
-            otherwise="INPUT/_work",
-            repeated=True,
-            parse=path_or_url,
-        ),
+        Option("work folder of the corpus", "DIR", otherwise="INPUT/_work", repeated=True, parse=path_or_url),
     ] = ()
     known: Annotated[
         Sequence["StoragePath"],
-        Option(
-            "a known corpus beside which the corpus was made; can be repeated",
-            "CORPUS",
-            repeated=True,
-            parse=path_or_url,
-        ),
+        Option("a known corpus beside which the corpus was made", "CORPUS", repeated=True, parse=path_or_url),
     ] = ()
     json: Annotated[bool, Option("print JSON, one page on each line, without shortening")] = False
     recipe: Annotated["PathArgument | Recipe", recipe_option("c4")] = ""  # a corpus has its own

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _files_option(of: str) -> Option:
-    return Option(f"leave out the pages of these {of}; can be repeated", "FILE", repeated=True, parse=Path)
+    return Option(f"leave out the pages of these {of}", "FILE", repeated=True, parse=Path)
 
 
 @dataclass(frozen=True, kw_only=True)

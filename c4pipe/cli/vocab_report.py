@@ -42,12 +42,7 @@ class VocabReportOptions(QuietOptions, SourceOptions):
     ]
     compare: Annotated[
         Sequence["StoragePath"],
-        Option(
-            "another vocabulary or SentencePiece model to compare with; can be repeated",
-            "MODEL",
-            repeated=True,
-            parse=path_or_url,
-        ),
+        Option("another vocabulary or SentencePiece model to compare with", "MODEL", repeated=True, parse=path_or_url),
     ] = ()
     output: Annotated["StoragePath | None", Option("folder for quality.json", "DIR", parse=path_or_url)] = None
 

@@ -87,10 +87,10 @@ def default_of(field: "dataclasses.Field[Any]") -> Any:
 
 
 def help_of(field: "dataclasses.Field[Any]", option: Option) -> str:
-    """Returns the help of an option: its meaning and its default."""
-    default = default_of(field)
+    """Returns the help of an option: its meaning, whether it can be repeated, and its default."""
+    default, text = default_of(field), f"{option.help}{'; can be repeated' * option.repeated}"
     otherwise = option.otherwise if default is None else default
-    return f"{option.help} (default: {otherwise})" if otherwise != "" else option.help
+    return f"{text} (default: {otherwise})" if otherwise != "" else text
 
 
 def as_strings(paths: PathArgument | Sequence[PathArgument]) -> tuple[str, ...]:

@@ -128,14 +128,13 @@ class RecipeOptions:
         Sequence[str],
         Option(
             "also keep in the column NAME the probability that the fastText classifier MODEL gives to LABEL (without "
-            "one: hq), and drop no page by it; can be repeated",
+            "one: hq), and drop no page by it",
             "NAME=MODEL[:LABEL]",
             repeated=True,
         ),
     ] = ()
     label: Annotated[
-        Sequence[str],
-        Option("also keep in the column NAME the best label of MODEL; can be repeated", "NAME=MODEL", repeated=True),
+        Sequence[str], Option("also keep in the column NAME the best label of MODEL", "NAME=MODEL", repeated=True)
     ] = ()
     lists: Annotated[
         PathArgument | None,
@@ -143,11 +142,7 @@ class RecipeOptions:
     ] = None
     links: Annotated[
         Sequence[PathArgument],
-        Option(
-            "file with one URL on each line, for recipes that keep only listed URLs; can be repeated",
-            "FILE",
-            repeated=True,
-        ),
+        Option("file with one URL on each line, for recipes that keep only listed URLs", "FILE", repeated=True),
     ] = ()
     language_model: Annotated[
         PathArgument | None,
@@ -187,8 +182,7 @@ class ShardOptions:
     known: Annotated[
         Sequence[PathArgument],
         Option(
-            "leave out pages and repeated spans that this finished corpus has, by its index (c4pipe index); can be "
-            "repeated",
+            "leave out pages and repeated spans that this finished corpus has, by its index (c4pipe index)",
             "CORPUS",
             repeated=True,
         ),

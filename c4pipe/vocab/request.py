@@ -76,8 +76,7 @@ class Settings:
     bake_sentinels: Annotated[bool, Option("write the sentinels into spm.model, as its last pieces")] = False
     split_digits: Annotated[bool, Option("make each digit a piece of its own")] = False
     user_symbols: Annotated[
-        Sequence[str],
-        Option("text that is always one piece, such as '<|user|>'; can be repeated", "TEXT", repeated=True),
+        Sequence[str], Option("text that is always one piece, such as '<|user|>'", "TEXT", repeated=True)
     ] = ()
 
     def __post_init__(self) -> None:
