@@ -12,20 +12,7 @@ from c4pipe.clean.side_files import PageKeeper
 from c4pipe.clean.work_file import URL_ROW
 from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
-from c4pipe.dedup.known import (
-    CONTENT,
-    HASH,
-    INDEX,
-    INDEX_FORMAT,
-    INDEX_VERSION,
-    SPAN_HASHES,
-    URL_HASHES,
-    Bucket,
-    Index,
-    bucket_path,
-    compared_by,
-    digest_of_shards,
-)
+from c4pipe.dedup import known
 from c4pipe.dedup.shuffle import SPAN_ROW, Shuffle, bucket_bits
 from c4pipe.dedup.step import Received, RowStep, StepItem
 from c4pipe.errors import C4pipeError, LostDataError
@@ -45,8 +32,8 @@ from c4pipe.text.languages import Guess
 from c4pipe.wet.page import Page
 
 _SHUFFLES = {
-    URL_HASHES: Shuffle("index_urls", "hashes of URLs, to their bucket of the index", HASH),
-    SPAN_HASHES: Shuffle("index_spans", "hashes of spans, to their bucket of the index", HASH),
+    known.URL_HASHES: Shuffle("index_urls", "hashes of URLs, to their bucket of the index", known.HASH),
+    known.SPAN_HASHES: Shuffle("index_spans", "hashes of spans, to their bucket of the index", known.HASH),
 }
 _SHARD, _BUCKET = "shard", "bucket"  # the outputs at the beginning of the graph
 
@@ -72,13 +59,13 @@ class IndexPlan:
     @classmethod
     def of(cls, corpus: Corpus) -> "IndexPlan":
         """Plans the index of a corpus: as many buckets as a deduplication of as many URLs and spans would have."""
-        compared, manifest = compared_by(corpus.recipe), corpus.manifest
+        compared, manifest = known.compared_by(corpus.recipe), corpus.manifest
         rows = {
-            URL_HASHES: (corpus.pages, URL_ROW),
-            SPAN_HASHES: (corpus.counts.get("units.kept", 0), SPAN_ROW),
+            known.URL_HASHES: (corpus.pages, URL_ROW),
+            known.SPAN_HASHES: (corpus.counts.get("units.kept", 0), SPAN_ROW),
         }
         bits = {kind: bucket_bits(rows[kind][0], rows[kind][1].itemsize) for kind in compared}
-        return cls(str(corpus.path), manifest["recipe"], digest_of_shards(manifest), bits)
+        return cls(str(corpus.path), manifest["recipe"], known.digest_of_shards(manifest), bits)
 
     @cached_property
     def rules(self) -> Recipe:
@@ -126,15 +113,15 @@ class HashPages(RowStep):
     def run(self, received: Received) -> Iterator[StepItem]:
         """Reads a shard."""
         (shard,) = received.given(_SHARD)
-        found: dict[str, list[Rows]] = {kind: [np.empty(0, HASH)] for kind in _SHUFFLES}
+        found: dict[str, list[Rows]] = {kind: [np.empty(0, known.HASH)] for kind in _SHUFFLES}
         for table in read_tables(shard, ["url", "text"]):
             for url, text in zip(table["url"].to_pylist(), table["text"].to_pylist(), strict=True):
                 page = CheckedPage(Page(url, "", ""), self._tools, text.split("\n"))
                 page.as_crawled = False
                 page.__dict__["guess"] = Guess(shard.language, 1.0)  # the language is known: it is not detected again
                 kept = self._keeper.keep(page, None)
-                found[URL_HASHES].append(np.array([page.url_key], np.uint64).view(HASH))
-                found[SPAN_HASHES].append(kept.span_hashes.view(HASH))
+                found[known.URL_HASHES].append(np.array([page.url_key], np.uint64).view(known.HASH))
+                found[known.SPAN_HASHES].append(kept.span_hashes.view(known.HASH))
         for kind, bits in self._plan.bits.items():
             yield _SHUFFLES[kind].to_buckets(np.unique(np.concatenate(found[kind])), bits)
 
@@ -149,11 +136,11 @@ class WriteBucket(RowStep):
     def run(self, received: Received) -> Iterator[StepItem]:
         """Writes the rows in their order, each once."""
         rows = np.unique(received.rows(_SHUFFLES[self._kind]))
-        path = bucket_path(self._plan.folder, self._kind, received.key, 1 << self._plan.bits[self._kind])
+        path = known.bucket_path(self._plan.folder, self._kind, received.key, 1 << self._plan.bits[self._kind])
         data = rows.tobytes()
         with explain_errors(f"{path} can't be written", kind=C4pipeError):
             write_bytes(path, data)
-        bucket = Bucket(rows=len(rows), sha256=hashlib.sha256(data).hexdigest())
+        bucket = known.Bucket(rows=len(rows), sha256=hashlib.sha256(data).hexdigest())
         yield {self._kind: [(received.key, bucket)]}
 
 
@@ -170,12 +157,12 @@ class PublishIndex(Step):
         for kind, bits in self._plan.bits.items():
             if len(buckets[kind]) != 1 << bits:
                 raise LostDataError(f"the runner wrote {len(buckets[kind]):,} of {1 << bits:,} buckets of {kind}")
-        index = Index(
-            format=INDEX_FORMAT,
-            version=INDEX_VERSION,
+        index = known.Index(
+            format=known.INDEX_FORMAT,
+            version=known.INDEX_VERSION,
             shards=self._plan.shards,
-            compared=compared_by(self._plan.rules),
+            compared=known.compared_by(self._plan.rules),
             buckets={kind: [some[number] for number in sorted(some)] for kind, some in buckets.items()},
         )
-        write_checked_json(self._plan.folder / INDEX / CONTENT, {**index})
+        write_checked_json(self._plan.folder / known.INDEX / known.CONTENT, {**index})
         return ()

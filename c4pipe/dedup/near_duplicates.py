@@ -19,20 +19,6 @@ import pyarrow.compute as pc
 from c4pipe.clean.examples import EXAMPLES_PER_FILE, Example, make_example
 from c4pipe.clean.work_file import read_header, read_stale, row_groups
 from c4pipe.dedup import near_pages
-from c4pipe.dedup.near_pages import (
-    BANDS,
-    CANDIDATES,
-    CLUSTERS,
-    COPIES,
-    NEAR_DUPLICATES,
-    NEAR_PAGE,
-    PAIRS,
-    SIGNATURES,
-    STAYED,
-    STAYING,
-    minima_of,
-    similarities,
-)
 from c4pipe.dedup.near_survivors import NearStep, keep_similar, read_rows, schema_of
 from c4pipe.dedup.shuffle import STALE_CAPTURES
 from c4pipe.dedup.step import DedupPlan, Received, StepItem, rows_of
@@ -82,7 +68,7 @@ class NearDuplicates:
         if not np.isin(stays, self._keys).all():  # the runner lost pages: the control totals differ
             return [""] * len(pages)
         staying = self._staying.take(pa.array(np.searchsorted(self._keys, stays)))
-        shares = similarities(minima_of(pages["minima"]), minima_of(staying["minima"]))
+        shares = near_pages.similarities(near_pages.minima_of(pages["minima"]), near_pages.minima_of(staying["minima"]))
         exact = self._pairs["similarity"][np.searchsorted(self._pairs["page"], pages["page_key"].to_numpy())]
         return [*map(fact_of, staying["url"].to_pylist(), exact.tolist(), shares.tolist())]
 
@@ -207,13 +193,13 @@ def find_near_duplicates(
 class ReadBands(NearStep):
     """The files and stale captures of a group -> bands by bucket; pairs of pages with one signature in the group."""
 
-    sends = (BANDS, COPIES)
+    sends = (near_pages.BANDS, near_pages.COPIES)
     tallied = ("bands",)
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Reads the bands of a group's pages. Of pages with equal signatures, only one sends its bands to buckets."""
         stale = received.rows(STALE_CAPTURES)
-        pages, bands = [np.empty(0, NEAR_PAGE)], [np.empty((0, self._bands), np.uint64)]
+        pages, bands = [np.empty(0, near_pages.NEAR_PAGE)], [np.empty((0, self._bands), np.uint64)]
         crawls = [np.empty(0, np.uint64)]
         for file, path in received.files:
             first, passed_over = 0, rows_of(stale, file)
@@ -235,42 +221,42 @@ class ReadBands(NearStep):
         all_pages, all_bands, all_crawls = np.concatenate(pages), np.concatenate(bands), np.concatenate(crawls)
         leaders, copies = near_pages.split_copies(all_pages, all_bands, all_crawls)
         rows = near_pages.band_rows(all_pages[leaders], all_bands[leaders], all_crawls[leaders])
-        yield BANDS.to_buckets(rows, self._plan.band_bits)
-        yield COPIES.to_group(copies, received.key)
+        yield near_pages.BANDS.to_buckets(rows, self._plan.band_bits)
+        yield near_pages.COPIES.to_group(copies, received.key)
 
 
 class FindCandidates(NearStep):
     """The bands of a bucket -> pairs of pages that share a band, by the group of the later page."""
 
-    sends = (CANDIDATES,)
+    sends = (near_pages.CANDIDATES,)
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Finds the pairs of a bucket to compare."""
-        pairs = near_pages.candidates(received.rows(BANDS))
-        yield CANDIDATES.to_groups(pairs, self._groups(pairs["file"]))
+        pairs = near_pages.candidates(received.rows(near_pages.BANDS))
+        yield near_pages.CANDIDATES.to_groups(pairs, self._groups(pairs["file"]))
 
 
 class SendSignatures(NearStep):
     """The files and candidate pairs of a group -> pairs, and signatures of later pages, by group of the first page."""
 
-    sends = (PAIRS, SIGNATURES)
+    sends = (near_pages.PAIRS, near_pages.SIGNATURES)
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Sends each pair once, and each signature once to each group that compares it."""
-        pairs = near_pages.unique_pairs(received.rows(CANDIDATES))
+        pairs = near_pages.unique_pairs(received.rows(near_pages.CANDIDATES))
         groups = self._groups(pairs["first_file"])
-        yield PAIRS.to_groups(pairs, groups)
+        yield near_pages.PAIRS.to_groups(pairs, groups)
         yield self._send_signatures(received.files, pairs, groups)
 
 
 class CompareSignatures(NearStep):
     """The files, pairs and signatures of a group -> the pairs that are similar, to both groups."""
 
-    sends = (CLUSTERS,)
+    sends = (near_pages.CLUSTERS,)
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Compares the signatures of pairs, and sends the similar pairs."""
-        pairs, shares = self._compare_signatures(received, received.rows(PAIRS), "first_", "")
+        pairs, shares = self._compare_signatures(received, received.rows(near_pages.PAIRS), "first_", "")
         similar = shares >= self._near.least_estimate
         yield self._to_both(pairs[similar])
         if len(pairs):
@@ -280,21 +266,21 @@ class CompareSignatures(NearStep):
 class ConnectPages(NearStep):
     """The pairs of a group -> a pair of each page with the first page of its cluster, to the groups of both pages."""
 
-    sends = (CLUSTERS,)
+    sends = (near_pages.CLUSTERS,)
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Connects the pairs of a group."""
-        yield self._to_both(near_pages.connect(received.rows(CLUSTERS)))
+        yield self._to_both(near_pages.connect(received.rows(near_pages.CLUSTERS)))
 
 
 class ChoosePages(NearStep):
     """The clusters and copies of a group -> pairs of a page to drop with the page that stays; the pages that stay."""
 
-    sends = (NEAR_DUPLICATES, STAYING)
+    sends = (near_pages.NEAR_DUPLICATES, near_pages.STAYING)
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Chooses the pages of a group to drop, and asks other groups for the URLs of the pages that stay."""
-        clusters, copies = received.rows(CLUSTERS), received.rows(COPIES)
+        clusters, copies = received.rows(near_pages.CLUSTERS), received.rows(near_pages.COPIES)
         dropped, unsettled = near_pages.choose(clusters, copies, self._groups(clusters["file"]) == received.key)
         yield from self._drop(dropped, unsettled)
 
@@ -302,12 +288,12 @@ class ChoosePages(NearStep):
 class NamePages(NearStep):
     """The files and rows of pages that stay -> Arrow streams of these pages, by the group that drops pages for them."""
 
-    sends = (STAYED,)
+    sends = (near_pages.STAYED,)
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Reads URL and signature of the pages that stay, for the groups that drop a page for them."""
-        asked = received.rows(STAYING)
-        yield from self._send_pages(STAYED, received.files, asked, STAYED_PAGE)
+        asked = received.rows(near_pages.STAYING)
+        yield from self._send_pages(near_pages.STAYED, received.files, asked, STAYED_PAGE)
         keys, first, of_page = np.unique(asked["page"], return_index=True, return_inverse=True)
         sizes = 1 + np.bincount(of_page, asked["pages"], len(keys)).astype(np.int64)
         clusters = []

@@ -15,17 +15,6 @@ import pyarrow as pa
 
 from c4pipe.clean.work_file import NEAR_COLUMNS, WORK_SCHEMA, row_groups
 from c4pipe.dedup import near_pages, shuffle
-from c4pipe.dedup.near_pages import (
-    CLUSTERS,
-    LINKS,
-    NEAR_DUPLICATES,
-    NEAR_PAGE,
-    OPEN_PAGES,
-    SIGNATURES,
-    STAYING,
-    TEXTS,
-    minima_of,
-)
 from c4pipe.dedup.shuffle import Sent, Shuffle, pack_table, unpack_table
 from c4pipe.dedup.step import DedupPlan, DedupStep, Files, Received, StepItem
 from c4pipe.io.paths import StoragePath, storage_path
@@ -103,8 +92,8 @@ class NearStep(DedupStep):
         assert plan.near
         self._near = plan.near
         self._bands, self._numbers = self._near.bands, self._near.bands * self._near.rows
-        self._signatures = replace(SIGNATURES, dtype=near_pages.signature_row(self._numbers))
-        self._open = replace(OPEN_PAGES, dtype=near_pages.signature_row(self._numbers, near_pages.OPEN_PAGE))
+        self._signatures = replace(near_pages.SIGNATURES, dtype=near_pages.signature_row(self._numbers))
+        self._open = replace(near_pages.OPEN_PAGES, dtype=near_pages.signature_row(self._numbers, near_pages.OPEN_PAGE))
 
     def _groups(self, files: Any) -> Any:
         return files // np.uint32(self._plan.group)
@@ -113,14 +102,14 @@ class NearStep(DedupStep):
         """Sends PAIRs to the groups of both pages."""
         groups, others = self._groups(pairs["file"]), self._groups(pairs["first_file"])
         apart = groups != others
-        return CLUSTERS.to_groups(np.concatenate([pairs, pairs[apart]]), np.r_[groups, others[apart]])
+        return near_pages.CLUSTERS.to_groups(np.concatenate([pairs, pairs[apart]]), np.r_[groups, others[apart]])
 
     def _drop(self, dropped: Rows, unsettled: int, exact: Any = 0.0) -> Iterator[StepItem]:
         """Sends PAIRs of pages to drop to the groups of both pages; counts pages of clusters of which more may stay."""
         groups = self._groups(dropped["file"])
-        yield NEAR_DUPLICATES.to_groups(near_pages.with_similarity(dropped, exact), groups)
+        yield near_pages.NEAR_DUPLICATES.to_groups(near_pages.with_similarity(dropped, exact), groups)
         staying = near_pages.staying(dropped, groups)
-        yield STAYING.to_groups(staying, self._groups(staying["file"]))
+        yield near_pages.STAYING.to_groups(staying, self._groups(staying["file"]))
         if unsettled:
             yield {"near_duplicates.unsettled": unsettled}
 
@@ -131,7 +120,7 @@ class NearStep(DedupStep):
             here = np.flatnonzero(pages["file"] == file)
             here = here[np.argsort(pages["row"][here])]
             if len(here):
-                minima[here] = minima_of(
+                minima[here] = near_pages.minima_of(
                     read_rows(storage_path(path), pages["row"][here], schema_of("minima"))["minima"]
                 )
         return minima
@@ -157,7 +146,7 @@ class NearStep(DedupStep):
         signatures = signatures[np.argsort(signatures["page"])]
         pairs = pairs[np.isin(pairs[f"{other}page"], signatures["page"])]
         _, index, of_page = np.unique(pairs[f"{own}page"], return_index=True, return_inverse=True)
-        minima = self._minima(received.files, with_fields(pairs[index], NEAR_PAGE, own))
+        minima = self._minima(received.files, with_fields(pairs[index], near_pages.NEAR_PAGE, own))
         place = np.searchsorted(signatures["page"], pairs[f"{other}page"])
         shares = near_pages.similarities_of(minima, of_page, signatures["minima"][:, : self._numbers], place)
         return pairs, shares
@@ -178,11 +167,11 @@ class NearStep(DedupStep):
 class SendFirstSignatures(NearStep):
     """The files, chosen pages and first pages of a group -> signatures of first pages, by group of the later pages."""
 
-    sends = (SIGNATURES,)
+    sends = (near_pages.SIGNATURES,)
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Sends the signature of each first page once to each group that compares pages with it."""
-        chosen, asked = received.rows(NEAR_DUPLICATES), received.rows(STAYING)
+        chosen, asked = received.rows(near_pages.NEAR_DUPLICATES), received.rows(near_pages.STAYING)
         asked = asked[~np.isin(asked["page"], chosen["page"])]  # the others stay only if the rounds were too few
         yield self._send_signatures(received.files, asked, asked["group"])
 
@@ -190,24 +179,24 @@ class SendFirstSignatures(NearStep):
 class AskForTexts(NearStep):
     """The files, chosen pages and first signatures of a group -> first pages whose texts decide, by their group."""
 
-    sends = (STAYING,)
+    sends = (near_pages.STAYING,)
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Asks for the texts of the first pages that the estimate leaves in doubt."""
-        chosen, shares = self._compare_signatures(received, received.rows(NEAR_DUPLICATES), "", "first_")
+        chosen, shares = self._compare_signatures(received, received.rows(near_pages.NEAR_DUPLICATES), "", "first_")
         chosen = chosen[self._near.leaves_in_doubt(shares)]
         asked = near_pages.staying(chosen, self._groups(chosen["file"]))
-        yield STAYING.to_groups(asked, self._groups(asked["file"]))
+        yield near_pages.STAYING.to_groups(asked, self._groups(asked["file"]))
 
 
 class SendTexts(NearStep):
     """The files and asked pages of a group -> Arrow streams of their texts, by the group that asks."""
 
-    sends = (TEXTS,)
+    sends = (near_pages.TEXTS,)
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Reads the texts of first pages."""
-        yield from self._send_pages(TEXTS, received.files, received.rows(STAYING), TEXT_PAGE)
+        yield from self._send_pages(near_pages.TEXTS, received.files, received.rows(near_pages.STAYING), TEXT_PAGE)
 
 
 class CompareWithFirst(NearStep):
@@ -215,7 +204,7 @@ class CompareWithFirst(NearStep):
     page that stays; pages unlike the first page of their cluster, and their links, by the group of the first page.
     """
 
-    sends = (NEAR_DUPLICATES, STAYING, OPEN_PAGES, LINKS)
+    sends = (near_pages.NEAR_DUPLICATES, near_pages.STAYING, near_pages.OPEN_PAGES, near_pages.LINKS)
 
     def __init__(self, plan: DedupPlan, is_last: bool) -> None:
         """Takes the plan, and whether the pages that are unlike the first page stay."""
@@ -224,7 +213,7 @@ class CompareWithFirst(NearStep):
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Compares each page with the first page of its cluster."""
-        similar, given = received.rows(CLUSTERS), received.rows(NEAR_DUPLICATES)
+        similar, given = received.rows(near_pages.CLUSTERS), received.rows(near_pages.NEAR_DUPLICATES)
         chosen, shares = self._compare_signatures(received, given, "", "first_")
         in_doubt = self._near.leaves_in_doubt(shares)
         exact = np.zeros(len(chosen))
@@ -234,19 +223,19 @@ class CompareWithFirst(NearStep):
         unsettled = len(given) - len(chosen) + (len(unlike) if self._is_last else 0)
         yield from self._drop(chosen[is_alike], unsettled, exact[is_alike])
         opened = np.zeros(len(unlike), self._open.dtype)
-        for name in (*(NEAR_PAGE.names or ()), "first_page"):
+        for name in (*(near_pages.NEAR_PAGE.names or ()), "first_page"):
             opened[name] = unlike[name]
         opened["minima"][:, : self._numbers] = self._minima(received.files, unlike)
         groups = self._groups(unlike["first_file"])
         yield self._open.to_groups(opened, groups)
         links = similar[np.isin(similar["page"], unlike["page"])]
-        yield LINKS.to_groups(links, groups[np.searchsorted(unlike["page"], links["page"])])
+        yield near_pages.LINKS.to_groups(links, groups[np.searchsorted(unlike["page"], links["page"])])
 
     def _similarities(self, received: Received, pairs: Rows) -> npt.NDArray[np.float64]:
         """Returns the exact similarity of PAIRs. Few texts are in memory at a time."""
-        packed = list(received.streams(TEXTS))
+        packed = list(received.streams(near_pages.TEXTS))
         for table in map(unpack_table, packed):
-            received.count(TEXTS, table["page_key"].to_numpy())
+            received.count(near_pages.TEXTS, table["page_key"].to_numpy())
         exact, order = np.zeros(len(pairs)), np.lexsort((pairs["row"], pairs["file"]))
         for start in range(0, len(order), _TEXTS_AT_ONCE):
             some = order[start : start + _TEXTS_AT_ONCE]
@@ -267,11 +256,11 @@ class CompareWithFirst(NearStep):
 class SettleClusters(NearStep):
     """The pages unlike a first page of a group, and their links -> pairs of a page to drop with the page that stays."""
 
-    sends = (NEAR_DUPLICATES, STAYING)
+    sends = (near_pages.NEAR_DUPLICATES, near_pages.STAYING)
 
     def run(self, received: Received) -> Iterator[StepItem]:
         """Chooses the pages to drop among the pages of each cluster that are unlike its first page."""
-        pages, links = received.rows(self._open), received.rows(LINKS)
+        pages, links = received.rows(self._open), received.rows(near_pages.LINKS)
         minima = pages["minima"][:, : self._numbers]
         settled = near_pages.settle(pages, minima, pages["first_page"], links, self._near.min_similarity)
         yield from self._drop(*settled)

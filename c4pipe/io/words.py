@@ -209,6 +209,15 @@ def explain_errors(
         raise kind(f"{what}: {error_reason(error, **reason)}{advice and f'; {advice}'}") from error
 
 
+@contextlib.contextmanager
+def locate_errors(place: object) -> Iterator[None]:
+    """Puts a place, such as a file or an option, before the sentence of a UsageError."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{place}: {error}") from None
+
+
 def plain_reason(message: str) -> str:
     """Returns the message of an error of the system as `PATH: reason`; the message of any other error unchanged."""
     match = _ERRNO.match(message)

@@ -1,8 +1,7 @@
 """A mix: a TOML file that names several sources, the share of each, and how often its documents are read."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os.path import normpath
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Annotated, Any
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import check_of, from_json, parse_json
 from c4pipe.io.text import read_toml
-from c4pipe.io.words import error_reason, short
+from c4pipe.io.words import error_reason, locate_errors, short
 from c4pipe.read.curve import MEMBERS, ROUNDED, Curve, Seed, check_names, parse_curve
 
 _DEFAULTS = ("max_repeat", "drop", "seed")  # of all sources
@@ -52,15 +51,6 @@ class Mix:
     file: str = "the mix"
 
 
-@contextmanager
-def errors_of(file: str, source: str) -> Iterator[None]:
-    """Makes each UsageError name the file of a mix and the path of a source."""
-    try:
-        yield
-    except UsageError as error:
-        raise UsageError(f"{file}, source {source}: {error}") from None
-
-
 def read_mix(path: str | Path) -> Mix:
     """Returns the mix of a TOML file. Raises UsageError if it can't be read, and as `parse_mix`."""
     try:
@@ -93,7 +83,7 @@ def parse_mix(values: Mapping[str, Any]) -> Mix:
 def _parse_source(given: Any, mix: Mix, common: Mapping[str, Any]) -> MixSource:
     """Returns a source, given its table, the mix, and the members of all curves."""
     path, share, target = given.get("path"), given.get("share", 0), mix.target_tokens
-    with errors_of(mix.file, str(path)):
+    with locate_errors(f"{mix.file}, source {path}"):
         check_names("it has", given, [*_OF_SOURCE, *MEMBERS])
         weights = {**common, **{name: value for name, value in given.items() if name not in _OF_SOURCE}}
         is_share = isinstance(share, int | float) and 0 < share <= 1 and "target_tokens" not in weights

@@ -15,6 +15,7 @@ from c4pipe.filters.language import Language, check_detector
 from c4pipe.filters.url_rules import UrlNotListed
 from c4pipe.io.options import PathArgument, comma_separated
 from c4pipe.io.versions import TEXT_RULES, version_of
+from c4pipe.io.words import locate_errors
 from c4pipe.lists import pinned_lists
 from c4pipe.lists.lists import ListFolder, Lists, link_keys
 from c4pipe.recipes.presets import find_recipe
@@ -52,17 +53,13 @@ def choose_recipe(
         chosen = chosen.change(Language.name, detector="fasttext")
     if languages:
         codes = comma_separated(languages) if isinstance(languages, str) else languages
-        try:
+        named = ",".join(map(str, codes)) if isinstance(codes, Sequence) else codes
+        with locate_errors(f"--languages {named}"):
             chosen = chosen.with_languages(codes)
-        except UsageError as error:
-            named = ",".join(map(str, codes)) if isinstance(codes, Sequence) else codes
-            raise UsageError(f"--languages {named}: {error}") from None
     for option, given, parse in (("score", scores, parse_score), ("label", labels, parse_label)):
         for text in given:
-            try:
+            with locate_errors(f"--{option} {text}"):
                 chosen = chosen.with_rule(parse(text))
-            except UsageError as error:
-                raise UsageError(f"--{option} {text}: {error}") from None
     check_installed(chosen)
     return chosen
 

@@ -22,7 +22,7 @@ from c4pipe.filters.page_size import Empty, Incomplete
 from c4pipe.filters.rule import Rule, check_parameter, checked_value, parameter_names
 from c4pipe.filters.rules import RULES
 from c4pipe.io.text import parse_toml, read_toml
-from c4pipe.io.words import error_reason, suggestion
+from c4pipe.io.words import error_reason, locate_errors, suggestion
 from c4pipe.recipes.own_rules import find_rule, is_own, origin_of
 from c4pipe.recipes.recipe import STAGES, Recipe
 
@@ -41,7 +41,8 @@ def read_recipe(path: Path, bases: Mapping[str, Recipe]) -> Recipe:
     Raises UsageError, with the file, the key and the allowed values, for an invalid file.
     """
     try:
-        return _Reader(path, bases).recipe(read_toml(path))
+        with locate_errors(path):
+            return _Reader(path, bases).recipe(read_toml(path))
     except (OSError, ValueError) as error:
         next_step = "check the path" if isinstance(error, OSError) else "correct the file"
         raise UsageError(f"recipe file {path} can't be read: {error_reason(error)}; {next_step}") from None
@@ -126,6 +127,8 @@ def _suggest_base(values: Mapping[str, Any], bases: Iterable[str]) -> str:
 
 
 class _Reader:
+    """Makes a recipe of the values of a file. Its methods raise UsageError, without the path."""
+
     def __init__(self, path: Path, bases: Mapping[str, Recipe]) -> None:
         self._path = path
         self._bases = bases
@@ -134,41 +137,35 @@ class _Reader:
         base = str(values.get("base"))
         if base not in self._bases:
             problem = f"unknown base {base!r}" if "base" in values else "no base"
-            raise self._error(f"{problem}: name one of {', '.join(self._bases)}" + _suggest_base(values, self._bases))
+            raise UsageError(f"{problem}: name one of {', '.join(self._bases)}" + _suggest_base(values, self._bases))
         off = self._read_off(self._bases[base], values.get("off", []))
         recipe = self._with_rules(self._bases[base], values.get("on", []))
         recipe = self._with_own_rules(recipe, values.get("rules", []))
         changes = self._read_changes(recipe, {key: value for key, value in values.items() if key not in _KEYS})
         for rule in changes:
             if rule in off:
-                raise self._error(f"rule {rule} is switched off and has parameters: leave one of them out")
+                raise UsageError(f"rule {rule} is switched off and has parameters: leave one of them out")
         if languages := changes.get(Language.name, {}).get("languages"):
             recipe = recipe.in_scripts_of(languages)
         name = values.get("name", self._path.stem)
         description = values.get("description", f"{base}, changed by {self._path.name}")
-        try:
-            # All changes at once, because rules are checked beside each other.
-            stages: Any = {
-                stage: tuple(
-                    each.with_parameters(changes.get(each.name, {})) for each in getattr(recipe.without(*off), stage)
-                )
-                for stage in STAGES
-            }
-            return replace(recipe, name=name, description=description, **stages)
-        except UsageError as error:
-            raise self._error(str(error)) from None
-
-    def _error(self, message: str) -> UsageError:
-        return UsageError(f"{self._path}: {message}")
+        # All changes at once, because rules are checked beside each other.
+        stages: Any = {
+            stage: tuple(
+                each.with_parameters(changes.get(each.name, {})) for each in getattr(recipe.without(*off), stage)
+            )
+            for stage in STAGES
+        }
+        return replace(recipe, name=name, description=description, **stages)
 
     def _read_off(self, recipe: Recipe, off: Any) -> Sequence[str]:
         known = list(dict.fromkeys(each.name for _, each in recipe.rules() if each.name not in _NEEDED))
         if not isinstance(off, list):
-            raise self._error(f"off = {off!r}: give a list of rules, such as off = [{known[-1]!r}]")
+            raise UsageError(f"off = {off!r}: give a list of rules, such as off = [{known[-1]!r}]")
         for rule in off:
             if rule not in known:
                 why = "can't be switched off" if rule in _NEEDED else f"is not a rule of {recipe.name}"
-                raise self._error(
+                raise UsageError(
                     f"off: {rule!r} {why}; rules that can be switched off: {', '.join(known)}" + suggestion(rule, known)
                 )
         return off
@@ -178,20 +175,18 @@ class _Reader:
         has = [each.name for _, each in recipe.rules()]
         known = [rule for rule in RULES if rule not in has and rule not in _NEEDED]
         if not isinstance(on, list):
-            raise self._error(f"on = {on!r}: give a list of rules, such as on = [{known[-1]!r}]")
+            raise UsageError(f"on = {on!r}: give a list of rules, such as on = [{known[-1]!r}]")
         for number, rule in enumerate(on):
             if rule not in known or rule in on[:number]:
                 named = isinstance(rule, str) and (rule in has or rule in on[:number])
                 why = f"is a rule of {recipe.name} already" if named else "is no rule"
-                raise self._error(
+                raise UsageError(
                     f"on: {rule!r} {why}; rules that can be switched on: {', '.join(known)}"
                     + suggestion(str(rule), known)
                 )
-        try:
-            for rule in sorted(on, key=list(RULES).index):
+        for rule in sorted(on, key=list(RULES).index):
+            with locate_errors(f"on: {rule!r} can't be switched on"):
                 recipe = recipe.adding(self._stage(rule), RULES[rule]())
-        except UsageError as error:
-            raise self._error(f"on: {rule!r} can't be switched on: {error}") from None
         return recipe
 
     def _stage(self, rule: str) -> str:
@@ -202,26 +197,24 @@ class _Reader:
     def _with_own_rules(self, recipe: Recipe, rules: Any) -> Recipe:
         """Returns the recipe with rules of the user's own, and with rules that get a name, in their places."""
         if not isinstance(rules, list):
-            raise self._error(f"rules = {rules!r}: give a list of rules, such as rules = ['my_rules:ShortTitle']")
+            raise UsageError(f"rules = {rules!r}: give a list of rules, such as rules = ['my_rules:ShortTitle']")
         for each in rules:
             place = {"rule": each} if isinstance(each, str) else each
             named = isinstance(place, dict) and place.get("rule") in _NAMED
             if not isinstance(place, dict) or not isinstance(place.get("rule"), str) or len(place) > 2 + named:
-                raise self._error(
+                raise UsageError(
                     f"rules: {each!r} is no rule: write 'MODULE:CLASS', or "
                     "{ rule = 'MODULE:CLASS', before = 'language' }"
                 )
             known = ("rule", *(["name"] if named else []), "before", "after", "stage")
             if unknown := place.keys() - set(known):
                 key = min(unknown)
-                raise self._error(f"rules: unknown key {key!r}; known are {', '.join(known)}" + suggestion(key, known))
+                raise UsageError(f"rules: unknown key {key!r}; known are {', '.join(known)}" + suggestion(key, known))
             name = {key: value for key, value in place.items() if key == "name"}
             where = {key: value for key, value in place.items() if key not in ("rule", "name")}
-            try:
+            with locate_errors("rules"):
                 kind: Any = RULES[place["rule"]] if named else find_rule(place["rule"], self._path.parent)
                 recipe = recipe.with_rule(kind(**name), **where)
-            except UsageError as error:
-                raise self._error(f"rules: {error}") from None
         return recipe
 
     def _read_changes(self, recipe: Recipe, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -236,15 +229,15 @@ class _Reader:
                 for name, inner in value.items():
                     changes.setdefault(key, {})[name] = self._value(recipe, rules[key], name, inner)
             elif key in rules:
-                raise self._error(f"{key} = {value!r}: {key} is a rule; write a table [{key}], or off = [{key!r}]")
+                raise UsageError(f"{key} = {value!r}: {key} is a rule; write a table [{key}], or off = [{key!r}]")
             elif len(owners.get(key, ())) == 1:
                 changes.setdefault(owners[key][0], {})[key] = self._value(recipe, rules[owners[key][0]], key, value)
             elif key in owners:
                 tables = " or ".join(f"[{rule}]" for rule in owners[key])
-                raise self._error(f"{key} belongs to several rules: write it in a table, {tables}")
+                raise UsageError(f"{key} belongs to several rules: write it in a table, {tables}")
             else:
                 meant = suggestion(key, (*_KEYS, *owners, *rules))
-                raise self._error(
+                raise UsageError(
                     f"unknown key {key!r}{meant}{' K' if meant else '; k'}nown are {', '.join(_KEYS)}, the rules of "
                     f"{recipe.name} (see c4pipe recipes {recipe.name}), and their parameters"
                 )
@@ -252,10 +245,7 @@ class _Reader:
 
     def _value(self, recipe: Recipe, rule: Rule, name: str, value: Any) -> Any:
         """Returns the value of a parameter, checked by itself. Later checks compare it with other parameters."""
-        try:
-            check_parameter(type(rule), name)
-            checked_value(rule, name, value)
-            recipe.check_change(rule.name, (name,))
-        except UsageError as error:
-            raise self._error(str(error)) from None
+        check_parameter(type(rule), name)
+        checked_value(rule, name, value)
+        recipe.check_change(rule.name, (name,))
         return value

@@ -18,21 +18,14 @@ from c4pipe.corpus.manifest import MANIFEST, ShardPath
 from c4pipe.corpus.opened import open_language
 from c4pipe.corpus.reader import Shard, read_shard, read_tables
 from c4pipe.errors import DamagedFileError, UsageError
-from c4pipe.io.json_files import (
-    Digest,
-    check_equal,
-    decode_checked_json,
-    encode_checked_json,
-    read_json,
-    unchanged,
-    write_json,
-)
+from c4pipe.io import json_files
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, read_file, remove_tree, storage_path
+from c4pipe.io.words import locate_errors
 from c4pipe.objectives.rows import Counts
 from c4pipe.read.by_column import TOKENS_FILE, checked_curve, kept_plan, measure_curve
 from c4pipe.read.curve import CurveTimes, UnreachableTarget, json_of
-from c4pipe.read.mix_file import Mix, errors_of
+from c4pipe.read.mix_file import Mix
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep, prepare_folder
@@ -62,8 +55,8 @@ class _Begin(TypedDict, total=False):
 
 
 class _Tokens(_Begin):
-    manifest: Digest
-    vocabulary: Digest
+    manifest: json_files.Digest
+    vocabulary: json_files.Digest
     totals: Mapping[str, Any]  # compared with the sums of the shards
     shards: Sequence[ShardTokens]
 
@@ -118,7 +111,7 @@ def count_tokens(
             **({"plans": plans} if plans else {}),
         }
         if new or is_new:
-            write_json(folder / TOKENS_FILE, content)
+            json_files.write_json(folder / TOKENS_FILE, content)
         else:
             progress.note_complete(folder / TOKENS_FILE, "move it away")
         remove_tree(folder / _PARTS)
@@ -134,7 +127,7 @@ def plan_mix(
     """
     planned, unreachable = list[tuple[str, CurveTimes]](), []
     for each in mix.sources:
-        with errors_of(mix.file, each.path):
+        with locate_errors(f"{mix.file}, source {each.path}"):
             try:
                 times = count_tokens(storage_path(each.path), tokenizer, runner, progress, each.weights)[1]
                 planned += [(each.path, times)] if times else []
@@ -158,13 +151,13 @@ def read_counts(folder: StoragePath) -> Mapping[str, Any]:
 
 def _read(folder: StoragePath) -> _Tokens | None:
     """Returns the content of `tokens.json`; None without this file. Raises UsageError if it can't be used."""
-    values = read_json(folder / TOKENS_FILE, dict)
+    values = json_files.read_json(folder / TOKENS_FILE, dict)
 
     def check(content: _Tokens) -> None:
-        check_equal(content["totals"], _totals(content["shards"]), "the sum of its shards", "totals")
+        json_files.check_equal(content["totals"], _totals(content["shards"]), "the sum of its shards", "totals")
 
     try:
-        return None if values is None else unchanged(_Tokens, values, check)
+        return None if values is None else json_files.unchanged(_Tokens, values, check)
     except ValueError as error:
         raise UsageError(f"{folder / TOKENS_FILE} can't be used: {error}; move it away to count again") from None
 
@@ -237,10 +230,10 @@ class _CountTokens(ScanStep[Shard, Any]):
         labels, left = Counter[str](), iter(counts.tolist() if self._labels else ())
         for table in read_tables(item, self._labels) if self._labels else ():
             labels += sum_by_label(table, self._labels, [*islice(left, len(table))])
-        return encode_checked_json({**found, **({"labels": labels} if labels else {})})
+        return json_files.encode_checked_json({**found, **({"labels": labels} if labels else {})})
 
     def read(self, part: StoragePath, item: Shard) -> Any:
-        counts = decode_checked_json(read_file(part), part, ShardTokens)
+        counts = json_files.decode_checked_json(read_file(part), part, ShardTokens)
         if (counts["path"], counts["documents"]) != (item.path, item.rows):
             raise DamagedFileError(f"{part} has the tokens of another shard: delete it, and run that job again")
         return counts

@@ -16,8 +16,9 @@ from c4pipe.errors import UsageError
 from c4pipe.io.atomic import write_text
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import locate_errors
 from c4pipe.read.curve import CurveTimes, json_of, parse_curve
-from c4pipe.read.mix_file import Mix, MixSource, errors_of
+from c4pipe.read.mix_file import Mix, MixSource
 from c4pipe.report.rendering import quoted
 from c4pipe.tokens.folder import MEGATRON, OLMO, TokenSet, check_files, read_token_manifest
 from c4pipe.tokens.tokenizer import TokenizerFile
@@ -59,7 +60,7 @@ def write_lists(
     if not sum(taken for _, taken in domains.values()):
         raise UsageError(f"{mix.file} takes no tokens, and --lists needs some: give documents more than 0 times")
     for source, (_, times) in zip(mix.sources, planned, strict=True):
-        with errors_of(mix.file, source.path):
+        with locate_errors(f"{mix.file}, source {source.path}"):
             sources.append(_list_source(source, times, tokenizer))
     with only_run(folder):
         write_text(folder / "olmix.yaml", priors(domains))

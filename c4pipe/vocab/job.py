@@ -11,16 +11,8 @@ import numpy as np
 
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.errors import LostDataError, UsageError
+from c4pipe.io import json_files
 from c4pipe.io.atomic import AtomicFile, clear_abandoned, write_bytes
-from c4pipe.io.json_files import (
-    find_difference,
-    read_checked_json,
-    read_intact_json,
-    read_json,
-    shown,
-    write_checked_json,
-    write_json,
-)
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
 from c4pipe.io.paths import StoragePath, check_is_folder, file_sizes, list_names, read_file, remove_tree
@@ -163,7 +155,7 @@ def vocab(plan: VocabPlan, progress: Progress) -> VocabDescription:
     output = plan.options.folder
     with only_run(output):
         identity = plan.identity
-        values = read_json(output / VOCAB_FILE, dict)
+        values = json_files.read_json(output / VOCAB_FILE, dict)
         if values is not None:
             if values.get("format") != VOCAB_FORMAT:
                 raise UsageError(f"{output / VOCAB_FILE} is no description of a c4pipe vocabulary: give another folder")
@@ -174,11 +166,11 @@ def vocab(plan: VocabPlan, progress: Progress) -> VocabDescription:
                 )
             existing = read_description(output)
             assert existing  # it is of this format and version
-            if other := find_difference({name: existing.get(name) for name in identity}, identity, ""):
+            if other := json_files.find_difference({name: existing.get(name) for name in identity}, identity, ""):
                 place, there, now = other
                 raise UsageError(
-                    f"{output} holds a vocabulary of other text or settings ({place}: {shown(there)} there, "
-                    f"{shown(now)} now): give another folder"
+                    f"{output} holds a vocabulary of other text or settings ({place}: {json_files.shown(there)} there, "
+                    f"{json_files.shown(now)} now): give another folder"
                 )
             for name in existing["files"]:
                 check_file(output / name)
@@ -203,14 +195,14 @@ def _take_sample(plan: VocabPlan, progress: Progress) -> list[Portion]:
         for part, (_, size) in enumerate(portion.parts)
         if size
     }
-    digests = read_intact_json(folder / _PARTS, dict)
+    digests = json_files.read_intact_json(folder / _PARTS, dict)
     if digests is None or file_sizes(folder, "part-*") != sizes or digests != _digests(folder):
         _write_parts(plan, portions, files, folder, progress, len(sizes))
         wrong = sizes.items() ^ file_sizes(folder, "part-*").items()
         if wrong:
             name = min(wrong)[0]
             raise LostDataError(f"the sample is not what was counted: {name} should have {sizes.get(name, 0):,} bytes")
-        write_checked_json(folder / _PARTS, _digests(folder))
+        json_files.write_checked_json(folder / _PARTS, _digests(folder))
     return portions
 
 
@@ -307,7 +299,7 @@ def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> 
     model, log = AtomicFile(output / MODEL), AtomicFile(output / TRAINER_LOG)
     task = {
         "folder": str(output.absolute() / SAMPLE_FOLDER),
-        "digests": read_checked_json(output / SAMPLE_FOLDER / _PARTS, dict),
+        "digests": json_files.read_checked_json(output / SAMPLE_FOLDER / _PARTS, dict),
         "portions": [asdict(portion) for portion in portions],
         "parameters": settings.parameters(),
         "sentinels": plan.sentinels,
@@ -339,6 +331,6 @@ def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> 
         "files": {name: sha256(content).hexdigest() for name, content in {MODEL: data, **others}.items()},
         "versions": {name: version(name) for name in ("c4pipe", "sentencepiece")},
     }
-    description = write_json(output / VOCAB_FILE, cast(VocabDescription, values))
+    description = json_files.write_json(output / VOCAB_FILE, cast(VocabDescription, values))
     remove_tree(output / SAMPLE_FOLDER)
     return description
