@@ -5,6 +5,7 @@ import io
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 from c4pipe.clean.annotated_folder import Annotate
@@ -135,32 +136,31 @@ class TextSource:
         return CleanedFile(self.name, self._bytes, self._ends, "", counts)
 
 
+@dataclass
 class WetFileCleaner:
-    """Cleans WET files by one recipe. A worker has a single cleaner: loading takes a while."""
+    """Cleans WET files by one recipe. A worker has a single cleaner: loading takes a while.
 
-    example_seconds = 0.0  # of CPU, for the examples of the last file
+    Attributes:
+        recipe: the recipe.
+        lists: its lists.
+        keep_dropped: which dropped pages are kept.
+        annotate: where annotated pages are written.
+        all_columns: as in `TextLayout`.
+    """
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        lists: Lists,
-        keep_dropped: KeepDropped | None = None,
-        annotate: Annotate | None = None,
-        all_columns: bool = False,
-    ) -> None:
-        """Takes the recipe and its lists, which dropped pages are kept, and where annotated pages are written.
+    recipe: Recipe
+    lists: Lists
+    keep_dropped: KeepDropped | None = None
+    annotate: Annotate | None = None
+    all_columns: bool = False
 
-        `all_columns` is as in `TextLayout`.
-        """
+    def __post_init__(self) -> None:
+        self.example_seconds = 0.0  # of CPU, for the examples of the last file
         self._watch = SlowWatch()
-        self._recipe = recipe
-        self._lists = lists
-        self._keep_dropped = keep_dropped
-        self._annotate = annotate
-        self._evaluator = RecipeEvaluator(recipe, lists)
-        self._annotator = Annotator(self._evaluator, annotate.labels) if annotate else None
-        is_text = is_text_layout(recipe.extraction)
-        self._layout = TextLayout.of_extraction(recipe.extraction, all_columns) if is_text else None
+        self._evaluator = RecipeEvaluator(self.recipe, self.lists)
+        self._annotator = Annotator(self._evaluator, self.annotate.labels) if self.annotate else None
+        is_text = is_text_layout(self.recipe.extraction)
+        self._layout = TextLayout.of_extraction(self.recipe.extraction, self.all_columns) if is_text else None
 
     def clean(
         self,
@@ -209,7 +209,7 @@ class WetFileCleaner:
         `clean`.
         """
         assert self._layout
-        name, columns = part_of(target.name)[0].removesuffix(".parquet"), self._recipe.input_columns
+        name, columns = part_of(target.name)[0].removesuffix(".parquet"), self.recipe.input_columns
         if stream is None:
             items = read_parquet_pages(input_path(path), name, self._layout, columns, part)
         else:
@@ -219,14 +219,14 @@ class WetFileCleaner:
         self._clean(source, target, batch)
 
     def _reader(self, name: str) -> PageReader:
-        layout, columns = self._layout, self._recipe.input_columns
+        layout, columns = self._layout, self.recipe.input_columns
         if layout:
             return lambda stream: read_text_pages(stream, name, layout, columns)
         return partial(self._read_pages, source=name) if set(columns) - {COPIES_COLUMN} else self._read_pages
 
     @cached_property
     def _read_pages(self) -> PageReader:
-        return page_reader(self._recipe.extraction)
+        return page_reader(self.recipe.extraction)
 
     def _clean(self, source: CrawlSource | TextSource, target: StoragePath, batch: FileBatch | None) -> None:
         counts: Counter[str] = Counter()
@@ -268,14 +268,14 @@ class WetFileCleaner:
         self, source: CrawlSource | TextSource, target: StoragePath, batch: FileBatch
     ) -> Iterator[SideFile]:
         """Yields the files in the order in which they appear: the work file says that all exist."""
-        evaluator, digests = self._evaluator, self._lists.digests
+        evaluator, digests = self._evaluator, self.lists.digests
         yield QuarantineFile(target, source.name, "row" if self._layout else "offset")
         yield ExamplesFile(target, evaluator, batch)
-        if self._keep_dropped:
-            yield DroppedFile(self._keep_dropped, source.work_name, "clean", evaluator)
-        if self._annotate and self._annotator:  # a kept page stays as it is, a dropped one gets its final lines
-            yield AnnotatedFile(self._annotate, source.work_name, self._annotator, digests)
-        yield WorkFile(target, self._recipe, digests, batch)
+        if self.keep_dropped:
+            yield DroppedFile(self.keep_dropped, source.work_name, "clean", evaluator)
+        if self.annotate and self._annotator:  # a kept page stays as it is, a dropped one gets its final lines
+            yield AnnotatedFile(self.annotate, source.work_name, self._annotator, digests)
+        yield WorkFile(target, self.recipe, digests, batch)
 
 
 _RECORDS = ("pages.read", "records.", "damage.no_text", "damage.record_too_large")

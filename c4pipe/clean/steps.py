@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,42 +25,36 @@ from c4pipe.wet.extraction import is_parquet
 from c4pipe.wet.inputs import FileSlice, part_of
 
 
+@dataclass
 class CleanWetFile(Step):
     """(path or URL of a WET file, path of its work file), or several of these -> nothing; the results are in the files.
 
     For a part of a file of text, the values of its `FileSlice` follow. Work files appear when all of an element are
     complete. Instead of a work file, a file that can't be downloaded or has no record gets a note.
+
+    Attributes:
+        recipe: the recipe, as `Recipe.to_json`.
+        lists: the folder of the lists.
+        digests: the SHA-256 of each list by name.
+        network: how inputs are downloaded.
+        keep_dropped, annotate, all_columns: as those of `WetFileCleaner`.
+        input_kind: `wet` (also for WARC files) or `text`.
     """
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        lists: StoragePath,
-        digests: Mapping[str, str],
-        network: NetworkOptions,
-        keep_dropped: KeepDropped | None = None,
-        annotate: Annotate | None = None,
-        input_kind: str = "wet",
-        all_columns: bool = False,
-    ) -> None:
-        """Takes the arguments of `WetFileCleaner` in a form that can be pickled, the network, and the kind of inputs.
-
-        `lists` is the folder of the lists, `digests` the SHA-256 of each list by name. `input_kind` is `wet` (also for
-        WARC files) or `text`. `all_columns` is as in `TextLayout`.
-        """
-        self._network = network
-        self._keep_dropped = keep_dropped
-        self._annotate = annotate
-        self._input_kind, self._all_columns = input_kind, all_columns
-        self._recipe = recipe.to_json()
-        self._lists = str(lists)
-        self._digests = dict(digests)
+    recipe: Mapping[str, Any]
+    lists: str
+    digests: Mapping[str, str]
+    network: NetworkOptions
+    keep_dropped: KeepDropped | None = None
+    annotate: Annotate | None = None
+    input_kind: str = "wet"
+    all_columns: bool = False
 
     def setup(self) -> None:
-        lists = load_lists(storage_path(self._lists), self._digests)
-        recipe = Recipe.from_json(self._recipe)
-        self._cleaner = WetFileCleaner(recipe, lists, self._keep_dropped, self._annotate, self._all_columns)
-        self._sources = InputOpener(self._network, lambda wait: self._notes.wait(wait))
+        lists = load_lists(storage_path(self.lists), self.digests)
+        recipe = Recipe.from_json(self.recipe)
+        self._cleaner = WetFileCleaner(recipe, lists, self.keep_dropped, self.annotate, self.all_columns)
+        self._sources = InputOpener(self.network, lambda wait: self._notes.wait(wait))
 
     def process(self, element: tuple[tuple[Any, ...], ...]) -> Iterable[tuple[str, Any]]:
         """Cleans files, unless their work file exists.
@@ -79,10 +74,10 @@ class CleanWetFile(Step):
         work_name = target.name.removesuffix(".parquet")
         name = part_of(work_name)[0]
         self._notes = NoteWriter(target, name)
-        if target.exists() and (self._annotate is None or self._annotate.path(work_name).exists()):
+        if target.exists() and (self.annotate is None or self.annotate.path(work_name).exists()):
             return
         try:
-            if part or (self._input_kind == "text" and is_parquet(name)):
+            if part or (self.input_kind == "text" and is_parquet(name)):
                 self._clean_text(source, name, target, part, batch)
             else:
                 with self._sources.open(source) as stream:

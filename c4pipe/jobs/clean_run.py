@@ -58,8 +58,8 @@ def run_clean(plan: CleanPlan, files: list[InputFile], progress: Progress, worke
 
     def graph(flow: Flow) -> None:
         step = CleanWetFile(
-            plan.recipe,
-            plan.work / LISTS_FOLDER,
+            plan.recipe.to_json(),
+            str(plan.work / LISTS_FOLDER),
             plan.listed.lists.digests,
             network_of_worker(options, len(tasks)),
             plan.dropped,

@@ -151,16 +151,7 @@ def jaccard(one: U64, other: U64) -> float:
     return common / max(1, len(one) + len(other) - common)
 
 
-def minima(
-    text: str,
-    ngram: int,
-    bands: int,
-    rows: int,
-    tokenizer: str = "",
-    scripts: tuple[str, ...] = (),
-    numbers: str = "zero",
-    short_pages: str = "stay",
-) -> U64:
+def minima(text: str, ngram: int, bands: int, rows: int, *more: Any) -> U64:
     """Returns the signature of a text.
 
     Args:
@@ -168,19 +159,16 @@ def minima(
         ngram: words in an n-gram.
         bands: number of bands.
         rows: minima in a band.
-        tokenizer: the name of the word tokenizer; "" for spaCy's English one.
-        scripts: the scripts whose words are rows of letters (`letter_words`).
-        numbers: "zero" if each number counts as `0`, or "kept".
-        short_pages: "whole" if all words of a text with fewer words than an n-gram are one n-gram; else "stay".
+        more: the further arguments of `compared_words`.
 
     Returns:
         `bands` times `rows` minima, band by band; none for a text without n-grams.
     """
     factors, summands = _permutations(bands * rows)
     if text_kernel:
-        joined, ends = compared_words(text, ngram, tokenizer, scripts, numbers, short_pages)
+        joined, ends = compared_words(text, ngram, *more)
         return np.frombuffer(text_kernel.minima(joined, ends, ngram, factors, summands), np.uint64)
-    hashes = np.unique(ngram_hashes(text, ngram, tokenizer, scripts, numbers, short_pages))
+    hashes = np.unique(ngram_hashes(text, ngram, *more))
     if not len(hashes):
         return hashes
     least = np.full(bands * rows, _PRIME)

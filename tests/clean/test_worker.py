@@ -18,7 +18,8 @@ from c4pipe.recipes.presets import C4
 samples, work = Path(sys.argv[1]), Path(sys.argv[2])
 lists = gather_lists(C4, samples / "lists", ())
 lists.save(work / "lists")
-step = CleanWetFile(C4, work / "lists", lists.digests, NetworkOptions(), KeepDropped(1.0, str(work / "dropped")))
+dropped = KeepDropped(1.0, str(work / "dropped"))
+step = CleanWetFile(C4.to_json(), str(work / "lists"), lists.digests, NetworkOptions(), dropped)
 step.setup()
 for path in sorted((samples / "crawl").iterdir()):
     list(step.process(((str(path), str(work / f"{path.name}.parquet")),)))

@@ -105,9 +105,8 @@ def test_numbers_can_be_kept() -> None:
 @pytest.mark.parametrize("kernel", [text_kernel, None], ids=["c", "python"])
 def test_short_pages_can_be_one_ngram(kernel: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minhash, "text_kernel", kernel)
-    short = [
-        minhash.minima(text, 5, 2, 2, short_pages="whole") for text in ("cat dog", "Cat, dog!", "cat", "", "a b c d e")
-    ]
+    texts = ("cat dog", "Cat, dog!", "cat", "", "a b c d e")
+    short = [minhash.minima(text, 5, 2, 2, "", (), "zero", "whole") for text in texts]
     assert short[0].tolist() == short[1].tolist()
     assert not (short[0] == short[2]).any()
     assert not len(short[3])
