@@ -136,7 +136,8 @@ class BlockedDomain(_Blocked):
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
         entries = lists.entries(self.name, "domains", lambda entry: self._compared(checked_host(entry)))
         blocked = sorted_keys(map(url_key, entries))
-        return {"blocked_domains": blocked, "public_suffixes": _public_suffixes(lists)}
+        needs = f"recipe {lists.recipe} has the rule {self.name}, which"
+        return {"blocked_domains": blocked, "public_suffixes": load_public_suffixes(lists.path, needs)}
 
 
 @dataclass(frozen=True)
@@ -346,16 +347,17 @@ def load_robots(folder: Path, needs: str, agents: Sequence[str] = ()) -> U64:
     return words
 
 
-def _public_suffixes(lists: ListFolder) -> list[str]:
-    path = lists.path / BLOCKED_FOLDER / PUBLIC_SUFFIXES
-    how_to_get = "download https://publicsuffix.org/list/public_suffix_list.dat to that place"
+def load_public_suffixes(folder: Path, needs: str) -> list[str]:
+    """Returns the rules of the list of public suffixes in a lists folder, sorted. A message begins with `needs`.
+
+    Raises UsageError if the list is missing or can't be used.
+    """
+    path = folder / BLOCKED_FOLDER / PUBLIC_SUFFIXES
+    step = "download https://publicsuffix.org/list/public_suffix_list.dat to that place"
     try:
         rules = suffix_rules(read_text(path, MOST_BYTES))
     except (OSError, ValueError) as error:
-        raise UsageError(
-            f"recipe {lists.recipe} has the rule blocked_domain, which needs the list of public suffixes {path} "
-            f"({error_reason(error)}): {how_to_get}"
-        ) from None
+        raise UsageError(f"{needs} needs the list of public suffixes {path} ({error_reason(error)}): {step}") from None
     if not rules:
-        raise UsageError(f"the list of public suffixes {path} has no suffix: {how_to_get}")
+        raise UsageError(f"the list of public suffixes {path} has no suffix: {step}")
     return sorted(set(rules))

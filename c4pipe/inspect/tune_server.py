@@ -43,8 +43,6 @@ def serve(options: TuneOptions) -> None:
     with an error.
     """
     folder, output = os.fspath(options.annotated), os.fspath(options.output)
-    if os.path.lexists(output):
-        raise UsageError(f"{output} exists: give another --output, or delete it")
     check_output(storage_path(output))
     open_tuner(folder)
     try:

@@ -144,10 +144,14 @@ def name_os_errors(path: StoragePath) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def check_output(path: StoragePath) -> None:
-    """Raises UsageError if --output names a file of this machine that can't be written."""
-    if isinstance(path, Path) and (path.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK)):
-        raise UsageError(f"--output {path} can't be written: give a file in a folder that you can write to")
+def check_output(path: StoragePath, option: str = "--output", ending: str = "") -> None:
+    """Raises UsageError if an option names a file that exists or can't be written, or with another ending."""
+    if os.path.lexists(path) if isinstance(path, Path) else path.exists():
+        raise UsageError(f"{path} exists: give another {option}, or delete it")
+    if not path.name.lower().endswith(ending):
+        raise UsageError(f"{option} {path}: give a name that ends in {ending}")
+    if isinstance(path, Path) and not os.access(path.parent, os.W_OK | os.X_OK):
+        raise UsageError(f"{option} {path} can't be written: give a file in a folder that you can write to")
 
 
 def write_text(target: StoragePath, text: str) -> None:

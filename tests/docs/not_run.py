@@ -83,6 +83,7 @@ NOT_RUN = (
         "c4pipe report corpus --opt-outs *",
         "tests/recipes/test_opt_outs.py makes the lists and runs it",
     ),
+    ("docs/explain.md", "c4pipe report corpus --domains *", "tests/inspect/test_domains.py runs it with a list"),
     ("docs/runners.md", "import c4pipe*ray.init*", RAY),
     ("docs/spark.md", "mvn *", NETWORK),
     ("docs/spark.md", "java *", SPARK),
