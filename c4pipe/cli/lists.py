@@ -55,7 +55,10 @@ class ListsOptions(TerminalOptions, WorkerOptions):
         ),
     ] = ()
     source: Annotated[
-        str | None, Option("a mirror to download from", "URL", otherwise="https://raw.githubusercontent.com")
+        str | None,
+        Option(
+            "a mirror to download from; for robots, a URL or folder of crawls", "URL", otherwise="the public servers"
+        ),
     ] = None
 
 
@@ -88,7 +91,7 @@ def _check_options(options: ListsOptions) -> None:
         )
     if not is_robots and (options.files or options.agents):
         raise UsageError(f"lists {options.action} takes no files and no --agents: only lists robots reads WARC files")
-    others = {"--recipe": options.recipe, "--languages": options.languages, "--source": options.source}
+    others = {"--recipe": options.recipe, "--languages": options.languages}
     for name, value in others.items():
         if is_robots and value not in (None, ()):
             raise UsageError(f"lists robots takes no {name}: leave it out")
@@ -103,7 +106,7 @@ def _list_robots(options: ListsOptions) -> None:
     agents = comma_separated(options.agents or ("CCBot",))
     runner = RunnerOptions(workers=options.workers)
     folder = options.lists or pinned_lists.cache_dir()
-    path, counts = list_robots(options.files, agents, folder, runner, make_progress(options))
+    path, counts = list_robots(options.files, agents, folder, runner, make_progress(options), options.source)
     if options.quiet:
         return
     for name in AGENT_SETS.keys() & {*agents}:

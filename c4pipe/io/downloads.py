@@ -1,17 +1,20 @@
 """The common parts of all downloads: options, errors, tries and the pauses between them, time limits."""
 
+import email.utils
 import io
 import logging
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic, sleep, time
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from c4pipe.errors import hide_secrets
-from c4pipe.io.words import visible
+from c4pipe.io.words import short, visible
 
 _LOG = logging.getLogger("c4pipe")
 
@@ -74,27 +77,47 @@ class Wait:
     seconds: float
 
     def __str__(self) -> str:
-        where = self.url.partition("://")[2].partition("/")[0].rpartition("@")[2]
+        server = self.url.partition("://")[2].partition("/")[0].rpartition("@")[2]
+        where = "the Hub" if self.url.startswith("hf://") else server
         next_try = f"next in {max(1.0, self.seconds):.0f} s"
-        return visible(f"{self.reason} from {where}, try {self.failures} of {self.tries}, {next_try}")
+        return visible(f"{short(self.reason, 200)} from {where}, try {self.failures} of {self.tries}, {next_try}")
 
 
 OnWait = Callable[[Wait], None]
 """Gets each wait of a download when it begins."""
 
 
-def _log_wait(wait: Wait) -> None:
+def log_wait(wait: Wait) -> None:
+    """Logs a wait."""
     _LOG.info("waits: %s: %s", hide_secrets(wait.url), wait)
+
+
+ON_WAIT: ContextVar[OnWait] = ContextVar("ON_WAIT", default=log_wait)
+"""Gets the waits of downloads and stores that are given no function for them."""
+
+
+def _find_pause(headers: Mapping[str, str]) -> float:
+    """Returns the seconds that a server asks to wait: `Retry-After` has a number or a date, the Hub's `RateLimit`
+    (https://huggingface.co/docs/hub/rate-limits) the seconds to the next window; 0 for other headers.
+    """
+    reset = re.search(r";r=0;t=([0-9]+)", headers.get("RateLimit", ""))
+    asked = headers.get("Retry-After") or (reset[1] if reset else "")
+    if asked.isascii() and asked.isdigit():
+        return float(asked[:9])
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(asked).timestamp() - time())
+    except (ValueError, TypeError, IndexError, OverflowError, OSError):  # the parser's errors for a wrong date vary
+        return 0.0
 
 
 class RetryPolicy:
     """Counts tries and time of one download, waits between tries, and ends the download at a limit."""
 
     def __init__(self, url: str, network: NetworkOptions, on_wait: OnWait | None = None) -> None:
-        """Takes the URL, the options, and a function that gets each wait (default: the log)."""
+        """Takes the URL, the options, and a function that gets each wait (default: `ON_WAIT`)."""
         self._url = url
         self._network = network
-        self._on_wait = on_wait or _log_wait
+        self._on_wait = on_wait or ON_WAIT.get()
         self._failures = 0
         self._size = 0  # bytes read
         self._started = monotonic()
@@ -123,14 +146,17 @@ class RetryPolicy:
         if size is not None and size > self._network.file_bytes:
             raise DownloadError(f"{self._url}: it is larger than {self._network.file_bytes:,} bytes")
 
-    def pause(self, reason: str, min_seconds: float = 0.0) -> None:
-        """Waits before the next try. Raises DownloadError, with the reason, if the tries or the time are used up."""
+    def pause(self, reason: str, headers: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Waits before the next try, at least as long as headers of the server ask.
+
+        Raises DownloadError, with the reason, if the tries or the time are used up.
+        """
         self._failures += 1
         spent = monotonic() - self._started
         if self._failures >= self._network.tries:
             raise DownloadError(f"{self._url}: {reason}, {self._failures} times in a row")
         seconds = min(_MAX_PAUSE, self._network.first_pause * 2 ** (self._failures - 1))
-        seconds = max(seconds * random.uniform(0.5, 1.0), min_seconds)
+        seconds = max(seconds * random.uniform(0.5, 1.0), _find_pause(headers))
         limit = self._network.file_seconds
         if spent + seconds > limit:
             raise DownloadError(f"{self._url}: {reason}; {spent:,.0f} s of {limit:,.0f} s are used up")
@@ -182,9 +208,9 @@ class DownloadStream:
             self._source.close()
             self._source = None
 
-    def _pause(self, reason: str, min_seconds: float = 0.0) -> None:
+    def _pause(self, reason: str, headers: Mapping[str, str] = MappingProxyType({})) -> None:
         self.close()
-        self._retry.pause(reason, min_seconds)
+        self._retry.pause(reason, headers)
 
 
 class RangedFile(io.RawIOBase):

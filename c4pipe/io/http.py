@@ -5,6 +5,8 @@ Crawl's front end sends to clients that ask too fast), the download waits: as lo
 long each time, with some jitter so that workers don't return together. A permanent error (404, 403 with a code of S3 or
 Azure such as AccessDenied, a file that was replaced meanwhile) ends the download at once.
 
+A file in a bucket of the Hub (hf://buckets/) is read at its web address, with the user's token if there is one.
+
 Redirects are followed, five at most, but never from https:// to http://. The user and the password of a URL are sent
 only to its own server (scheme, host and port), and a redirect's target gets nothing of the URL, such as its signature.
 
@@ -13,7 +15,6 @@ or with a DownloadError.
 """
 
 import contextlib
-import email.utils
 import http.client
 import io
 import re
@@ -29,6 +30,7 @@ from urllib.request import getproxies, proxy_bypass
 import urllib3
 
 from c4pipe.io.downloads import DownloadError, DownloadStream, NetworkOptions, OnWait, address_of_today
+from c4pipe.io.object_store import BAD_TOKEN, BUCKETS, NO_BUCKET, bucket_address
 
 _USER_AGENT = f"c4pipe/{version('c4pipe')}"
 _BUSY = (403, 408, 425, 429, 500, 502, 503, 504)
@@ -62,8 +64,11 @@ class Download(DownloadStream):
         """Takes the arguments of `DownloadStream`, and a pool. Raises DownloadError for a URL that can't be parsed."""
         super().__init__(url, network, first, size, on_wait)
         try:
-            self._server = server_of(url)
-            self._credentials = urllib3.util.make_headers(basic_auth=_find_credentials(url))
+            if url.startswith(BUCKETS):
+                self._address, self._credentials = bucket_address(url)
+            else:
+                self._address, self._credentials = url, urllib3.util.make_headers(basic_auth=_find_credentials(url))
+            self._server = server_of(self._address)
         except ValueError:
             raise DownloadError(f"{url}: it is no address") from None
         self._pool = pool
@@ -106,12 +111,11 @@ class Download(DownloadStream):
             headers["Range"] = f"bytes={self._offset}-{self._end - 1 if self._end else ''}"
         response = self._request(headers)
         if response.status in _BUSY:
-            retry_after = response.headers.get("Retry-After")
             code = self._refusal(response) if response.status == 403 else ""
             response.close()
             if code:
                 raise DownloadError(f"{self._url}: HTTP status 403 {code}{address_of_today(self._url)}")
-            self._pause(f"HTTP status {response.status}", _parse_retry_after(retry_after))
+            self._pause(f"HTTP status {response.status}", response.headers)
             return False
         try:
             self._accept(response)
@@ -132,7 +136,11 @@ class Download(DownloadStream):
     def _accept(self, response: Any) -> None:
         """Checks an answer and finds its place in the file. Raises DownloadError if it is not the rest of the file."""
         if response.status not in (200, 206):
-            raise DownloadError(f"{self._url}: HTTP status {response.status} {response.reason or ''}".rstrip())
+            reason = f"HTTP status {response.status} {response.reason or ''}".rstrip()
+            if self._url.startswith(BUCKETS):
+                is_hidden = response.headers.get("X-Error-Code") == "RepoNotFound"  # 404, or 401 without a token
+                reason = NO_BUCKET if is_hidden else f"{reason}; {BAD_TOKEN}" if response.status == 401 else reason
+            raise DownloadError(f"{self._url}: {reason}")
         version = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
         start, length = _parse_span(response, self._url)
         if self._version is not None and (version != self._version or self.length not in (None, length)):
@@ -149,7 +157,7 @@ class Download(DownloadStream):
         A content encoding is not undone: offsets count stored bytes, and the bytes after a damaged gzip member would be
         lost.
         """
-        url = self._url
+        url = self._address
         with deadline(self._retry.deadline):
             for _ in range(1 + _MOST_REDIRECTS):
                 secret = self._credentials if server_of(url) == self._server else {}
@@ -203,18 +211,6 @@ def _parse_span(response: Any, url: str) -> tuple[int, int | None]:
 def _parse_number(text: str) -> int | None:
     """Returns the number in a header; None for anything else, such as `\u00b2` or 5,000 digits."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
-
-
-def _parse_retry_after(retry_after: str | None) -> float:
-    """Returns the seconds of a Retry-After header, which has a number of seconds or a date; 0 for other headers."""
-    if not retry_after:
-        return 0.0
-    if retry_after.isascii() and retry_after.isdigit():
-        return float(retry_after[:9])
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except (ValueError, TypeError, IndexError, OverflowError, OSError):  # the parser's errors for a wrong date vary
-        return 0.0
 
 
 def _find_cause(error: BaseException) -> str:

@@ -1,5 +1,5 @@
 """Files in object stores (s3://, gs://) and in HDFS (hdfs://), through Arrow's file systems; all other URLs, such as
-hf://datasets/ORG/NAME/FILE, through fsspec, to be read.
+hf://datasets/ORG/NAME/FILE, through fsspec, to be read. A file in a bucket of the Hub also has a web address.
 
 Credentials and regions come from the same places as for the store's own tools: environment, profile, the machine's
 role. `AWS_ENDPOINT_URL` or the profile names an S3 server other than Amazon's, `STORAGE_EMULATOR_HOST` an emulator of
@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from pyarrow import ArrowInvalid, fs
 
@@ -29,6 +29,8 @@ SCHEMES = ("s3://", "gs://", "hdfs://")
 """The beginnings of URLs that are read and written through Arrow. Others are read through fsspec."""
 
 _HUB = "hf://"  # https://huggingface.co/docs/huggingface_hub/guides/hf_file_system
+BUCKETS = f"{_HUB}buckets/"
+"""The beginning of URLs in the Hub's buckets, which have no commits: https://huggingface.co/docs/hub/storage-buckets"""
 
 _BLOCK = 8 * 1024 * 1024  # bytes of a request
 _CONNECT_SECONDS = 30.0
@@ -146,7 +148,8 @@ def retried(url: str, network: NetworkOptions, operation: Callable[[fs.FileSyste
             raise
         except (OSError, ArrowInvalid) as error:
             reason = transient_reason(error, url)
-        retry.pause(reason)
+            answer = getattr(error.__cause__, "response", None)  # of the Hub
+        retry.pause(reason, getattr(answer, "headers", {}))
 
 
 def transient_reason(error: Exception, url: str) -> str:
@@ -305,8 +308,30 @@ def _open_fsspec(url: str) -> tuple[Any, str]:
         raise UsageError(f"{url}: {error}; c4pipe reads {known}: copy it to one of these") from None
 
 
+def bucket_address(url: str) -> tuple[str, dict[str, str]]:
+    """Returns the web address of a file in a bucket of the Hub, and the header with the user's token if there is one.
+
+    One request reads the file there from any byte on. huggingface_hub's file system sends one for each block, and the
+    Hub counts requests. Raises UsageError if huggingface_hub is missing.
+    """
+    store, path = _open_fsspec(url)
+    from huggingface_hub.utils import build_hf_headers
+
+    *bucket, inside = path.split("/", 3)
+    headers = build_hf_headers(token=store.token)
+    secret = {name: value for name, value in headers.items() if name == "authorization"}
+    return f"{store.endpoint}/{'/'.join(bucket)}/resolve/{quote(inside)}", secret
+
+
+NO_BUCKET = "the Hub has no such bucket, or a private one: check the name, or log in with `hf auth login`"
+"""The end of an error about a bucket that the Hub does not show."""
+
+BAD_TOKEN = "check the token, or log in again"
+"""The end of an error about a refused token."""
+
 # By the names of huggingface_hub's errors; a gated repository is a kind of one that is not found.
 _HUB_SENTENCES = {
+    "BucketNotFoundError": NO_BUCKET,
     "GatedRepoError": "its terms must be accepted: accept them at {page}, and log in with `hf auth login`",
     "RepositoryNotFoundError": "the Hub has no such repository, or it is private: check the name, and log in with "
     "`hf auth login` if it is private",
@@ -373,13 +398,13 @@ class Fsspec:
         except Exception as error:
             for kind in (*type(error).__mro__, *type(error.__cause__).__mro__):
                 if sentence := _HUB_SENTENCES.get(kind.__name__):
-                    repository = re.match(r"hf://(?:datasets/|spaces/)?[^/@]+/[^/@]+", self._url)
+                    repository = re.match(r"hf://(?:datasets/|spaces/|buckets/)?[^/@]+/[^/@]+", self._url)
                     page = f"https://huggingface.co/{repository[0][len(_HUB) :] if repository else ''}"
                     raise PermissionError(sentence.format(page=page)) from error
             status = getattr(getattr(error, "response", None), "status_code", None)
             reason = str(error).partition("\n")[0]
             if status in (401, 403):
-                raise PermissionError(f"{reason}; check the token, or log in again") from error
+                raise PermissionError(f"{reason}; {BAD_TOKEN}") from error
             if status == 404:
                 raise FileNotFoundError(reason) from error
             if isinstance(error, OSError):

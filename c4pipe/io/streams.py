@@ -18,7 +18,7 @@ from c4pipe.errors import hide_secrets
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.downloads import ByteStream, DownloadStream, NetworkOptions, OnWait, RangedFile
 from c4pipe.io.lock import file_lock, has_locks
-from c4pipe.io.object_store import ObjectDownload, is_store
+from c4pipe.io.object_store import BUCKETS, ObjectDownload, is_store
 from c4pipe.io.paths import StoragePath, UrlPath, check_inner, open_file, read_file, sha256_of, storage_path
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class InputOpener:
     """Opens inputs, and keeps the connections of a worker."""
 
     def __init__(self, network: NetworkOptions, on_wait: OnWait | None = None) -> None:
-        """Takes the options of downloads, and a function that gets each wait (default: the log)."""
+        """Takes the options of downloads, and a function that gets each wait (default: `ON_WAIT`)."""
         self._network = network
         self._on_wait = on_wait
 
@@ -94,7 +94,7 @@ class InputOpener:
             return download.length if download.has_ranges or not with_ranges else None
 
     def _download(self, url: str, first: int = 0, size: int | None = None) -> AbstractContextManager[DownloadStream]:
-        if is_store(url):
+        if is_store(url) and not url.startswith(BUCKETS):
             return contextlib.closing(ObjectDownload(url, self._network, first, size, self._on_wait))
         from c4pipe.io.http import Download  # urllib3 takes a while, and most inputs are files
 

@@ -14,8 +14,8 @@ from typing import NamedTuple, TypedDict
 from c4pipe.errors import C4pipeError, UsageError, hide_secrets
 from c4pipe.io.downloads import NetworkOptions, OnWait
 from c4pipe.io.json_files import FileName, parse_json
-from c4pipe.io.object_store import SCHEMES, is_store, list_objects, pinned
-from c4pipe.io.paths import match_paths, walk_folders
+from c4pipe.io.object_store import BUCKETS, SCHEMES, is_store, list_objects, pinned
+from c4pipe.io.paths import RemotePath, match_paths, walk_folders
 from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.io.text import decode_text, entries, read_content, read_text
 from c4pipe.io.words import CONTROL, error_reason, format_count, left_out
@@ -29,6 +29,8 @@ COMMON_CRAWL = "https://data.commoncrawl.org"
 
 CRAWLS = "https://index.commoncrawl.org/collinfo.json"
 """Common Crawl's list of its crawls: https://commoncrawl.org/blog/announcing-the-common-crawl-index"""
+
+_ELSEWHERE = f"the Hub has crawls of 2026 and later: read others with --source {COMMON_CRAWL}"
 
 _SAME_NAME = {
     "wet": ", and a work file is named after its WET file: rename one, or clean them into two --work folders",
@@ -213,8 +215,8 @@ def find_inputs(
 def crawl_names(pattern: str, selection: Selection, on_wait: OnWait | None = None) -> list[str]:
     """Returns the crawl of a name, or the crawls of a pattern such as `CC-MAIN-2025-*`, the oldest first; else nothing.
 
-    Files and folders of this machine come first. A pattern is matched with Common Crawl's list, or with the file
-    `collinfo.json` of another source.
+    Files and folders of this machine come first. A pattern is matched with Common Crawl's list, with the folders of a
+    bucket of the Hub, or with the file `collinfo.json` of another source.
 
     Raises UsageError if no crawl has such a name, C4pipeError if the list can't be read.
     """
@@ -223,9 +225,13 @@ def crawl_names(pattern: str, selection: Selection, on_wait: OnWait | None = Non
     if not _CRAWLS.fullmatch(pattern) or not has_magic(pattern) or any(Path().glob(pattern)):
         return []
     source = selection.source.rstrip("/")
-    listing = CRAWLS if source == COMMON_CRAWL else f"{source}/{CRAWLS.rpartition('/')[2]}"
+    is_bucket = source.startswith(BUCKETS)
+    listing = CRAWLS if source == COMMON_CRAWL else f"{source}/{'crawl-data' if is_bucket else 'collinfo.json'}"
     try:
-        listed = sorted(str(each["id"]) for each in parse_json(_read_listing(listing, selection.network, on_wait)))
+        if is_bucket:
+            listed = sorted(str(each.base_name) for each in RemotePath(listing).list())
+        else:
+            listed = sorted(str(each["id"]) for each in parse_json(_read_listing(listing, selection.network, on_wait)))
     except (OSError, ValueError, LookupError, TypeError) as error:
         reason = (
             _listing_error(error, listing) if isinstance(error, (OSError, ValueError)) else "it is no list of crawls"
@@ -237,7 +243,9 @@ def crawl_names(pattern: str, selection: Selection, on_wait: OnWait | None = Non
     found = [name for name in listed if _CRAWL.fullmatch(name) and fnmatchcase(name, pattern)]
     if not found:
         newest = f"the newest of {len(listed):,} is {listed[-1]}" if listed else "it is empty"
-        raise UsageError(f"{pattern}: no crawl of {listing} has such a name; {newest}")
+        raise UsageError(
+            f"{pattern}: no crawl of {listing} has such a name; {newest}{f'; {_ELSEWHERE}' if is_bucket else ''}"
+        )
     return found
 
 
@@ -463,9 +471,10 @@ def _crawl_paths(listing: str, endings: tuple[str, ...], network: NetworkOptions
     except (OSError, ValueError) as error:
         reason = _listing_error(error, listing)
         if "HTTP status 404" in reason or isinstance(error, FileNotFoundError):
+            advice = "the crawls are listed at https://commoncrawl.org/get-started"
+            advice = _ELSEWHERE if listing.startswith(BUCKETS) else advice
             raise UsageError(
-                f"there is no such crawl as {listing.split('/')[-2]}: {listing} does not exist; "
-                "the crawls are listed at https://commoncrawl.org/get-started"
+                f"there is no such crawl as {listing.split('/')[-2]}: {listing} does not exist; {advice}"
             ) from error
         raise C4pipeError(f"the list of the crawl's files {listing} can't be downloaded: {reason}") from error
     paths = list(entries(text.split("\n")))

@@ -1,10 +1,12 @@
 """Inputs of the Hugging Face Hub, from a server that answers what huggingface_hub asks, and of other fsspec stores."""
 
+import gzip
 import io
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,16 +14,21 @@ import pytest
 
 import c4pipe
 from c4pipe.cli import main
-from c4pipe.io.downloads import DownloadError
+from c4pipe.io.downloads import DownloadError, RetryPolicy
 from c4pipe.io.object_store import ObjectDownload, pinned
 from c4pipe.io.paths import storage_path
+from c4pipe.io.streams import InputOpener
+from c4pipe.lists.robots_list import RobotsList, read_robots_list
 from c4pipe.read import documents
 from c4pipe.wet.inputs import find_inputs
 from tests.helpers.crawls import LISTS, QUICK, SAMPLES, files_of
 from tests.helpers.hub_datasets import Hub, hub_of
+from tests.helpers.robots import response
 
 pytestmark = pytest.mark.slow
 DATA = "hf://datasets/org/name"
+BUCKET = "hf://buckets/org/crawls"
+REAL_PAUSE = RetryPolicy.pause
 
 
 def parquet(name: str, rows: int = 20) -> bytes:
@@ -34,16 +41,31 @@ FILES = {f"data/{name}.parquet": parquet(name) for name in "abcd"}
 FILES |= {"README.md": b"# A data set", ".gitattributes": b"", "data/more/e.parquet": parquet("e")}
 
 
+def robots_file(host: str) -> bytes:
+    return response(f"https://{host}.example/robots.txt", "User-agent: *\nDisallow: /\n")
+
+
+FOLDERS = [f"crawl-data/CC-MAIN-2026-{week}/segments/1" for week in (17, 21)]
+WET = [f"{FOLDERS[0]}/wet/{path.name}" for path in SAMPLES]
+CRAWLS = {path: sample.read_bytes() for path, sample in zip(WET, SAMPLES, strict=True)}
+CRAWLS |= {f"{folder}/robotstxt/{week}.warc.gz": robots_file(f"week{week}") for week, folder in enumerate(FOLDERS)}
+CRAWLS |= {f"{FOLDERS[0][:26]}/wet.paths.gz": gzip.compress("\n".join(WET).encode())}
+CRAWLS |= {
+    f"{folder[:26]}/robotstxt.paths.gz": gzip.compress(f"{folder}/robotstxt/{week}.warc.gz".encode())
+    for week, folder in enumerate(FOLDERS)
+}
+
+
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     monkeypatch.delenv("HF_TOKEN", raising=False)
     monkeypatch.setattr("c4pipe.io.downloads.RetryPolicy.pause", _pause)
-    with hub_of({"org/name": FILES}, monkeypatch) as hub:
+    with hub_of({"org/name": FILES, "buckets/org/crawls": CRAWLS}, monkeypatch) as hub:
         yield hub
 
 
-def _pause(retry: object, reason: str, min_seconds: float = 0.0) -> None:
+def _pause(retry: object, reason: str, headers: Mapping[str, str] = MappingProxyType({})) -> None:
     retry._failures += 1  # type: ignore[attr-defined]
     if retry._failures > 3:  # type: ignore[attr-defined]
         raise DownloadError(f"{retry._url}: {reason}, 4 times in a row")  # type: ignore[attr-defined]
@@ -272,6 +294,89 @@ def test_any_file_system_of_fsspec(tmp_path: Path) -> None:
     assert main.main(["build", str(tmp_path / "wet"), *build, str(tmp_path / "near")]) == 0
     near, far = files_of(tmp_path / "near"), files_of(tmp_path / "far")
     assert {name: near[name] for name in near if "en/" in name} == {name: far[name] for name in far if "en/" in name}
+
+
+def command_on(source: str, *command: str) -> int:
+    """Runs `build`, `clean` or `plan` on a crawl or on other inputs, with the lists of the samples."""
+    return main.main([*command, "--source", source, "--lists", str(LISTS)])
+
+
+def test_a_crawl_in_a_bucket_is_that_of_its_files(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One request to the Hub reads a file: it counts requests. The server behind it gets no token."""
+    monkeypatch.setenv("HF_TOKEN", hub.token)
+    hub.private.add("buckets/org/crawls")
+    assert (
+        main.main(["build", *map(str, SAMPLES), "--lists", str(LISTS), "--quiet", "--output", str(tmp_path / "n")]) == 0
+    )
+    assert command_on(BUCKET, "build", "CC-MAIN-2026-17", "--workers", "2", "--output", str(tmp_path / "c")) == 0
+    near, far = files_of(tmp_path / "n"), files_of(tmp_path / "c")
+    assert {name: near[name] for name in near if "en/" in name} == {name: far[name] for name in far if "en/" in name}
+    read = [f"{FOLDERS[0][:26]}/wet.paths.gz", *WET]
+    assert hub.asked == dict.fromkeys([f"{what} {path}" for path in read for what in ("resolve", "cdn")], 1)
+    assert [hub.token in request for request in hub.received] == ["/cdn/" not in request for request in hub.received]
+    assert command_on(f"{BUCKET}/", "clean", "CC-MAIN-2026-17", "--sample", "1", "--work", str(tmp_path / "w")) == 0
+    assert command_on(BUCKET, "plan", "CC-MAIN-2026-17", "--cores", "1") == 0
+    assert hub.token not in (tmp_path / "c" / "manifest.json").read_text() + capsys.readouterr().err
+
+
+def test_folders_and_patterns_of_crawls_in_a_bucket(hub: Hub, tmp_path: Path) -> None:
+    assert {file.path for file in find_inputs([f"{BUCKET}/{FOLDERS[0]}/wet"])} == {f"{BUCKET}/{path}" for path in WET}
+    assert len(find_inputs([f"{BUCKET}/crawl-data/*/segments/*/wet/*-00001.warc.wet.gz"])) == 1
+    robots = ["lists", "robots", "CC-MAIN-2026-*", "--source", BUCKET, "--lists", str(tmp_path), "--workers", "1"]
+    assert main.main(robots) == 0
+    made = RobotsList(read_robots_list(tmp_path / "blocked" / "robots.npy"))
+    assert made.size == len(FOLDERS)
+
+
+@pytest.mark.parametrize("fault", ["cdn cut", "resolve 503", "resolve 429 7"])
+def test_faults_of_a_bucket_are_survived(fault: str, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(RetryPolicy, "pause", REAL_PAUSE)
+    monkeypatch.setattr("c4pipe.io.downloads.sleep", slept.append)
+    start, _, what = fault.partition(" ")
+    hub.script = lambda asked, number: what if asked.startswith(start) and not number else None
+    assert InputOpener(QUICK).read(f"{BUCKET}/{WET[0]}") == CRAWLS[WET[0]]
+    assert hub.asked[f"{start} {WET[0]}"] == 2
+    assert ("429" in fault) == (max(slept) >= 7)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            "CC-MAIN-2019-18",
+            "does not exist; the Hub has crawls of 2026 and later: read others with --source https",
+        ),
+        (
+            "CC-MAIN-2019-*",
+            "the newest of 2 is CC-MAIN-2026-21; the Hub has crawls of 2026 and later: read others",
+        ),
+        ("CC-MAIN-2026-17 hf://buckets/org/none", "the Hub has no such bucket, or a private one: check"),
+        ("CC-MAIN-2026-* hf://buckets/org/none", "the Hub has no such bucket, or a private one: check"),
+        (
+            "CC-MAIN-2026-18",
+            "does not exist; the Hub has crawls of 2026 and later: read others with --source https",
+        ),
+        ("CC-MAIN-2026-17 private", "or a private one: check the name, or log in with `hf auth login`"),
+        ("CC-MAIN-2026-17 hf_wrong", "HTTP status 401 Unauthorized; check the token, or log in again"),
+        (f"{BUCKET}/none/", "there is no such object or folder"),
+    ],
+)
+def test_what_a_bucket_refuses(
+    given: str, said: str, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crawl, case = [*given.split(), ""][:2]
+    source = case if case.startswith("hf://") else BUCKET
+    hub.private |= {"buckets/org/crawls"} if case == "private" else set()
+    if case == "hf_wrong":
+        monkeypatch.setenv("HF_TOKEN", case)
+    assert command_on(source, "clean", crawl, "--work", str(tmp_path / "w")) in (1, 2)
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert "hf_wrong" not in error
 
 
 def test_a_part_of_a_file_and_a_file_that_changes() -> None:
