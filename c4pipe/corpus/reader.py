@@ -25,7 +25,7 @@ from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import file_size, once_a_file, read_file, sha256_of
 from c4pipe.io.streams import InputPath, WebPath
 from c4pipe.io.text import lines_in, open_content
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import explain_errors
 
 TEXT_FORMAT = "text"
 """The format of a file of plain text, in which each line is a document."""
@@ -88,13 +88,11 @@ def read_shard(shard: Shard, first: int, end: int, verify: bool = False) -> Docu
     Raises C4pipeError if the file is missing or damaged, or differs from the manifest.
     """
     count, more = 0, False
-    try:
+    with shard_errors(shard):
         check_shard(shard, verify)
         with contextlib.closing(_read_documents(shard.file, shard.format, first, shard.columns)) as rows:
             count = yield from _count_documents(shard, rows, end - first)
             more = end == shard.rows and next(rows, None) is not None  # this also reaches a checksum at the end
-    except SHARD_ERRORS as error:
-        raise unreadable(shard, error) from error
     if count < end - first or more:
         raise other_rows(shard, f"more than {shard.rows:,}" if more else f"{first + count:,}")
 
@@ -121,7 +119,7 @@ def read_tables(shard: Shard, columns: Sequence[str]) -> Iterator[pa.Table]:
     Raises C4pipeError if the file is missing or damaged, or differs from the manifest.
     """
     rows = 0
-    try:
+    with shard_errors(shard):
         check_shard(shard, verify=False)
         for table in tables_of(shard.file, shard.format, columns, shard.columns):
             if not rows:
@@ -129,8 +127,6 @@ def read_tables(shard: Shard, columns: Sequence[str]) -> Iterator[pa.Table]:
             rows += len(table)
             yield table
         check_current(shard)
-    except SHARD_ERRORS as error:
-        raise unreadable(shard, error) from error
     if rows != shard.rows:
         raise other_rows(shard, f"{rows:,}")
 
@@ -155,9 +151,9 @@ def _read_documents(file: InputPath, file_format: str, first: int, further: Sequ
     )
 
 
-def unreadable(shard: Shard, error: Exception) -> C4pipeError:
-    """Returns the error for a user, given the error of reading a shard."""
-    return C4pipeError(f"{shard.file} can't be read: {error_reason(error, of=shard.file)}")
+def shard_errors(shard: Shard) -> contextlib.AbstractContextManager[None]:
+    """Turns errors of reading a shard into the error for a user."""
+    return explain_errors(f"{shard.file} can't be read", "", C4pipeError, SHARD_ERRORS, of=shard.file)
 
 
 def other_rows(shard: Shard, count: str) -> C4pipeError:
@@ -211,10 +207,8 @@ def check_rows(shard: Shard) -> None:
     count_rows = find_format(shard.format).count_rows
     if count_rows is None:
         return
-    try:
+    with shard_errors(shard):
         rows = count_rows(shard.file)
-    except SHARD_ERRORS as error:
-        raise unreadable(shard, error) from error
     if rows != shard.rows:
         raise other_rows(shard, f"{rows:,}")
 

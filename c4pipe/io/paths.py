@@ -144,11 +144,8 @@ class RemotePath(UrlPath):
 
     def unlink(self, missing_ok: bool = False) -> None:
         """Removes a file. Raises FileNotFoundError if it is missing, unless `missing_ok`."""
-        try:
+        with contextlib.suppress(*[FileNotFoundError] * missing_ok):
             self._do(lambda store, path: store.delete_file(path))
-        except FileNotFoundError:
-            if not missing_ok:
-                raise
 
     def rmtree(self) -> None:
         """Removes a folder and everything in it, if it exists."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from c4pipe.errors import hide_secrets
-from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
+from c4pipe.io.atomic import AtomicFile, FileBatch, make_folder, name_os_errors
 from c4pipe.io.downloads import ByteStream, DownloadStream, NetworkOptions, OnWait, RangedFile
 from c4pipe.io.lock import file_lock, has_locks
 from c4pipe.io.object_store import BUCKETS, ObjectDownload, is_store
@@ -128,17 +128,12 @@ def _save(download: Callable[[], AbstractContextManager[ByteStream]], path: Path
     """Writes a download into a file, and before it its SHA-256 into a second file."""
     sha256 = hashlib.sha256()
     file, line = AtomicFile(path, f"{label}."), AtomicFile(digest, f"{label}.")
-    try:
+    with FileBatch([line, file]):
         with download() as stream, file.path.open("xb") as opened:
             while data := stream.read(_READ_SIZE):
                 sha256.update(data)
                 opened.write(data)
         line.path.write_text(f"{sha256.hexdigest()}  {path.name}\n")
-        line.publish()
-        file.publish()
-    finally:
-        line.discard()
-        file.discard()
 
 
 def _is_intact(path: Path, digest: Path) -> bool:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from c4pipe.corpus.formats.parquet import parquet_file
 from c4pipe.corpus.formats.shard_format import Document, shard_schema
-from c4pipe.corpus.reader import SHARD_ERRORS, check_current, check_shard, other_rows, unreadable
+from c4pipe.corpus.reader import SHARD_ERRORS, check_current, check_shard, other_rows, shard_errors
 from c4pipe.errors import UsageError
 from c4pipe.io.arguments import checks_arguments
 from c4pipe.read.source import Source, find
@@ -58,8 +58,9 @@ class RandomAccess:
         try:
             with self._lock:  # otherwise several threads would read the same row group
                 group, row = self._group(shard, self._source.place(shard, row))
-        except SHARD_ERRORS as error:
-            raise unreadable(self._source.shards[shard], error) from error
+        except SHARD_ERRORS:
+            with shard_errors(self._source.shards[shard]):  # only now: its sentence takes time for each document
+                raise
         documents: list[Document] = group.slice(row, 1).to_pylist()
         return documents[0]
 

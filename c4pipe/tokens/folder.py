@@ -7,6 +7,7 @@ import bisect
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -23,7 +24,7 @@ from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.json_files import Digest, FileName, check_sum, choice, from_json, read_json, text, unchanged, whole
 from c4pipe.io.parquet_footer import open_parquet, read_footer
 from c4pipe.io.paths import StoragePath, open_file
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import explain_errors
 
 TOKEN_FILES_FORMAT, TOKEN_FILES_VERSION = "c4pipe token files", 1
 
@@ -199,20 +200,17 @@ def check_files(folder: Path, manifest: TokenManifest) -> None:
 
 
 def _check_documents(path: Path, count: int) -> None:
-    try:
+    with _document_errors(path):
         with open_file(path) as file:
             footer, is_signed = read_footer(file)
         if not is_signed or footer.num_rows != count:
             raise ValueError(f"it has not the {count:,} documents of {MANIFEST}, or no digest")
-    except SHARD_ERRORS as error:
-        raise _unreadable(path, error) from error
 
 
-def _unreadable(path: Path, error: Exception) -> DamagedFileError:
-    """Returns the error of an unreadable file of documents."""
-    return DamagedFileError(
-        f"{path} can't be read: {error_reason(error)}; copy it again, or write the token files again"
-    )
+def _document_errors(path: Path) -> AbstractContextManager[None]:
+    """Turns errors of reading a file of documents into the error for a user."""
+    advice = "copy it again, or write the token files again"
+    return explain_errors(f"{path} can't be read", advice, DamagedFileError, SHARD_ERRORS)
 
 
 _END = re.compile(r"(_text_document|_documents|_\d{6})?(\.\w+)?$")
@@ -292,7 +290,7 @@ def _find_documents(path: Path, column: str, first: int, end: int) -> Iterator[D
 
     The numbers of the column `start` are tokens: a document that starts before `first` and ends after it counts, too.
     """
-    try:
+    with _document_errors(path):
         file, is_signed = open_parquet(path)
         with file:
             if not is_signed:
@@ -304,8 +302,6 @@ def _find_documents(path: Path, column: str, first: int, end: int) -> Iterator[D
                 length = table["tokens"].cast(pa.int64()) if column == "start" else 1
                 is_inside = pc.and_(pc.less(table[column], end), pc.greater(pc.add(table[column], length), first))
                 yield from (DocumentPlace(**row) for row in table.filter(is_inside).to_pylist())
-    except SHARD_ERRORS as error:
-        raise _unreadable(path, error) from error
 
 
 def _read_firsts(footer: pq.FileMetaData, column: str) -> list[int]:

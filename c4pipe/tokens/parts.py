@@ -8,6 +8,7 @@ import hashlib
 import io
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
@@ -21,11 +22,11 @@ from isal import isal_zlib
 
 from c4pipe.corpus.reader import SHARD_ERRORS, Shard, read_tables
 from c4pipe.errors import C4pipeError, DamagedFileError
-from c4pipe.io.atomic import AtomicFile, name_os_errors
+from c4pipe.io.atomic import AtomicFile, FileBatch, name_os_errors
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_intact_json
 from c4pipe.io.parquet_footer import open_parquet, parquet_writer, sign_footer
 from c4pipe.io.paths import StoragePath, open_file, read_file, sha256_of
-from c4pipe.io.words import error_reason, explain_errors
+from c4pipe.io.words import explain_errors
 from c4pipe.read.by_column import Weights, times_read
 from c4pipe.runners.scan import ScanStep
 from c4pipe.tokens.folder import LLMC, LLMC_HEADER, MEGATRON, NPY, TokenFile, TokenSet, TokenTotals
@@ -107,15 +108,13 @@ class TokenPart:
 
     def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yields columns of its documents, some rows at a time. Raises C4pipeError if they can't be read."""
-        try:
+        with _part_errors(self.documents):
             file, is_signed = open_parquet(self.documents)
             with file:
                 if not is_signed or file.metadata.num_rows != self.figures["documents"]:
                     raise ValueError("it is not what was written")
                 for batch in file.iter_batches(columns=list(columns)):
                     yield pa.Table.from_batches([batch])
-        except SHARD_ERRORS as error:
-            raise _damaged(self.documents, error) from error
 
     def lengths(self) -> Lengths:
         """Returns the number of tokens of each document."""
@@ -125,19 +124,18 @@ class TokenPart:
     def blocks(self) -> Iterator[bytes]:
         """Yields the bytes of its ids. Raises C4pipeError after the last bytes if they differ from the note."""
         checksum = count = 0
-        try:
+        with _part_errors(self.ids):
             with open_file(self.ids) as file:
                 while block := file.read(_READ):
                     checksum, count = isal_zlib.crc32(block, checksum), count + len(block)
                     yield block
             if (count, checksum) != (self.figures["bytes"], self.figures["crc32"]):
                 raise ValueError("its checksum is another one")
-        except (OSError, ValueError) as error:
-            raise _damaged(self.ids, error) from error
 
 
-def _damaged(path: Path, error: Exception) -> C4pipeError:
-    return C4pipeError(f"{path} is damaged: {error_reason(error)}; delete it and run the same command again")
+def _part_errors(path: Path) -> AbstractContextManager[None]:
+    advice = "delete it and run the same command again"
+    return explain_errors(f"{path} is damaged", advice, C4pipeError, SHARD_ERRORS)
 
 
 class WriteParts(ScanStep[Shard, PartFigures]):
@@ -300,13 +298,10 @@ def _join(task: JoinTask) -> dict[str, Any]:
 def _publish(target: Path, write: Callable[[Path], str]) -> dict[str, Any]:
     """Writes a file that appears complete or not at all, and returns size and SHA-256. `write` returns the SHA-256."""
     file = AtomicFile(target)
-    try:
+    with FileBatch([file]):
         with name_os_errors(target):
             digest = write(file.path)
         size = file.path.stat().st_size
-        file.publish()
-    finally:
-        file.discard()
     return {"bytes": size, "sha256": digest}
 
 
@@ -339,7 +334,8 @@ def _id_blocks(task: JoinTask, first: int, end: int) -> Iterator[bytes]:
             yield block[max(0, start - place) : max(0, stop - place)]
             place += len(block)
         if ends:
-            raise _damaged(part.ids, ValueError(f"it has not one id {task.around[1]} for each of its documents"))
+            with _part_errors(part.ids):
+                raise ValueError(f"it has not one id {task.around[1]} for each of its documents")
 
 
 def _header(task: JoinTask, dtype: np.dtype[Any], tokens: int) -> bytes:

@@ -21,7 +21,7 @@ from c4pipe.corpus.formats.parquet import parquet_file, parquet_tables
 from c4pipe.corpus.formats.shard_format import open_binary
 from c4pipe.corpus.formats.table import format_of
 from c4pipe.corpus.opened import open_language
-from c4pipe.corpus.reader import SHARD_ERRORS, Shard, other_rows, tables_of, unreadable
+from c4pipe.corpus.reader import SHARD_ERRORS, Shard, other_rows, shard_errors, tables_of
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.parquet_footer import is_binary_type, is_text_type, texts_of
 from c4pipe.io.paths import RemotePath, StoragePath, file_size, list_names
@@ -259,10 +259,8 @@ def first_files(reading: Reading, size: int) -> tuple[InputPath, ...]:
         return reading.files
     needed = size * 1.2  # some pages are held out, and the size of the column has a little more than the text
     for number, shard in enumerate(reading.shards, 1):
-        try:
+        with shard_errors(shard):
             needed -= _text_bytes(shard)
-        except SHARD_ERRORS as error:
-            raise unreadable(shard, error) from error
         if needed < 0:
             return reading.files[:number]
     return reading.files
