@@ -149,6 +149,15 @@ def test_a_finished_corpus_says_what_would_be_refused(
     start, end = new_card.index("## Opt-outs"), new_card.index("## Known limits")
     assert (new_card[:start] + new_card[end:]).encode() == card
     assert (corpus / "manifest.json").read_bytes() == data
+    (lists / "blocked" / "public_suffix_list.dat").write_text("com\nnet\n")
+    summary = tmp_path / "eu.md"
+    assert main.main(["report", str(corpus), "--eu-summary", str(summary), "--lists", str(lists), "--quiet"]) == 0
+    text = summary.read_text("utf-8")
+    assert "the recipe has no rule on opt-outs. `[to be filled in" in text
+    still = (
+        f"- Still in the corpus, by the lists given to `c4pipe report --opt-outs`: {sums['together']['pages']} pages"
+    )
+    assert f"{still} for together." in text
     assert main.main(["report", str(corpus), "--quiet"]) == 0  # the counts stay
     assert (corpus / "report.html").read_text(encoding="utf-8") == report
 

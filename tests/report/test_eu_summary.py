@@ -118,12 +118,29 @@ def test_a_warc_file_of_ones_own_is_crawled_data(tmp_path: Path) -> None:
     assert "the recipe has no rule on opt-outs" in part(text, "Describe the measures")
 
 
+def test_rules_on_opt_outs_are_measures(tmp_path: Path) -> None:
+    (tmp_path / "lists" / "blocked").mkdir(parents=True)
+    (tmp_path / "lists" / "blocked" / "opt_outs").write_text("example.net\n")
+    (tmp_path / "mine.toml").write_text('base = "unfiltered"\non = ["opted_out"]\n')
+    command = ["build", str(SAMPLES / "crawl"), "--recipe", str(tmp_path / "mine.toml"), "--lists"]
+    assert (
+        main.main([*command, str(tmp_path / "lists"), "--output", str(tmp_path / "c"), "--workers", "1", "--quiet"])
+        == 0
+    )
+    dropped = json.loads((tmp_path / "c" / "manifest.json").read_text())["counts"]["pages.dropped.opted_out"]
+    assert dropped > 1
+    said = part(render(tmp_path / "c", DomainTotals(0, [])), "Describe the measures")
+    assert "no rule on opt-outs" not in said
+    assert f"is in a list of opt-outs: {dropped} pages.\n" in said
+
+
 def test_texts_have_no_times_and_no_domains(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("The garden has a gate of old wood.")
     c4pipe.import_text(tmp_path / "a.txt", output=tmp_path / "c", workers=1)
     text = render(tmp_path / "c", DomainTotals(0, [], ["1970-01-01T00:00:00Z"]))
     assert "the corpus has no times" in part(text, "Period of data collection")
-    assert "No page has a host name." in part(text, "Summary of the most relevant")
+    assert "not known 100.0 %" in part(text, "Description of the linguistic")
+    assert "No page of this corpus has a host name. `[to be filled in" in part(text, "Summary of the most relevant")
     assert "1 document of text" in part(text, "Comprehensive description")
 
 
@@ -134,7 +151,8 @@ def test_texts_have_no_times_and_no_domains(tmp_path: Path) -> None:
 def test_the_top_domains(sample_corpus: Path, domains: int, top: int, of_sme: int, listed: int) -> None:
     largest = [f"site{n}.example" for n in range(min(domains, MOST_OF_SME))]
     said = part(render(sample_corpus, DomainTotals(domains, largest)), "Summary of the most relevant")
-    assert f"the first {top:,}, and the first {of_sme:,}, of {domains:,} registered domains" in said
+    assert f"the first {top:,}, for such an enterprise the first {of_sme:,}." in said
+    assert f" {domains:,} registered domain" in said
     assert re.findall(r"^\d+\. (.*)$", said, re.MULTILINE) == largest[:listed]
     assert (f"a link to a file with the first {top:,} rows" in said) == (top > listed)
 
