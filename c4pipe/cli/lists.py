@@ -11,7 +11,7 @@ from c4pipe.cli.options import TerminalOptions
 from c4pipe.cli.parser import Command
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, comma_separated
-from c4pipe.io.words import format_count, visible
+from c4pipe.io.words import format_count, format_size, visible
 from c4pipe.runners.runner_options import RunnerOptions, WorkerOptions
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class ListsOptions(TerminalOptions, WorkerOptions):
     ] = ()
     lists: Annotated[Path | None, Option("folder of the lists", "DIR", otherwise="the user's cache", parse=Path)] = None
     recipe: Annotated[
-        str | None, Option("only the lists that this recipe needs", "NAME", otherwise="the lists of all recipes")
+        str | None, Option("only the files of this recipe", "NAME", otherwise="the lists of c4 and its kin")
     ] = None
     languages: Annotated[
         Sequence[str],
@@ -54,11 +54,11 @@ class ListsOptions(TerminalOptions, WorkerOptions):
             "only the lists of these languages, for --recipe or c4", "CODE,...", otherwise="the languages of the recipe"
         ),
     ] = ()
+    classifier: Annotated[Sequence[str], Option("only these classifiers, such as dclm", "NAME,...")] = ()
+    language_model: Annotated[Sequence[str], Option("only these language models, such as lid.176", "NAME,...")] = ()
+    evaluation: Annotated[Sequence[str], Option("only these test sets, such as gsm8k", "NAME,...")] = ()
     source: Annotated[
-        str | None,
-        Option(
-            "a mirror to download from; for robots, a URL or folder of crawls", "URL", otherwise="the public servers"
-        ),
+        str | None, Option("a mirror of all hosts; for robots, a URL or folder of crawls", "URL", otherwise="the hosts")
     ] = None
 
 
@@ -73,13 +73,28 @@ def run(options: ListsOptions) -> None:
     wanted = _choose_lists(options)
     folder = options.lists or pinned_lists.cache_dir()
     if options.action == "fetch":
-        source = options.source or pinned_lists.SOURCE
-        count = pinned_lists.fetch(folder, source, lambda line: print(visible(line), file=sys.stderr), wanted)
-        print(visible(f"{format_count(count, 'list')} downloaded, {len(wanted) - count} already present: {folder}"))
+        _fetch(options, wanted, folder)
         return
     print(visible(str(folder)))
     for pinned, status in pinned_lists.status_of_lists(folder, wanted):
-        print(f"  {status:13}  {pinned.path:42}  {pinned.commit[:8]}  {pinned.sha256[:12]}")
+        print(f"  {status:14} {pinned.path:42} {format_size(pinned.size):>7} {pinned.licence}")
+
+
+def _fetch(options: ListsOptions, wanted: Sequence["pinned_lists.PinnedList"], folder: Path) -> None:
+    """Downloads files, and says how to use them."""
+    from c4pipe.lists.fetch_lists import fetch
+
+    count = fetch(folder, options.source, lambda line: print(visible(line), file=sys.stderr), wanted)
+    print(visible(f"{format_count(count, 'file')} downloaded, {len(wanted) - count} already present: {folder}"))
+    uses = {
+        "blocked": "a recipe file with rules on URLs takes them, such as on = ['blocked_domain']",
+        "classifiers": "--score NAME=FILE, or model = 'FILE' in a recipe file",
+        "language_models": "--language-model FILE",
+        "evaluation": f"c4pipe overlap CORPUS --against {folder / 'evaluation'}/FILE, or the rule evaluation_overlap",
+    }
+    for kind, use in uses.items():
+        if names := [Path(pinned.path).name for pinned in wanted if pinned.kind == kind]:
+            print(visible(f"to use {', '.join(names)}: {use}"))
 
 
 def _check_options(options: ListsOptions) -> None:
@@ -91,10 +106,9 @@ def _check_options(options: ListsOptions) -> None:
         )
     if not is_robots and (options.files or options.agents):
         raise UsageError(f"lists {options.action} takes no files and no --agents: only lists robots reads WARC files")
-    others = {"--recipe": options.recipe, "--languages": options.languages}
-    for name, value in others.items():
-        if is_robots and value not in (None, ()):
-            raise UsageError(f"lists robots takes no {name}: leave it out")
+    for name in ("recipe", "languages", "classifier", "language_model", "evaluation"):
+        if is_robots and getattr(options, name) not in (None, ()):
+            raise UsageError(f"lists robots takes no --{name.replace('_', '-')}: leave it out")
 
 
 def _list_robots(options: ListsOptions) -> None:
@@ -120,13 +134,17 @@ def _list_robots(options: ListsOptions) -> None:
 
 
 def _choose_lists(options: ListsOptions) -> Sequence["pinned_lists.PinnedList"]:
-    """Returns the lists of `--recipe` and `--languages`; by default all lists."""
+    """Returns the files that the options name; without them, those of c4 and its kin to fetch, or all to show."""
     from c4pipe.lists import pinned_lists
     from c4pipe.recipes.choose import choose_recipe, needed_lists
 
-    if options.recipe is None and not options.languages:
-        return pinned_lists.PINNED
-    return needed_lists(choose_recipe(options.recipe or "c4", comma_separated(options.languages)))
+    named = zip(pinned_lists.KINDS, (options.classifier, options.language_model, options.evaluation), strict=True)
+    chosen = [each for kind, names in named for each in pinned_lists.find_pinned(kind, comma_separated(names))]
+    if options.recipe is not None or options.languages:
+        chosen += needed_lists(choose_recipe(options.recipe or "c4", comma_separated(options.languages)))
+    elif not chosen:
+        return pinned_lists.PINNED if options.action == "fetch" else pinned_lists.PINNED_FILES
+    return list(dict.fromkeys(chosen))
 
 
 COMMAND = Command(
@@ -134,6 +152,7 @@ COMMAND = Command(
     run,
     examples=(
         "c4pipe lists fetch --recipe c4",
+        "c4pipe lists fetch --classifier dclm --language-model lid.176 --evaluation gsm8k,mmlu",
         "c4pipe lists robots robotstxt/*.warc.gz --agents CCBot,GPTBot --lists lists",
     ),
 )

@@ -40,7 +40,7 @@ COMMANDS = {
     "explain": "show why a page is kept or dropped: the verdict of every rule",
     "recipes": "show the rules of a recipe, compare recipes, or show what each rule drops",
     "tune": "choose the limits of rules by looking: a page with sliders about an annotated folder",
-    "lists": "download the bad-words and domain lists, show them, or make that of robots.txt files",
+    "lists": "download lists, models and test sets, show them, or make the list of robots.txt files",
 }
 """All commands, in the order of the help, each with a few words about it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -100,6 +100,9 @@ class ClassifierScore(PageRule):
         label = page.page.extra[self.name] if self.keep == "label" else self.label
         return f"the label {label} with a probability of {value:.6f}; {limits}"
 
+    def pinned_lists(self, languages: Sequence[str]) -> Iterable[str]:
+        return (f"{CLASSIFIERS_FOLDER}/{self.model}",)
+
     def load_lists(self, lists: ListFolder) -> Mapping[str, Mapping[str, ClassifierModel]]:
         """Returns the model: a file in the folder `classifiers` of the lists folder, or else at its path."""
         listed = lists.path / CLASSIFIERS_FOLDER / self.model
@@ -107,7 +110,7 @@ class ClassifierScore(PageRule):
         option = f"--{'label' if self.keep == 'label' else 'score'} {self.name}=FILE"
         advice = (
             f"give the file of a fastText classifier (model = 'FILE' in a recipe, or {option}), or put it into "
-            f"{listed.parent}"
+            f"{listed.parent}, as `c4pipe lists fetch --classifier dclm` does"
         )
         named = f"recipe {lists.recipe} has the rule {self.name}, whose model {self.model}"
         with explain_errors(f"{named} can't be used", advice, errors=FILE_ERRORS):

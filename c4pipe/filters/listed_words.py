@@ -142,9 +142,6 @@ class BadToken(PageRule):
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
         return {"bad_tokens": pinned_lists.load_bad_words(lists.path, pinned_lists.DOLMA_ENGLISH)}
 
-    def pinned_lists(self, languages: Sequence[str]) -> Iterable[str]:
-        return filter(None, [pinned_lists.bad_words_file(pinned_lists.DOLMA_ENGLISH)])
-
 
 class WholeWords:
     r"""The listed words of one language.

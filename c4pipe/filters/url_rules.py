@@ -5,7 +5,7 @@ the lists folder (see `lists.ListFolder.entries`). The rules on blocked URLs sta
 has them: a recipe file switches them on.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -66,9 +66,6 @@ class DomainNotListed(PageRule):
 
     def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
         return {"domains": pinned_lists.load_domains(lists.path)}
-
-    def pinned_lists(self, languages: Sequence[str]) -> Iterable[str]:
-        return (pinned_lists.REALNEWS,)
 
 
 @dataclass(frozen=True)
@@ -353,7 +350,7 @@ def load_public_suffixes(folder: Path, needs: str) -> list[str]:
     Raises UsageError if the list is missing or can't be used.
     """
     path = folder / BLOCKED_FOLDER / PUBLIC_SUFFIXES
-    step = "download https://publicsuffix.org/list/public_suffix_list.dat to that place"
+    step = "run `c4pipe lists fetch --recipe fineweb`, or put https://publicsuffix.org/list/ there"
     try:
         rules = suffix_rules(read_text(path, MOST_BYTES))
     except (OSError, ValueError) as error:

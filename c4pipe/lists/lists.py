@@ -259,10 +259,11 @@ class ListFolder:
 
     def entries(self, rule: str, name: str, form: Callable[[str], str] = str) -> Iterator[str]:
         """Yields the `blocked_entries` of a list that a rule needs."""
-        return blocked_entries(self.path, self.needed_by(rule), name, form)
+        others = "run `c4pipe lists fetch --recipe fineweb` for datatrove's, "
+        return blocked_entries(self.path, self.needed_by(rule), name, form, others)
 
 
-def blocked_entries(folder: Path, needs: str, name: str, form: Callable[[str], str]) -> Iterator[str]:
+def blocked_entries(folder: Path, needs: str, name: str, form: Callable[[str], str], others: str = "") -> Iterator[str]:
     """Yields the entries of a list in the folder `blocked`: one a line, without blank lines and comments.
 
     Each is in the form that `form` returns, which raises ValueError for an entry that can't be used.
@@ -270,12 +271,13 @@ def blocked_entries(folder: Path, needs: str, name: str, form: Callable[[str], s
     A list is one file or several: `blocked/domains`, or `blocked/adult/domains` and `blocked/gambling/domains`, as in
     the blacklists of the university of Toulouse (UT1). A name can end in `.txt`, and be that of a compressed file.
 
-    Raises UsageError if the list is missing, can't be read or has no entry; `needs` is the start of the message.
+    Raises UsageError if the list is missing, can't be read or has no entry; `needs` is the start of the message, and
+    `others` says how to get another list.
     """
     blocked, files = folder / BLOCKED_FOLDER, blocked_files(folder, name)
     if not files:
         raise UsageError(
-            f"{needs}: put a file {name}, one entry a line, into {blocked} or a folder in it, "
+            f"{needs}: {others}put a file {name}, one entry a line, into {blocked} or a folder in it, "
             "name another lists folder with --lists DIR, or leave out the rule"
         )
     empty = True

@@ -1,50 +1,116 @@
-"""The lists of C4's filters: bad words of each language, and the RealNews domains.
+"""Files that can be fetched: lists of bad words, domains and URLs, models, and test sets.
 
 The bad words are LDNOOBW's "List of Dirty, Naughty, Obscene, and Otherwise Bad Words" (CC-BY-4.0); as in C4, English
 is from another commit than the other languages. Dolma's English is from the commit of the others. The domains are
-Grover's (Apache-2.0). `pinned_lists.tsv` pins them by commit and SHA-256, so all runs have the same. c4pipe ships no
-list: `fetch` downloads them into a folder.
+Grover's (Apache-2.0). `pinned_lists.tsv` pins all files, so all runs have the same. c4pipe ships none of them: `fetch`
+(`fetch_lists`) downloads them into a folder.
 """
 
-import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
-from c4pipe.errors import C4pipeError, UsageError, hide_secrets
-from c4pipe.io.atomic import make_folder, write_bytes
-from c4pipe.io.downloads import NetworkOptions
+from c4pipe.errors import UsageError
 from c4pipe.io.json_files import parse_json
-from c4pipe.io.paths import MOST_BYTES, check_inner, open_file
+from c4pipe.io.paths import MOST_BYTES, open_file, read_file, sha256_of
 from c4pipe.io.text import read_text
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import error_reason, suggestion
+from c4pipe.lists.lists import BLOCKED_FOLDER, blocked_files
 
-SOURCE = "https://raw.githubusercontent.com"
 REALNEWS = "realnews/domain_to_allowed_subdomains.json"
+KINDS = {"classifiers": "--classifier", "language_models": "--language-model", "evaluation": "--evaluation"}
+"""The folders of the files that are fetched by their names, and the option of each."""
 
+WANTED = ("missing", "other content")
+"""The statuses of files that `fetch` downloads."""
+
+_WARNINGS = {"-NC": ", which forbids commercial use", "unknown": ": read the terms on the page of its publisher"}
 _HOW_TO_GET = "run `c4pipe lists fetch`, or name a folder that has it with `--lists DIR` (in Python `lists=DIR`)"
-_NETWORK = NetworkOptions(tries=3, file_seconds=120, file_bytes=1 << 24, stall_seconds=30, first_pause=0.5)
 
 
 @dataclass(frozen=True)
 class PinnedList:
-    """One list: its path in a lists folder, its path on the host, its commit, and the SHA-256 of its bytes in hex."""
+    """A list, a model or a test set that can be fetched.
 
+    Attributes:
+        name: its name; of a list of bad words, the language.
+        path: its path in a lists folder.
+        host, url: the host, and the path there, which a mirror has, too.
+        commit: the commit that the address has; "" for an address without one.
+        sha256: the SHA-256 of the download, in hex. "" if none was found in public: then that of the first download
+            is recorded beside the file, and later ones are compared with it.
+        size: the bytes of the download; those that end in e9 in the table are rounded.
+        licence: as SPDX writes it.
+        form: how the file is made of the download (`fetch_lists`); "" if it is the download itself.
+        users: the rules that need it and the recipes whose authors used it, with commas between them.
+    """
+
+    name: str
     path: str
+    host: str
     url: str
     commit: str
     sha256: str
+    size: int
+    licence: str
+    form: str
+    users: str
+
+    @property
+    def kind(self) -> str:
+        """The folder of the file, such as `classifiers`."""
+        return self.path.partition("/")[0]
+
+    @property
+    def has_record(self) -> bool:
+        """Whether a file beside it has its digest, as no digest of the file itself is pinned."""
+        return bool(self.form) or not self.sha256
+
+    @property
+    def warning(self) -> str:
+        """The end of a sentence about a licence that forbids something or is not known, else ""."""
+        return "".join(words for part, words in _WARNINGS.items() if part in self.licence)
+
+    def record(self, folder: Path) -> Path:
+        """Returns the path of the digests of a file that has no pinned digest itself: of the file and its download."""
+        path = folder / self.path
+        return path.with_name(f".{path.name}.sha256")
+
+    def recorded(self, folder: Path) -> tuple[str, str]:
+        """Returns the recorded digests of the file and of its download; "" for both without a record."""
+        try:
+            lines = read_file(self.record(folder)).decode().splitlines()
+            return lines[0].partition(" ")[0], lines[1].partition(" ")[0]
+        except (OSError, ValueError, IndexError):
+            return "", ""
 
 
 DOLMA_ENGLISH = "en@5faf2ba4"
 """Dolma's English list as a language of `load_bad_words`."""
 
-_ROWS = [line.split("\t") for line in Path(__file__).with_suffix(".tsv").read_text("ascii").splitlines()]
-_PINNED = {key: PinnedList(*values) for key, *values in _ROWS}
-PINNED = tuple(_PINNED.values())
-_BAD_WORDS = {language: pinned for language, pinned in _PINNED.items() if pinned.path != REALNEWS}
+
+def _parse_row(line: str) -> PinnedList:
+    cells = ["" if cell == "-" else cell for cell in line.split("\t")]
+    name, path, host, url, commit, sha256, size, licence, form, users = cells
+    return PinnedList(name, path, host, url, commit, sha256, int(float(size)), licence, form, users)
+
+
+_ROWS = Path(__file__).with_suffix(".tsv").read_text("ascii").splitlines()[1:]
+PINNED_FILES = tuple(map(_parse_row, _ROWS))
+_BAD_WORDS = {pinned.name: pinned for pinned in PINNED_FILES if pinned.kind == "ldnoobw"}
+PINNED = tuple(pinned for pinned in PINNED_FILES if pinned.name in _BAD_WORDS or pinned.path == REALNEWS)
+"""The lists that preset recipes use."""
+
+
+def find_pinned(kind: str, names: Iterable[str]) -> list[PinnedList]:
+    """Returns the files of these names in a folder of KINDS. Raises UsageError for an unknown name."""
+    known = {pinned.name: pinned for pinned in PINNED_FILES if pinned.kind == kind}
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{KINDS[kind]} {name}: give one of {', '.join(known)}{suggestion(name, known)}")
+    return [known[name] for name in dict.fromkeys(names)]
 
 
 def cache_dir() -> Path:
@@ -72,74 +138,27 @@ def lists_dir(override: Path | None) -> Path:
 
 
 def status_of_lists(directory: Path, lists: Sequence[PinnedList] = PINNED) -> list[tuple[PinnedList, str]]:
-    """Returns some pinned lists, each with its status in a folder: "ok", "missing" or "other content"."""
-    return [(pinned, _status(directory / pinned.path, pinned.sha256)) for pinned in lists]
+    """Returns some pinned files, each with its status in a folder.
+
+    "ok"; "first download" for a file without a pinned digest; "missing" or "other content", which `fetch` downloads;
+    "own list" if the user has put another list of blocked URLs there, which stays.
+    """
+    return [(pinned, _status(directory, pinned)) for pinned in lists]
 
 
-def _status(path: Path, sha256: str) -> str:
+def _status(folder: Path, pinned: PinnedList) -> str:
+    own = pinned.kind == BLOCKED_FOLDER and "own list"
     try:
-        with open_file(path) as file:
-            return "ok" if hashlib.sha256(file.read()).hexdigest() == sha256 else "other content"
+        with open_file(folder / pinned.path) as file:
+            digest = sha256_of(file)
     except (FileNotFoundError, NotADirectoryError):
-        return "missing"
+        return "own list" if own and blocked_files(folder, PurePath(pinned.path).stem) else "missing"
     except OSError:  # a folder in its place, or unreadable
         return "other content"
-
-
-def fetch(
-    target: Path,
-    source: str = SOURCE,
-    report: Callable[[str], None] = lambda line: None,
-    lists: Sequence[PinnedList] = PINNED,
-) -> int:
-    """Downloads the pinned lists that a folder lacks, or has with other content; returns their number.
-
-    A file gets its name only if its SHA-256 is right. After a failure, the downloaded lists stay.
-
-    Args:
-        target: the folder.
-        source: the address of the host, or of a mirror.
-        report: is called with a line for each list and each retry.
-        lists: the wanted lists.
-
-    Raises UsageError if `source` is no address or a folder in `target` is a link, C4pipeError if a list can't be
-    downloaded or written.
-    """
-    wanted = [pinned for pinned, status in status_of_lists(target, lists) if status != "ok"]
-    for number, pinned in enumerate(wanted, 1):
-        check_inner(target, pinned.path.rpartition("/")[0])
-        _write(target / pinned.path, _download(f"{source.rstrip('/')}/{pinned.url}", pinned.sha256, report))
-        report(f"fetched {pinned.path} ({number} of {len(wanted)})")
-    return len(wanted)
-
-
-def _download(url: str, sha256: str, report: Callable[[str], None]) -> bytes:
-    from c4pipe.io.http import server_of  # only a download needs these imports
-    from c4pipe.io.streams import InputOpener
-
-    try:
-        server_of(url)
-    except ValueError:
-        raise UsageError(f"{url[:100]} is no address: give `--source` one like {SOURCE}.") from None
-    try:
-        data = InputOpener(_NETWORK, lambda wait: report(f"trying {hide_secrets(url)} again ({wait})")).read(url)
-        if (got := hashlib.sha256(data).hexdigest()) == sha256:
-            return data
-        cause = f"SHA-256 of its {len(data):,} bytes is {got[:12]}…, pinned {sha256[:12]}…"
-    except OSError as error:
-        cause = error_reason(error).removeprefix(f"{hide_secrets(url)}: ")
-    raise C4pipeError(
-        f"Can't fetch {url} ({cause}): check the network, name a mirror with `--source URL`, "
-        "or use a copy you have with `--lists DIR`."
-    )
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        make_folder(path.parent)
-        write_bytes(path, data)
-    except OSError as error:
-        raise C4pipeError(f"Can't write {path} ({error.strerror}): make room or change the folder.") from error
+    made, download = pinned.recorded(folder) if pinned.has_record else (digest, digest)
+    if digest != made or download != (pinned.sha256 or download):
+        return own or "other content"
+    return "ok" if pinned.sha256 else "first download"
 
 
 def bad_words_file(language: str) -> str | None:

@@ -89,12 +89,17 @@ def text_versions(recipe: Recipe) -> str:
     return ", ".join([f"text rules {TEXT_RULES}", f"Unicode {unidata_version}", *libraries])
 
 
+MODELS_FOLDER = "language_models"
+"""The folder, in a lists folder, of language models."""
+
+
 def gather_lists(
     recipe: Recipe, folder: Path, links: Sequence[Path], language_model: str | os.PathLike[str] | None = None
 ) -> Lists:
     """Returns the lists of a recipe, from the folder of pinned lists and of the user's lists.
 
-    `links` are files of URLs, one a line, also gzipped. `language_model` is for the detector `fasttext`.
+    `links` are files of URLs, one a line, also gzipped. `language_model` is for the detector `fasttext`: a path, or
+    the name of a file in the folder of language models.
 
     Raises UsageError if a needed list or model is missing or can't be used, or if the recipe does not use links.
     """
@@ -114,7 +119,9 @@ def gather_lists(
         )
     values: dict[str, Any] = {}
     if by_model and language_model is not None:
-        values["language_model"] = find_model(language_model, recipe.name, recipe.languages)
+        listed = folder / MODELS_FOLDER / language_model
+        found = listed if listed.is_file() and not Path(language_model).exists() else language_model
+        values["language_model"] = find_model(found, recipe.name, recipe.languages)
     keys = {"links": link_keys(links, recipe.page_keys[0])} if links else {}
     lists = ListFolder(folder, recipe.name, recipe.languages, **keys)
     for _, rule in recipe.rules():
@@ -127,9 +134,10 @@ def gather_lists(
 
 
 def needed_lists(recipe: Recipe) -> tuple[pinned_lists.PinnedList, ...]:
-    """Returns the pinned lists that a recipe needs."""
+    """Returns the pinned lists and classifiers of a recipe's rules, and those that its authors used."""
     paths = {path for _, rule in recipe.rules() for path in rule.pinned_lists(recipe.languages)}
-    return tuple(each for each in pinned_lists.PINNED if each.path in paths)
+    users = {recipe.name, *(rule.name for _, rule in recipe.rules())}
+    return tuple(each for each in pinned_lists.PINNED_FILES if each.path in paths or users & {*each.users.split(",")})
 
 
 RecipeArgument = PathArgument | Recipe

@@ -14,7 +14,7 @@ from c4pipe.corpus.manifest import Manifest
 from c4pipe.dedup.publishers import LocalPublisher
 from c4pipe.errors import UsageError
 from c4pipe.io.streams import cached_file
-from c4pipe.lists import pinned_lists
+from c4pipe.lists import fetch_lists
 from tests.helpers.crawls import LISTS, SAMPLES
 from tests.helpers.robots import response
 
@@ -129,7 +129,7 @@ def test_no_list_is_written_behind_a_link(tmp_path: Path) -> None:
     (tmp_path / "lists").mkdir()
     (tmp_path / "lists" / "ldnoobw").symlink_to(tmp_path / "victim")
     with pytest.raises(UsageError, match="lists/ldnoobw is a link, and no folder that c4pipe has made: remove"):
-        pinned_lists.fetch(tmp_path / "lists", "http://127.0.0.1:9")
+        fetch_lists.fetch(tmp_path / "lists", "http://127.0.0.1:9")
 
 
 @pytest.mark.parametrize("name", ["http", "http/h", "http/h/f"])

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from c4pipe.cli import main
 from c4pipe.io.downloads import DownloadError
 from c4pipe.io.streams import InputOpener
-from c4pipe.lists import pinned_lists
+from c4pipe.lists import fetch_lists, pinned_lists
 from c4pipe.read import documents
 from c4pipe.wet.inputs import Selection, find_inputs
 from tests.helpers.crawls import CRAWL, LISTS, QUICK, SAMPLES
@@ -146,4 +146,4 @@ def test_lists_behind_redirects(tmp_path: Path) -> None:
     with serve({"there": b"other"}) as web:
         web.redirects[pinned.url] = "/there"
         with pytest.raises(Exception, match="SHA-256 of its 5 bytes"):
-            pinned_lists.fetch(tmp_path, web.url, lists=[pinned])
+            fetch_lists.fetch(tmp_path, web.url, lists=[pinned])

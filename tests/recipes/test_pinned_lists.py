@@ -14,7 +14,7 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.lists import pinned_lists
+from c4pipe.lists import fetch_lists, pinned_lists
 from c4pipe.recipes.choose import choose_recipe, gather_lists
 from tests.helpers import loopback
 from tests.helpers.crawls import files_of
@@ -86,6 +86,8 @@ def data(web_data: Path, monkeypatch: pytest.MonkeyPatch) -> PinnedData:
         digests = {each: hashlib.sha256((folder / each.path).read_bytes()).hexdigest() for each in lists}
         lists = tuple(replace(each, sha256=digest) for each, digest in digests.items())
         monkeypatch.setattr(pinned_lists, "PINNED", lists)
+        others = pinned_lists.PINNED_FILES[len(lists) :]
+        monkeypatch.setattr(pinned_lists, "PINNED_FILES", (*lists, *others))
     return PinnedData(folder, lists)
 
 
@@ -121,8 +123,8 @@ def test_fetch_reproduces_the_folder_once(data: PinnedData, tmp_path: Path) -> N
     assert {status for _, status in pinned_lists.status_of_lists(target, data.lists)} == {"missing"}
     with serve(data.answer) as server:
         # a slash at the end of a mirror's address makes no difference
-        assert pinned_lists.fetch(target, server.url + "/", lines.append, data.lists) == len(pinned_lists.PINNED)
-        assert pinned_lists.fetch(target, server.url, lists=data.lists) == 0
+        assert fetch_lists.fetch(target, server.url + "/", lines.append, data.lists) == len(pinned_lists.PINNED)
+        assert fetch_lists.fetch(target, server.url, lists=data.lists) == 0
     assert server.requests == [f"/{pinned.url}" for pinned in pinned_lists.PINNED]
     assert files_of(target) == {pinned.path: (data.folder / pinned.path).read_bytes() for pinned in data.lists}
     assert {status for _, status in pinned_lists.status_of_lists(target, data.lists)} == {"ok"}
@@ -132,7 +134,7 @@ def test_fetch_reproduces_the_folder_once(data: PinnedData, tmp_path: Path) -> N
 
 def test_fetch_replaces_only_what_is_wrong_or_gone(data: PinnedData, tmp_path: Path) -> None:
     with serve(data.answer) as server:
-        pinned_lists.fetch(tmp_path, server.url, lists=data.lists)
+        fetch_lists.fetch(tmp_path, server.url, lists=data.lists)
         whole = files_of(tmp_path)
         write_list(tmp_path, "de", whole["ldnoobw/de.5faf2ba4"][:-1])
         (tmp_path / "ldnoobw" / "fr.5faf2ba4").unlink()
@@ -144,7 +146,7 @@ def test_fetch_replaces_only_what_is_wrong_or_gone(data: PinnedData, tmp_path: P
             if status != "ok"
         }
         assert wrong == {"ldnoobw/de.5faf2ba4": "other content", "ldnoobw/fr.5faf2ba4": "missing"}
-        assert pinned_lists.fetch(tmp_path, server.url, lists=data.lists) == 2
+        assert fetch_lists.fetch(tmp_path, server.url, lists=data.lists) == 2
     assert files_of(tmp_path) == whole
     assert untouched.stat().st_mtime == 1
 
@@ -159,7 +161,7 @@ def test_fetch_tries_again_what_may_pass(data: PinnedData, tmp_path: Path, hiccu
 
     lines: list[str] = []
     with serve(answer) as server:
-        assert pinned_lists.fetch(tmp_path, server.url, lines.append, data.lists) == len(pinned_lists.PINNED)
+        assert fetch_lists.fetch(tmp_path, server.url, lines.append, data.lists) == len(pinned_lists.PINNED)
     assert "trying" in lines[0]
     assert FIRST.url in lines[0]
     assert {status for _, status in pinned_lists.status_of_lists(tmp_path, data.lists)} == {"ok"}
@@ -176,7 +178,7 @@ def test_fetch_tries_again_what_may_pass(data: PinnedData, tmp_path: Path, hiccu
 )
 def test_fetch_failure_leaves_nothing_behind(tmp_path: Path, answer: Answer, cause: str, requests: int) -> None:
     with serve(lambda path, before: answer) as server, pytest.raises(C4pipeError) as caught:
-        pinned_lists.fetch(tmp_path, server.url)
+        fetch_lists.fetch(tmp_path, server.url)
     message = str(caught.value)
     assert f"{server.url}/{FIRST.url}" in message
     assert cause in message
@@ -191,7 +193,7 @@ def test_fetch_failure_leaves_nothing_behind(tmp_path: Path, answer: Answer, cau
 def test_wrong_bytes_leave_the_old_file_alone(tmp_path: Path) -> None:
     old = write_list(tmp_path, "ar", b"mine\n")
     with serve(lambda path, before: Answer(200, b"other\n")) as server, pytest.raises(C4pipeError):
-        pinned_lists.fetch(tmp_path, server.url)
+        fetch_lists.fetch(tmp_path, server.url)
     assert files_of(tmp_path) == {old.relative_to(tmp_path).as_posix(): b"mine\n"}
 
 
@@ -201,7 +203,7 @@ def test_fetch_without_a_server(tmp_path: Path) -> None:
         unused.bind(("127.0.0.1", 0))
         source = f"http://127.0.0.1:{unused.getsockname()[1]}"
         with pytest.raises(C4pipeError, match=r"Connection refused, 3 times in a row.*check the network") as caught:
-            pinned_lists.fetch(tmp_path, source)
+            fetch_lists.fetch(tmp_path, source)
     assert f"{source}/{FIRST.url}" in str(caught.value)
     assert files_of(tmp_path) == {}
 
@@ -209,13 +211,13 @@ def test_fetch_without_a_server(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["a body without end", "a body that dribbles", "headers that dribble", "silence"])
 def test_fetch_from_a_server_without_end(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the server does not stop, the limits of time and size do."""
-    limits = replace(pinned_lists._NETWORK, file_seconds=1, stall_seconds=0.3, first_pause=0.01)
-    monkeypatch.setattr(pinned_lists, "_NETWORK", limits)
+    limits = replace(fetch_lists._NETWORK, file_seconds=1, stall_seconds=0.3, first_pause=0.01)
+    monkeypatch.setattr(fetch_lists, "_NETWORK", limits)
     with serve_hostile() as web:
         web.answers[FIRST.url] = HOSTILE[kind]
         started = time.monotonic()
         with pytest.raises(C4pipeError, match=rf"{FIRST.url} \(.*(larger than 16,777,216 bytes|too slowly|timed out)"):
-            pinned_lists.fetch(tmp_path, web.url)
+            fetch_lists.fetch(tmp_path, web.url)
         assert time.monotonic() - started < 60
     assert files_of(tmp_path) == {}
 
@@ -223,20 +225,22 @@ def test_fetch_from_a_server_without_end(kind: str, tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize("source", ["raw.githubusercontent.com", "http://127.0.0.1:port", "http://a b", "http://["])
 def test_fetch_from_no_address(tmp_path: Path, source: str) -> None:
     with pytest.raises(UsageError, match="`--source`") as caught:
-        pinned_lists.fetch(tmp_path, source)
+        fetch_lists.fetch(tmp_path, source)
     assert source in str(caught.value)
 
 
 @pytest.mark.parametrize("in_the_way", ["folder for file", "file for folder"])
 def test_fetch_where_nothing_can_be_written(data: PinnedData, tmp_path: Path, in_the_way: str) -> None:
+    named = tmp_path / FIRST.path
     if in_the_way == "folder for file":
-        (tmp_path / FIRST.path).mkdir(parents=True)
+        named.mkdir(parents=True)
     else:
-        (tmp_path / "ldnoobw").write_bytes(b"")
+        named = named.parent
+        named.write_bytes(b"")
     before = sorted(tmp_path.rglob("*"))
     with serve(data.answer) as server, pytest.raises(C4pipeError, match="Can't write") as caught:
-        pinned_lists.fetch(tmp_path, server.url, lists=data.lists)
-    assert str(tmp_path / FIRST.path) in str(caught.value)
+        fetch_lists.fetch(tmp_path, server.url, lists=data.lists)
+    assert f"Can't write {named} (" in str(caught.value)
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -363,7 +367,7 @@ def test_only_the_lists_of_a_recipe(
         assert main.main([*command, *options]) == 0
     assert sorted(files_of(tmp_path / "l")) == paths
     printed = capsys.readouterr()
-    count = "1 list" if len(paths) == 1 else f"{len(paths)} lists"
+    count = "1 file" if len(paths) == 1 else f"{len(paths)} files"
     assert printed.out.startswith(f"{count} downloaded, 0 already present: ")
     assert printed.err.count("fetched ") == len(paths)
     assert main.main(["lists", "show", "--lists", str(tmp_path / "l"), *options]) == 0
