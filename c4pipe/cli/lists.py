@@ -1,7 +1,6 @@
 """The command `lists`: the lists that recipes use."""
 
 import sys
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,7 +114,6 @@ def _list_robots(options: ListsOptions) -> None:
     from c4pipe.cli.progress import make_progress
     from c4pipe.inspect.robots import list_robots
     from c4pipe.lists import pinned_lists
-    from c4pipe.lists.robots import AGENT_SETS
 
     agents = comma_separated(options.agents or ("CCBot",))
     runner = RunnerOptions(workers=options.workers)
@@ -123,11 +121,6 @@ def _list_robots(options: ListsOptions) -> None:
     path, counts = list_robots(options.files, agents, folder, runner, make_progress(options), options.source)
     if options.quiet:
         return
-    for name in AGENT_SETS.keys() & {*agents}:
-        source, named = AGENT_SETS[name]
-        print(
-            textwrap.fill(f"{name}: {len(named)} crawlers of {source}: {', '.join(named)}", 80, break_on_hyphens=False)
-        )
     for name, count in sorted(counts.items()):
         print(f"  {name:28} {count:>15,}")
     print(visible(f"list: {path} ({format_count(path.stat().st_size, 'byte')})"))

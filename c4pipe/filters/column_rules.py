@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.rule import Others, PageRule, Texts
+from c4pipe.filters.rule import Others, PageRule, Texts, parameter_text
 from c4pipe.io.words import short, suggestion
 from c4pipe.lists.lists import ListFolder
+from c4pipe.wet.usage import AIPREF, LATEST, Draft, find_refusals, unknown_usage
 
 
 class ColumnRule(PageRule):
@@ -19,10 +20,12 @@ class ColumnRule(PageRule):
     Attributes:
         column: the name of the column.
         types: the types that the column can have.
+        made: what its values are, and what makes them, for an error.
     """
 
     column: str
     types: ClassVar[tuple[str, ...]]
+    made: ClassVar[tuple[str, str]]
 
     def value(self, page: CheckedPage) -> Any:
         """Returns the value of the page; None for no value."""
@@ -41,10 +44,10 @@ class ColumnRule(PageRule):
 
     def missing(self, what: str) -> str:
         """Returns the error for pages or files without the column of the rule."""
-        values, option = ("labels", "label") if self.types == ("string",) else ("numbers", "score")
+        values, origin = self.made
         return (
             f"{self.name} needs {values} in the column {self.column}, and {what} have none: read them with "
-            f"c4pipe import --columns {self.column}, make them before it with --{option}, or leave the rule out"
+            f"c4pipe import --columns {self.column}, {origin}, or leave the rule out"
         )
 
 
@@ -59,6 +62,7 @@ class ColumnBelow(ColumnRule):
     counts = "float"
     drops_if = ("< minimum",)
     types = ("int", "float")
+    made = "numbers", "make them before it with --score"
     column: str = "score"
     minimum: float = 0.0
 
@@ -84,6 +88,7 @@ class LabelNotWanted(ColumnRule):
     stage = "cleaned"
     names_itself = True
     types = ("string",)
+    made = "labels", "make them before it with --label"
     column: str = "topic"
     wanted: Texts = ()
     not_wanted: Texts = ()
@@ -107,3 +112,34 @@ class LabelNotWanted(ColumnRule):
                 f"recipe {recipe} has the rule {self.name}, and the model of {self.column} has no label "
                 f"{unknown[0]!r}; it has {short(', '.join(known), 200)}" + suggestion(unknown[0], known)
             )
+
+
+@dataclass(frozen=True)
+class UsageRefused(ColumnRule):
+    """Drops a page whose server refuses one of some usages in the headers of the response, or in the page itself."""
+
+    name = "usage_refused"
+    does = "drops a page whose server, or the page itself, refuses the usage {usages}, by the column {column}"
+    source = f"{AIPREF}; TDM Reservation Protocol (W3C Community Group 2024); noai (DeviantArt 2022)"
+    stage = "crawled"
+    types = ("string",)
+    made = "statements", "or of WARC files with --usage"
+    column: str = "usage"
+    usages: Texts = ("train-ai",)
+    draft: Draft = LATEST
+    agents: Texts = ("CCBot",)
+
+    def contradiction(self, others: Others, stage: str) -> str | None:
+        """A usage needs a name of the draft."""
+        return super().contradiction(others, stage) or unknown_usage(self.usages, self.draft)
+
+    def value(self, page: CheckedPage) -> str | None:
+        """Returns what refuses one of the usages, or None."""
+        stated = (super().value(page) or "").split(", ")
+        return next(find_refusals(stated, self.usages, self.draft, self.agents), None)
+
+    def drops(self, value: str | None) -> bool:
+        return value is not None
+
+    def says(self, value: str | None, dropped: bool, page: CheckedPage) -> str:
+        return f"its server or the page itself states {value or 'nothing that refuses ' + parameter_text(self.usages)}"

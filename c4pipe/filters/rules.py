@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from c4pipe.filters.body_lines import BodyLines, MetadataLine
 from c4pipe.filters.classifier_rule import ClassifierScore
-from c4pipe.filters.column_rules import ColumnBelow, LabelNotWanted
+from c4pipe.filters.column_rules import ColumnBelow, LabelNotWanted, UsageRefused
 from c4pipe.filters.corpus_rules import NearDuplicate, NormalisedUrl, RepeatedSpan, StaleCapture, Validation
 from c4pipe.filters.damaged_text import DamagedCharacters
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
@@ -51,7 +51,7 @@ _IN_ORDER: tuple[type[Rule], ...] = (
     *(*GOPHER_RULES, *REPETITION_RULES, *FINEWEB_RULES),
     *REFINEDWEB_RULES,
     *(EmailAddress, PublicIpAddress),
-    *(*BLOCKED_URL_RULES, *OPT_OUT_RULES),
+    *(*BLOCKED_URL_RULES, *OPT_OUT_RULES, UsageRefused),
     DamagedCharacters,
     EvaluationOverlap,
     ColumnBelow,

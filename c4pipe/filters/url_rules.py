@@ -32,7 +32,7 @@ from c4pipe.lists.robots_list import RobotsList, read_robots_list
 from c4pipe.text import urls
 from c4pipe.text.hashes import U64, url_key
 from c4pipe.text.urls import PublicSuffixes, find_subword, find_words, host_of, suffix_rules, word_form
-from c4pipe.wet.usage import LATEST, Draft, unknown_usage
+from c4pipe.wet.usage import AIPREF, LATEST, Draft, unknown_usage
 
 PUBLIC_SUFFIXES = "public_suffix_list.dat"
 """The file, in the folder of the lists, by which registered domains are found."""
@@ -262,7 +262,7 @@ class RobotsRefused(_Blocked):
 
     name = "robots_refused"
     does = "drops a page that the robots.txt of its host, in the user's list, refuses to {agents}"
-    source = "RFC 9309; usages: draft-ietf-aipref-attach and the Content Signals Policy (Cloudflare 2025)"
+    source = f"RFC 9309; usages: {AIPREF}"
     needs = ("robots",)
     added = ("usages", "draft")
     agents: Texts = ("CCBot",)

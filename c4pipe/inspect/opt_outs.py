@@ -5,7 +5,7 @@ The counts are not part of the manifest, whose digest identifies the corpus.
 
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +28,8 @@ from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
 from c4pipe.text.hashes import U64
 from c4pipe.text.urls import host_of
-from c4pipe.wet.usage import LATEST, usages_of
+from c4pipe.wet.columns import USAGE_COLUMN
+from c4pipe.wet.usage import DRAFTS, LATEST, find_refusals
 
 OPT_OUTS_NAME = "opt_outs.json"
 _FORMAT = "c4pipe opt-outs"
@@ -112,14 +113,16 @@ class _CountOptOuts(ScanStep[Shard, OptOutCounts]):
 
     def scan(self, item: Shard) -> bytes:
         """Returns the counts of a shard."""
-        of_robots = (*self._robots.agents, *usages_of(LATEST)) if self._robots else ()
-        names = [*([OptedOut.name] if len(self._opt_outs) else []), *map(_reason_of_robots, of_robots), TOGETHER]
-        refused: PagesAndBytes = dict.fromkeys(names, (0, 0))
+        of_robots = (*self._robots.agents, *DRAFTS[LATEST]) if self._robots else ()
+        of_usage = DRAFTS[LATEST] if USAGE_COLUMN in item.columns else ()
+        names = [*map("robots_refused, {}".format, of_robots), *map("usage_refused, {}".format, of_usage), TOGETHER]
+        refused: PagesAndBytes = dict.fromkeys([OptedOut.name] * bool(len(self._opt_outs)) + names, (0, 0))
         hosts: PagesAndBytes = {}
-        for pages in read_tables(item, ("url", "text")):
+        for pages in read_tables(item, ("url", "text", "usage") if of_usage else ("url", "text")):
             sizes = pc.binary_length(pages["text"]).to_pylist()
-            for url, size in zip(pages["url"].to_pylist(), sizes, strict=True):
-                if reasons := list(self._find_reasons(url)):
+            stated = pages["usage"].to_pylist() if of_usage else [None] * len(sizes)
+            for url, usage, size in zip(pages["url"].to_pylist(), stated, sizes, strict=True):
+                if reasons := list(self._find_reasons(url, (usage or "").split(", "))):
                     _add(hosts, {host_of(url).lower().removeprefix("www."): (1, size)})
                     _add(refused, dict.fromkeys((*reasons, TOGETHER), (1, size)))
         most = _largest(hosts, _HOSTS_OF_SHARD)
@@ -130,18 +133,19 @@ class _CountOptOuts(ScanStep[Shard, OptOutCounts]):
         values = decode_checked_json(read_file(part), part, dict)
         return values["refused"], values["hosts"], values["hosts_cut"]
 
-    def _find_reasons(self, url: str) -> Iterator[str]:
+    def _find_reasons(self, url: str, stated: Sequence[str]) -> Iterator[str]:
+        """Yields the reasons for which a URL is refused, given what its server states on usages."""
         if url_rules.find_opt_out(url, self._opt_outs) is not None:
             yield OptedOut.name
-        if robots := self._robots:
-            yield from (_reason_of_robots(agent) for agent, _ in robots.refusals(url, robots.agents))
-            for usage in usages_of(LATEST):
-                if any(rule.stated for _, rule in robots.refusals(url, robots.agents, (usage,))):
-                    yield _reason_of_robots(usage)
-
-
-def _reason_of_robots(name: str) -> str:
-    return f"robots_refused, {name}"
+        robots = self._robots
+        agents = robots.agents if robots else ()
+        if robots:
+            yield from (f"robots_refused, {agent}" for agent, _ in robots.refusals(url, agents))
+        for usage in DRAFTS[LATEST]:
+            if robots and any(rule.stated for _, rule in robots.refusals(url, agents, (usage,))):
+                yield f"robots_refused, {usage}"
+            if any(find_refusals(stated, (usage,), LATEST, agents)):
+                yield f"usage_refused, {usage}"
 
 
 def _add(sums: PagesAndBytes, more: PagesAndBytes) -> None:

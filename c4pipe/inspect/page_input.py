@@ -111,7 +111,7 @@ def _find_captures(path: str, url: str | None, scheme: str, extraction: str) -> 
     captures: list[Page] = []
     try:
         with InputOpener(NetworkOptions(tries=_TRIES)).open(pinned(path)) as stream:
-            for item in page_reader(extraction)(stream):
+            for item in page_reader(extraction)(stream, source=Path(path).name):
                 if not isinstance(item, Page):
                     damaged += isinstance(item, Damage)
                     continue

@@ -25,7 +25,7 @@ from c4pipe.io.paths import StoragePath, check_inner, open_file, remove_tree
 from c4pipe.io.streams import InputOpener
 from c4pipe.io.words import error_reason, format_count
 from c4pipe.lists.lists import BLOCKED_FOLDER
-from c4pipe.lists.robots import REFUSE_ALL, encode_rules, expand_agents, parse_robots, resource_url
+from c4pipe.lists.robots import AGENT_SETS, REFUSE_ALL, encode_rules, expand_agents, parse_robots, resource_url
 from c4pipe.lists.robots_list import MAGIC, RobotsWriter
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
@@ -67,6 +67,8 @@ def list_robots(
 
     Raises UsageError for agents or inputs that can't be used, C4pipeError if a file can't be read or written.
     """
+    for name in AGENT_SETS.keys() & {*agents}:
+        progress.note(f"{name} stands for {AGENT_SETS[name][0]}: {', '.join(AGENT_SETS[name][1])}")
     agents = expand_agents(agents)
     for agent in agents:
         if not _AGENT.fullmatch(agent):

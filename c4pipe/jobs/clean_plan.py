@@ -27,7 +27,7 @@ from c4pipe.runners.events import Progress
 from c4pipe.runners.machine_limits import allowed_cores
 from c4pipe.runners.runner import check_runner
 from c4pipe.text.scripts.words import note_on_words
-from c4pipe.wet.columns import COPIES_COLUMN, CRAWL_PROVENANCE, parse_columns
+from c4pipe.wet.columns import COPIES_COLUMN, CRAWL_PROVENANCE, USAGE_COLUMN, parse_columns
 from c4pipe.wet.extraction import choose_extraction
 from c4pipe.wet.inputs import InputFile, Missing, find_inputs
 
@@ -108,6 +108,9 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
     if isinstance(options, ImportOptions):
         files, columns = find_text(options, notes.append)
     else:
+        if options.usage and not made:
+            raise UsageError("--usage is for WARC files, which have headers of HTTP: add --from warc, or leave it out")
+        columns += (USAGE_COLUMN,) if options.usage else ()
         on_wait = progress.note_wait if progress else None
         files = find_inputs(options.input_names, options.selection, on_wait, notes.append, options.input_kind)
     recipe = recipe.with_columns(columns + ((COPIES_COLUMN,) if options.copies else ()))

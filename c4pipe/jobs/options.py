@@ -117,6 +117,16 @@ class CrawlOptions(KindOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class UsageOptions:
+    """The column `usage`."""
+
+    usage: Annotated[
+        bool,
+        Option("for --from warc: keep in a column what servers and pages say about the use of a page, as train-ai=n"),
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class RecipeOptions:
     """The recipe and its lists."""
 
@@ -294,7 +304,7 @@ class CleaningOptions(RunnerOptions, DroppedOptions, RecipeOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CleanOptions(CleaningOptions, AnnotateOptions, CrawlOptions):
+class CleanOptions(CleaningOptions, UsageOptions, AnnotateOptions, CrawlOptions):
     """Job 1: WET files to work files."""
 
     work: Annotated[PathArgument, Option("folder for the work files", "DIR")]
@@ -327,7 +337,7 @@ class CorpusOptions(CleaningOptions, OutputOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildOptions(CorpusOptions, AnnotateOptions, CrawlOptions):
+class BuildOptions(CorpusOptions, UsageOptions, AnnotateOptions, CrawlOptions):
     """Both jobs: WET files to a corpus."""
 
 

@@ -13,16 +13,14 @@ from typing import NamedTuple
 
 from c4pipe.errors import UsageError
 from c4pipe.lists.addresses import compared_path, escaped, split_address
-from c4pipe.wet.usage import STATEMENTS, find_refusal, parse_statement
+from c4pipe.wet.usage import STATEMENTS, find_refusals, parse_statement
 
 SIZE_CAP = 500 * 1024
 """Bytes of a robots.txt that count (RFC 9309, 2.5, asks for no fewer). A line that is cut at this size does not count.
 """
 
 _LINE_ENDS = re.compile("\r\n|\r|\n")
-_CODES = {"Allow": "+", "Disallow": "-", "Content-Usage": "u", "Content-Signal": "s"}  # of the text of rules
-_NAMES = {code: field for field, code in _CODES.items()}
-_FIELDS = {field.lower(): field for field in _CODES}
+_FIELDS = ("allow", "disallow", *STATEMENTS)  # their index is in the text of rules
 
 
 _SETS = Path(__file__).with_name("agent_sets.tsv").read_text("ascii").splitlines()
@@ -42,7 +40,7 @@ class RobotsRule(NamedTuple):
     """One rule of a robots.txt.
 
     Attributes:
-        field: `Allow`, `Disallow`, or a field of STATEMENTS, which states preferences on the use of pages.
+        field: `allow`, `disallow`, or a field of STATEMENTS, which states preferences on the use of pages.
         pattern: that of its path, escaped as in `compared_path`; "" for none, which matches all paths.
         stated: the preferences, as in `wet.usage.parse_statement`.
     """
@@ -54,13 +52,13 @@ class RobotsRule(NamedTuple):
     @property
     def allows(self) -> bool:
         """Whether it refuses nothing."""
-        return self.field != "Disallow" and not any(each.endswith(("=n", "=no")) for each in self.stated)
+        return self.field != "disallow" and not any(each.endswith(("=n", "=no")) for each in self.stated)
 
     def __str__(self) -> str:
-        return f"{self.field}: {' '.join(filter(None, (self.pattern, ', '.join(self.stated))))}"
+        return f"{self.field.title()}: {' '.join(filter(None, (self.pattern, ', '.join(self.stated))))}"
 
 
-REFUSE_ALL = (RobotsRule("Disallow", "/"),)
+REFUSE_ALL = (RobotsRule("disallow", "/"),)
 """The rules of a host whose server fails to send a robots.txt (RFC 9309, 2.3.1.4)."""
 
 
@@ -112,7 +110,7 @@ def _groups(text: str, counts: Counter[str]) -> dict[str, list[RobotsRule]]:
             tokens.append(token)
         elif field in _FIELDS:
             has_rules = True
-            rules = list(_read_rules(_FIELDS[field], value, counts))
+            rules = list(_read_rules(field, value, counts))
             for token in tokens:
                 groups[token] += rules
     return groups
@@ -146,24 +144,19 @@ def by_weight(rules: Iterable[RobotsRule]) -> tuple[RobotsRule, ...]:
     return () if all(rule.allows for rule in ordered) else tuple(ordered)
 
 
-def deciding_rule(rules: Iterable[RobotsRule], path: str) -> RobotsRule | None:
-    """Returns the rule (of rules `by_weight`) that decides whether a `compared_path` may be fetched, or None.
+def refusing_rule(rules: Iterable[RobotsRule], path: str, usages: Sequence[str], draft: str) -> RobotsRule | None:
+    """Returns the rule (of rules `by_weight`) that refuses a `compared_path`, or one of some usages of it, or None.
 
-    `/robots.txt` itself is always allowed.
+    `/robots.txt` itself may always be fetched. Of each field of preferences, the rules with the longest path that
+    matches count; if they differ, all of them.
     """
-    deciding = (rule for rule in rules if rule.field not in STATEMENTS and matches(rule.pattern, path))
-    return None if path == "/robots.txt" else next(deciding, None)
-
-
-def refusing_statement(rules: Iterable[RobotsRule], path: str, usages: Sequence[str], draft: str) -> RobotsRule | None:
-    """Returns the statement of preferences (of rules `by_weight`) that refuses one of some usages of a `compared_path`.
-
-    Of each field, the statements with the longest path that matches count; if they differ, all of them.
-    """
+    crawl = (rule for rule in rules if rule.field not in STATEMENTS and matches(rule.pattern, path))
+    if path != "/robots.txt" and (decided := next(crawl, None)) and not decided.allows:
+        return decided
     stated = [rule for rule in rules if rule.field in STATEMENTS and matches(rule.pattern, path)] if usages else []
     longest = {rule.field: len(rule.pattern) for rule in reversed(stated)}
     deciding = (rule for rule in stated if len(rule.pattern) == longest[rule.field])
-    return next((rule for rule in deciding if find_refusal(rule.stated, usages, draft)), None)
+    return next((rule for rule in deciding if any(find_refusals(rule.stated, usages, draft))), None)
 
 
 def matches(pattern: str, path: str) -> bool:
@@ -190,7 +183,7 @@ def encode_rules(rules: Mapping[str, Sequence[RobotsRule]]) -> str:
         agents_by_rules.setdefault(tuple(rules[agent]), []).append(agent)
     blocks = []
     for each, agents in agents_by_rules.items():
-        lines = [f"{_CODES[rule.field]}{rule.pattern} {','.join(rule.stated)}".rstrip() for rule in each]
+        lines = [f"{_FIELDS.index(rule.field)}{rule.pattern} {','.join(rule.stated)}".rstrip() for rule in each]
         blocks.append("\n".join([",".join(agents), *lines]))
     return "\n\n".join(blocks)
 
@@ -207,4 +200,4 @@ def decode_rules(text: str) -> dict[str, tuple[RobotsRule, ...]]:
 
 def _decode_rule(line: str) -> RobotsRule:
     pattern, _, stated = line[1:].partition(" ")
-    return RobotsRule(_NAMES[line[0]], pattern, tuple(stated.split(",")) if stated else ())
+    return RobotsRule(_FIELDS[int(line[0])], pattern, tuple(stated.split(",")) if stated else ())

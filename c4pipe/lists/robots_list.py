@@ -6,6 +6,7 @@ rules, the names of the crawlers, and the rules as text (equal texts once).
 """
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from c4pipe.io.paths import check_regular
 from c4pipe.lists.addresses import compared_path
 from c4pipe.lists.lists import find_key
-from c4pipe.lists.robots import RobotsRule, deciding_rule, decode_rules, refusing_statement, robots_url
+from c4pipe.lists.robots import RobotsRule, decode_rules, refusing_rule, robots_url
 from c4pipe.text.hashes import U64, url_key
 from c4pipe.wet.usage import LATEST
 
@@ -58,18 +59,12 @@ class RobotsList:
         self, url: str, agents: Sequence[str], usages: Sequence[str] = (), draft: str = LATEST
     ) -> Iterator[tuple[str, RobotsRule]]:
         """Yields the crawlers that may not fetch a URL, or not for one of some usages, and the rule that refuses it."""
-        text = self.text(robots_url(url))
-        rules = decode_rules(text) if text else {}
+        rules = decode_rules(self.text(robots_url(url)))
         path = compared_path(url) if rules else ""
-        decided: dict[int, RobotsRule | None] = {}  # many crawlers share their rules
-        for agent in agents if rules else ():
-            own = rules.get(agent.lower(), rules.get("*", ()))
-            if id(own) not in decided:
-                rule = deciding_rule(own, path)
-                is_refused = rule and not rule.allows
-                decided[id(own)] = rule if is_refused else refusing_statement(own, path, usages, draft)
-            if refusing := decided[id(own)]:
-                yield agent, refusing
+        refusing_rule_of = cache(lambda group: refusing_rule(rules.get(group, ()), path, usages, draft))
+        for agent in agents:
+            if rule := refusing_rule_of(agent.lower() if agent.lower() in rules else "*"):
+                yield agent, rule
 
 
 def read_robots_list(path: Path) -> U64:

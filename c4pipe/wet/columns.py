@@ -37,6 +37,9 @@ CRAWL_PROVENANCE = (
 )
 """The columns of the option --provenance for WET and WARC files."""
 
+USAGE_COLUMN = "usage:string"
+"""The column of the option --usage: what servers state on the use of their pages (`usage.usage_of`)."""
+
 TEXT_PROVENANCE = ("source_file:string", "source_row:int")
 """The columns of the option --provenance for files of text."""
 

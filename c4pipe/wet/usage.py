@@ -6,30 +6,39 @@ Sources: draft-ietf-aipref-attach and draft-ietf-aipref-vocab (DRAFTS); the Cont
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 Draft = Literal["aipref-05", "aipref-04"]
 
 DRAFTS: Mapping[str, Mapping[str, str]] = {
-    "aipref-05": {"train-ai": "", "search": ""},
-    "aipref-04": {"train-ai": "bots", "search": "ai-output", "ai-output": "bots", "bots": ""},
+    "aipref-05": {"train-ai": "", "search": "", "ai-input": ""},
+    "aipref-04": {"train-ai": "bots", "search": "ai-output", "ai-output": "bots", "bots": "", "ai-input": ""},
 }
 """The usages of each draft, and the broader usage that decides about a usage that is not stated; "" for none.
 
-`aipref-05` is draft-ietf-aipref-attach-05 with -vocab-07 (2026-08-19), `aipref-04` is -attach-04 with -vocab-04.
+`aipref-05` is draft-ietf-aipref-attach-05 with -vocab-07 (2026-08-19), `aipref-04` is -attach-04 with -vocab-04. No
+draft has `ai-input`, which Content-Signal has.
 """
 
 LATEST: Draft = "aipref-05"
 
-SIGNALS = {"ai-train": "train-ai", "search": "search", "ai-input": "ai-input"}
-"""The usage that each name of Content-Signal means. The drafts do not have `ai-input`."""
+AIPREF = "draft-ietf-aipref-attach and the Content Signals Policy (Cloudflare 2025)"
+"""The source of rules on usages."""
 
-STATEMENTS = {"Content-Usage": ("y", "n"), "Content-Signal": ("yes", "no")}
+SIGNALS = {"ai-train": "train-ai", "search": "search", "ai-input": "ai-input"}
+"""The usage that each name of Content-Signal means."""
+
+STATEMENTS = {"content-usage": ("y", "n"), "content-signal": ("yes", "no")}
 """The fields that state preferences, and the tokens that allow and refuse a usage."""
 
-_RESERVED, _NO_AI = "tdm-reservation=1", "noai"
-_WITH_VALUE = ("max-snippet", "max-image-preview", "max-video-preview", "unavailable_after")  # they are no crawlers
+LISTS = (*STATEMENTS, "x-robots-tag")
+"""The fields of HTTP that can stand several times in a response."""
+
+_HEAD_BYTES = 65536  # in which the elements `meta` of a page are searched
+_BODY = re.compile(rb"<body[\s>]", re.IGNORECASE)
+_META = re.compile(rb"<meta\s[^>]{0,999}>", re.IGNORECASE)
+_ATTRIBUTE = re.compile(rb"""\b(name|content)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 
 # Dictionaries of structured fields (RFC 9651, 4.2.2).
 _KEY = r"[a-z*][a-z0-9_.*-]*"
@@ -50,42 +59,68 @@ def parse_statement(field: str, value: str) -> tuple[str, ...] | None:
     Returns None if the value is no dictionary. Other members and parameters do not count, and the last of equal keys
     does (draft-ietf-aipref-vocab-07, 6.5). Capitals count, but for `Content-Signal`, of which no grammar says so.
     """
-    text = value.strip(" ") if field == "Content-Usage" else value.strip(" ").lower()
+    text = value.strip(" ") if field == "content-usage" else value.strip(" ").lower()
     if not _DICTIONARY.fullmatch(text):
         return None
     stated = dict(_MEMBER.findall(text))
     return tuple(f"{key}={stated[key]}" for key in sorted(stated) if stated[key] in STATEMENTS[field])
 
 
-def find_refusal(
-    stated: Collection[str], usages: Sequence[str], draft: str, agents: Sequence[str] = ()
-) -> tuple[str, str] | None:
-    """Returns the first of some usages that a statement refuses, and the member that refuses it, or None.
+def usage_of(fields: Mapping[str, str], html: bytes) -> str | None:
+    """Returns what a response states on the use of its page, such as `train-ai=n, tdm-reservation=1, noai`.
+
+    It has the preferences of Content-Usage and Content-Signal, TDMRep's reservation, and `noai` of X-Robots-Tag, with
+    the crawler if one is named before it: `gptbot: noai`. Elements `meta` of the page state the same (TDMRep's and
+    `robots`), and their reservation is the one that counts. `?` is a value that can't be read. Returns None if nothing
+    is stated.
+
+    Args:
+        fields: the fields of HTTP in small letters; those of LISTS have a line for each value.
+        html: the page, decompressed. Names and values in ASCII are found.
+    """
+    stated: list[str] = []
+    reservation: list[str] = []
+    for name, value in (*fields.items(), *_read_metas(html)):
+        if name == "tdm-reservation":
+            reservation = [f"{name}={value}"] if value in ("0", "1") else reservation or [f"{name}=?"]
+        elif name in STATEMENTS and value:
+            read = parse_statement(name, value.replace("\n", ", "))
+            stated += [f"{name}=?"] if read is None else read
+        elif name in ("x-robots-tag", "robots"):
+            for agent, colon, directive in (part.rpartition(":") for part in re.split("[,\n]", value.lower())):
+                stated += [f"{agent.strip()}{colon} noai".lstrip()] if directive.strip() == "noai" else []
+    return ", ".join(dict.fromkeys(stated + reservation)) or None
+
+
+def _read_metas(html: bytes) -> Iterator[tuple[str, str]]:
+    """Yields name and content of the elements `meta` in the head of a page, outside of comments."""
+    head = b"".join(piece.partition(b"<!--")[0] for piece in html[:_HEAD_BYTES].split(b"-->"))
+    for tag in _META.findall(_BODY.split(head, maxsplit=1)[0]):
+        found = {name.lower(): b"".join(values).decode("latin-1") for name, *values in _ATTRIBUTE.findall(tag)}
+        yield found.get(b"name", "").strip().lower(), found.get(b"content", "").strip()
+
+
+def find_refusals(
+    stated: Sequence[str], usages: Sequence[str], draft: str, agents: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yields the members of a statement that refuse one of some usages.
 
     Args:
         stated: members as of `parse_statement` or `usage_of`.
-        usages: names of a draft, or of SIGNALS.
+        usages: names of a draft.
         draft: a key of DRAFTS.
         agents: the crawlers for which `noai` counts if it names a crawler.
     """
     for usage in usages:
         name = usage
         while name and not {f"{name}=y", f"{name}=n"} & {*stated}:
-            name = DRAFTS[draft].get(name, "")
-        refusing = [f"{name}=n", *(f"{signal}=no" for signal in SIGNALS if SIGNALS[signal] == usage), _RESERVED]
-        if usage == "train-ai":
-            refusing += [_NO_AI, *(f"{agent.lower()}: {_NO_AI}" for agent in agents)]
-        if found := next((member for member in refusing if member in stated), None):
-            return usage, found
-    return None
-
-
-def usages_of(draft: str) -> tuple[str, ...]:
-    """Returns the usages that a draft or Content-Signal names."""
-    return tuple(dict.fromkeys((*DRAFTS[draft], *SIGNALS.values())))
+            name = DRAFTS[draft][name]
+        refusing = {f"{name}=n", *(f"{signal}=no" for signal in SIGNALS if SIGNALS[signal] == usage)}
+        refusing |= {"noai", *(f"{agent.lower()}: noai" for agent in agents)} if usage == "train-ai" else set()
+        yield from (member for member in stated if member in refusing or member == "tdm-reservation=1")
 
 
 def unknown_usage(usages: Sequence[str], draft: str) -> str | None:
     """Returns why a rule can't ask for some usages; None if it can."""
-    unknown = [each for each in usages if each not in usages_of(draft)]
-    return f"{unknown[0]!r} is no usage of {draft}: choose from {', '.join(usages_of(draft))}" if unknown else None
+    unknown = [each for each in usages if each not in DRAFTS[draft]]
+    return f"{unknown[0]!r} is no usage of {draft}: choose from {', '.join(DRAFTS[draft])}" if unknown else None

@@ -13,6 +13,7 @@ from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.html import ExtractedText, TextExtractor
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import Provenance, read_pages, read_records, target_uri
+from c4pipe.wet.usage import LISTS, usage_of
 
 _NO_PAGE = ("warcinfo", "request", "metadata", "revisit")
 _HTML = ("text/html", "application/xhtml+xml")
@@ -56,7 +57,9 @@ class TooLargeError(ValueError):
 
 
 class Head(NamedTuple):
-    """The head of a response: its status, the first value of each lower-case field, and the start of the body."""
+    """The head of a response: its status, the first value of each lower-case field (of those in `usage.LISTS`, a line
+    for each value), and the start of the body.
+    """
 
     status: int
     fields: dict[str, str]
@@ -84,8 +87,9 @@ def parse_head(record: bytes | bytearray) -> Head | None:
     fields: dict[str, str] = {}
     for line in _FOLD.sub(" ", block).split("\n")[1:]:
         name, colon, value = line.partition(":")
+        name, value = name.strip().lower(), value.strip()
         if colon:
-            fields.setdefault(name.strip().lower(), value.strip())
+            fields[name] = f"{fields[name]}\n{value}" if name in fields and name in LISTS else fields.get(name, value)
     return Head(int(status[1]), fields, end.end() if end else len(record))
 
 
@@ -259,10 +263,13 @@ def read_warc_pages(
                 yield _report_loss("http_header", record, offset, fields)
             yield SkippedRecord(head)
             continue
-        text = yield from _extract(fields, head, bytes(memoryview(record)[head.start :]), offset, extractor)
-        if text is None:
+        extracted = yield from _extract(fields, head, bytes(memoryview(record)[head.start :]), offset, extractor)
+        if extracted is None:
             yield SkippedRecord("damaged")
             continue
+        html, text = extracted
+        if extra is not None:
+            extra["usage"] = usage_of(head.fields, html)
         yield Page(target_uri(fields), fields.get("warc-date", ""), None, position, len(text), text, extra)
         position += 1
 
@@ -297,8 +304,8 @@ def _is_html(fields: dict[str, str], head: Head, record: bytes) -> bool:
 
 def _extract(
     fields: dict[str, str], head: Head, raw: bytes, offset: int, extractor: Extractor
-) -> Generator[Damage, None, bytes | None]:
-    """Yields the damage of a response, and returns its text in UTF-8; None if the page is lost."""
+) -> Generator[Damage, None, tuple[bytes, bytes] | None]:
+    """Yields the damage of a response, and returns its HTML and its text in UTF-8; None if the page is lost."""
     if fields.get("warc-truncated"):
         yield Damage("truncated", offset)
     try:
@@ -316,7 +323,7 @@ def _extract(
         return None
     if not extracted.is_valid:
         yield Damage("bad_charset", offset)
-    return extracted.encoded
+    return html, extracted.encoded
 
 
 def _report_loss(kind: str, data: bytes | bytearray, offset: int, fields: dict[str, str]) -> Damage:

@@ -8,6 +8,7 @@ A case says what goes in, what comes out and why. What goes in decides how it is
             `lines` the counts of line rules (those that are not zero) and `left` the lines left, the last two
             only where they matter
     fact    the value of the page rule, or the lines of a page; `drops` tells whether the page falls
+    stated  the value of the column `usage`; `drops` tells whether the page falls, with `parameters` of the rule
     text    what the page rule counts in; `number` is what it counts, `drops` whether the page falls
     examples    `evaluation_overlap` with these examples, each a list of fields, on `page_text`, with `parameters`;
             `gives` the n-gram that is shown, and how many of how many n-grams are shared
@@ -158,6 +159,13 @@ def run_fact(given: Setting, case: Case) -> Outcome:
     return Outcome(drops, drops)
 
 
+def run_stated(given: Setting, case: Case) -> Outcome:
+    rule = given.rule.with_parameters(case.get("parameters", {}))
+    page = Page("", "", "", extra={"usage": case["stated"]})
+    drops = rule.drops(rule.value(CheckedPage(page, given.evaluator.tools, [])))
+    return Outcome(drops, drops)
+
+
 def run_text(given: Setting, case: Case) -> Outcome:
     assert isinstance(given.rule, CountRule)
     number = given.rule.count(PageText(text_of(case["text"])))
@@ -292,6 +300,7 @@ RUNNERS: dict[str, Callable[[Setting, Case], Outcome]] = {
     "line": run_line,
     "page": run_page,
     "fact": run_fact,
+    "stated": run_stated,
     "text": run_text,
     "examples": run_examples,
     "url": run_url,

@@ -18,15 +18,15 @@ from c4pipe.lists.addresses import (
 from c4pipe.lists.robots import (
     SIZE_CAP,
     RobotsRule,
-    deciding_rule,
     decode_rules,
     encode_rules,
     matches,
     parse_robots,
-    refusing_statement,
+    refusing_rule,
     resource_url,
     robots_url,
 )
+from c4pipe.wet.usage import LATEST
 
 PATTERNS = st.text("ab*$/", max_size=8).map("/".__add__)
 SHORT = st.text("a*", max_size=2).map("/".__add__)  # often of one length
@@ -77,8 +77,8 @@ def test_a_pattern_matches_as_a_regular_expression_does(pattern: str, path: str)
 def test_the_longest_match_of_all_groups_decides(lines: list[str], path: str, end: str) -> None:
     rules = parse_robots(end.join(lines).encode(), ["ccbot", "gptbot"], Counter())
     for agent in ("ccbot", "gptbot"):
-        decided = deciding_rule(rules.get(agent, rules.get("*", ())), path)
-        assert (decided is None or decided.allows) == oracle_allows(lines, agent, path)
+        refusing = refusing_rule(rules.get(agent, rules.get("*", ())), path, (), LATEST)
+        assert (refusing is None) == oracle_allows(lines, agent, path)
 
 
 @given(st.lists(st.one_of(LINES, STATEMENTS), max_size=12))
@@ -90,7 +90,7 @@ def test_rules_can_be_stored(lines: list[str]) -> None:
 @given(st.lists(STATEMENTS, max_size=6), PATHS)
 def test_the_longest_statements_decide_and_the_strictest_of_them(lines: list[str], path: str) -> None:
     rules = parse_robots("\n".join(["User-agent: *", *lines]).encode(), ["ccbot"], Counter()).get("*", ())
-    found = refusing_statement(rules, path, ("train-ai",), "aipref-05")
+    found = refusing_rule(rules, path, ("train-ai",), LATEST)
     stated = [re.fullmatch(r"Content-Usage: (/\S*)? ?(.*)", line) for line in lines]
     sizes = [(len(each[1] or ""), each[2]) for each in stated if each and oracle_matches(each[1] or "", path)]
     most = max([size for size, _ in sizes], default=0)
@@ -115,11 +115,11 @@ def test_what_comes_after_500_kibibytes_does_not_count() -> None:
     start = b"User-agent: *\nDisallow: /a\n"
     filled = start + b"#" * (SIZE_CAP - len(start) - 20)
     assert parse_robots(filled + b"\nDisallow: /b\n", ["x"], Counter())["*"] == (
-        RobotsRule("Disallow", "/a"),
-        RobotsRule("Disallow", "/b"),
+        RobotsRule("disallow", "/a"),
+        RobotsRule("disallow", "/b"),
     )
     # The line that is cut in two would refuse more than it was written for.
-    assert parse_robots(filled + b"\nDisallow: /" + b"b" * 20, ["x"], Counter())["*"] == (RobotsRule("Disallow", "/a"),)
+    assert parse_robots(filled + b"\nDisallow: /" + b"b" * 20, ["x"], Counter())["*"] == (RobotsRule("disallow", "/a"),)
 
 
 def test_a_pattern_of_many_wildcards_takes_linear_time() -> None:

@@ -16,6 +16,8 @@ from c4pipe.lists.robots import AGENT_SETS
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
 from tests.helpers.robots import response
+from tests.helpers.warc import HTML_HEAD, write_warc
+from tests.helpers.warc import response as html_response
 
 ROOT = Path(__file__).parents[2]
 CRAWL = ROOT / "samples" / "crawl"
@@ -194,6 +196,83 @@ def test_a_list_that_is_missing_or_wrong_is_said_before_any_work(
     assert says in said
     assert len(said.splitlines()) == 1
     assert not (tmp_path / "c").exists()
+
+
+STATED = {
+    "n": ({"Content-Usage": "train-ai=n"}, "train-ai=n"),
+    "y": ({"Content-Usage": "train-ai=y, search=n"}, "search=n, train-ai=y"),
+    "tdm": ({"tdm-reservation": "1"}, "tdm-reservation=1"),
+    "noai": ({"X-Robots-Tag": "gptbot: noai"}, "gptbot: noai"),
+    "none": ({"X-Robots-Tag": "noindex"}, None),
+}
+
+
+@pytest.fixture
+def warc(tmp_path: Path) -> Path:
+    """A WARC file with a page for each of STATED."""
+    html = "<title>A title</title><p>This page says what its owner wants, and here its owner says {0}.</p>"
+    return write_warc(
+        tmp_path / "a.warc.gz",
+        [
+            html_response(f"https://example.com/{name}", html.format(name), HTML_HEAD | head)
+            for name, (head, _) in STATED.items()
+        ],
+    )
+
+
+def test_what_servers_state_is_a_column_and_a_rule_drops_by_it(
+    warc: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text('base = "unfiltered"\non = ["usage_refused"]\n')
+    command = ["build", str(warc), "--from", "warc", "--workers", "1", "--quiet", "--output"]
+    assert main.main([*command, str(tmp_path / "all"), "--recipe", "unfiltered", "--usage"]) == 0
+    rows = [row for path in (tmp_path / "all").glob("[!_]*/*.parquet") for row in pq.read_table(path).to_pylist()]
+    assert {row["url"].rpartition("/")[2]: row["usage"] for row in rows} == {
+        name: usage for name, (_, usage) in STATED.items()
+    }
+    assert rows[0].keys() - {"url", "text", "timestamp", "usage"} == {"language", "language_probability"}
+
+    assert main.main([*command, str(tmp_path / "some"), "--recipe", str(recipe), "--usage"]) == 0
+    assert {url.rpartition("/")[2] for url in pages_of(tmp_path / "some")} == {"y", "noai", "none"}
+    read = manifest.read_manifest(tmp_path / "some")
+    assert read is not None
+    assert read["counts"]["pages.dropped.usage_refused"] == 2
+    assert "aipref-05" in json.dumps(read["recipe"])
+    assert "usage_refused" in (tmp_path / "some" / "report.html").read_text(encoding="utf-8")
+
+    capsys.readouterr()
+    explain = ["explain", str(warc), "--from", "warc", "--recipe", str(recipe), "--url"]
+    assert main.main([*explain, "https://example.com/tdm"]) == 0
+    assert "its server or the page itself states tdm-reservation=1" in " ".join(capsys.readouterr().out.split())
+
+    (tmp_path / "blocked").mkdir()
+    (tmp_path / "blocked" / "opt_outs.txt").write_text("example.com/none\n")
+    assert main.main(["report", str(tmp_path / "all"), "--opt-outs", str(tmp_path), "--workers", "1", "--quiet"]) == 0
+    refused = json.loads((tmp_path / "all" / "opt_outs.json").read_bytes())["refused"]
+    assert {name: each["pages"] for name, each in refused.items()} == {
+        "opted_out": 1,
+        "usage_refused, train-ai": 2,
+        "usage_refused, search": 2,
+        "usage_refused, ai-input": 1,
+        "together": 4,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--from", "warc"], "read them with c4pipe import --columns usage, or of WARC files with --usage, or leave"),
+        (["--usage"], "--usage is for WARC files, which have headers of HTTP: add --from warc, or leave it out"),
+    ],
+)
+def test_a_column_that_nothing_makes_is_said(
+    options: list[str], says: str, warc: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.toml").write_text('base = "unfiltered"\non = ["usage_refused"]\n')
+    command = ["build", str(warc), "--recipe", str(tmp_path / "mine.toml"), "--output", str(tmp_path / "corpus")]
+    assert main.main([*command, *options]) == 2
+    assert says in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_recipe_with_usages_names_their_draft() -> None:
