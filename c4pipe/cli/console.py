@@ -26,7 +26,7 @@ class Ending(NamedTuple):
     meaning: str
 
 
-MISSING, NOTHING_KEPT, STOPPED = 3, 4, 130
+MISSING, NOTHING_KEPT, NOT_AT_END, STOPPED = 3, 4, 5, 130
 
 EXIT_STATUSES = {
     0: Ending("done", "done"),
@@ -34,6 +34,7 @@ EXIT_STATUSES = {
     2: Ending("wrong usage", "wrong usage"),
     MISSING: Ending("files missing", "done, except for files or estimates that are missing"),
     NOTHING_KEPT: Ending("nothing kept", "done, and the corpus has no page"),
+    NOT_AT_END: Ending("not at its end", "the run is not at its end (c4pipe status alone)"),
     STOPPED: Ending("stopped", "stopped (the same command continues from there)"),
 }
 """The meaning of each exit status."""

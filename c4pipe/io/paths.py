@@ -167,7 +167,10 @@ def _send(file: Path, store: "fs.FileSystem", path: str) -> None:
 
 
 class RemoteFile(RangedFile):
-    """A file in an object store, open for reading at any offset. Failed requests are repeated before OSError."""
+    """A file in an object store, open for reading at any offset, by several threads, too (`range`).
+
+    Failed requests are repeated before OSError.
+    """
 
     def __init__(self, path: RemotePath) -> None:
         self._path = path
@@ -176,10 +179,11 @@ class RemoteFile(RangedFile):
 
     def _do(self, operation: Callable[[Any], _T]) -> _T:
         def once(store: "fs.FileSystem", path: str) -> _T:
-            if self._file is None:
-                self._file = store.open_input_file(path)
+            file = self._file  # of this thread: another one may drop it
+            if file is None:
+                file = self._file = store.open_input_file(path)
             try:
-                return operation(self._file)
+                return operation(file)
             except OSError:
                 self._file = None
                 raise

@@ -1,5 +1,7 @@
 """`build` and `import`: job 1, then job 2."""
 
+from contextlib import ExitStack
+
 from c4pipe.clean.work_folder import is_work_file
 from c4pipe.corpus.manifest import Manifest
 from c4pipe.dedup import publish
@@ -24,8 +26,8 @@ def build(options: BuildOptions | ImportOptions, progress: Progress) -> Manifest
     note_files(options, progress)
     if find_runner(options.runner).submits:
         return build_on_slurm(options, plan, progress)
-    with Workers() as workers:
-        clean(plan, progress, workers)
+    with Workers() as workers, ExitStack() as locks:
+        clean(plan, progress, workers, locks)
         return write_corpus(options, plan, progress, workers)
 
 

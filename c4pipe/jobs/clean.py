@@ -1,6 +1,6 @@
 """Job 1, `clean`: WET files to work files, on the runner that the options name."""
 
-import contextlib
+from contextlib import ExitStack
 
 from c4pipe.io.lock import has_locks, only_run
 from c4pipe.io.paths import storage_path
@@ -18,12 +18,15 @@ from c4pipe.runners.worker import cpu_seconds
 NOT_COMPILED = "the C extensions are not compiled, so clean takes about 3 times as long: see docs/install.md"
 
 
-def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -> dict[str, int]:
+def clean(
+    plan: CleanPlan, progress: Progress, workers: Workers | None = None, locks: ExitStack | None = None
+) -> dict[str, int]:
     """Writes a work file for each open file of a plan, and returns the counts over all files.
 
     A file that can't be downloaded, or has no record, is recorded as missing in the work folder; the next run tries it
     again. Files with records but without a page are named in a note.
-    `workers` are processes that also work for other jobs (see `runners.run_job`).
+    `workers` are processes that also work for other jobs (see `runners.run_job`). `locks` keeps the folders locked for
+    the next job: `c4pipe status` sees no gap between the two.
 
     Raises UsageError if an existing work file is of another recipe or input, or if another run works in the folder;
     C4pipeError if a file can't be read or written, if too many are missing, or if the inputs hold no page;
@@ -36,10 +39,11 @@ def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -
     if find_runner(plan.options.runner).submits:
         return clean_on_slurm(plan, progress)
     annotate = plan.options.annotation
-    with (
-        only_run(plan.options.work_folder),
-        only_run(storage_path(annotate.folder)) if annotate else contextlib.nullcontext(),
-    ):
+    with ExitStack() as own_locks:
+        locks = locks or own_locks
+        locks.enter_context(only_run(plan.options.work_folder))
+        if annotate:
+            locks.enter_context(only_run(storage_path(annotate.folder)))
         state = prepare_work(plan, progress)
         tasks = largest_first((*state.missing, *state.open))
         before = cpu_seconds()

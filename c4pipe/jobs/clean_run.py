@@ -13,9 +13,10 @@ from c4pipe.clean.steps import CleanWetFile
 from c4pipe.clean.work_file import WorkHeader
 from c4pipe.clean.work_folder import read_headers_of
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
-from c4pipe.io.atomic import sync
+from c4pipe.io.atomic import clear_abandoned, sync
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.log import LOG
+from c4pipe.io.paths import storage_path
 from c4pipe.io.words import first_of, format_count, visible
 from c4pipe.jobs.clean_plan import CleanPlan, work_state
 from c4pipe.jobs.import_text import number_lines
@@ -34,9 +35,14 @@ from c4pipe.wet.inputs import InputFile
 
 
 def finish_work(plan: CleanPlan, progress: Progress) -> dict[str, int]:
-    """Checks that all files are cleaned, finishes the annotated folder, and returns the counts over all files."""
+    """Checks that all files are cleaned, finishes the annotated folder, and returns the counts over all files.
+
+    Removes the unfinished files of killed workers.
+    """
     counts = _verify(plan, progress)
+    clear_abandoned(plan.work)
     if annotate := plan.options.annotation:
+        clear_abandoned(storage_path(annotate.folder))
         list_annotated(annotate, (file.work_name for file in work_state(plan).done))
     LOG.info("clean: %s", count_values(counts))
     return counts

@@ -24,7 +24,7 @@ from c4pipe.dedup import publish
 from c4pipe.dedup.progress import watch_dedup
 from c4pipe.dedup.publishers import STAGING
 from c4pipe.errors import C4pipeError, DamagedFileError, JobSubmitted, UsageError
-from c4pipe.io.atomic import clear_abandoned, make_folder, write_bytes, write_text
+from c4pipe.io.atomic import make_folder, write_bytes, write_text
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_checked_json, write_checked_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import shared_fields
@@ -381,8 +381,7 @@ def run_task(folder: Path, digest: str, task: str, progress: Progress) -> None:
     if task == DEDUP:
         check_cleaned(plan)
         check_missing(plan)
-        clear_abandoned(plan.work)  # without the lock, which a command that asks for this run may have
-        finish_work(plan, progress)
+        finish_work(plan, progress)  # without the lock, which a command that asks for this run may have
         assert not isinstance(plan.options, CleanOptions)
         write_corpus(plan.options, plan, progress)
         _forget_plans(plan.work)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from c4pipe.clean.work_folder import MISSING_ENDING, PLANNED, WORK_FOLDER, PlannedFiles, is_work_file, missing_files
 from c4pipe.corpus.manifest import read_manifest, sum_inputs
@@ -24,23 +25,25 @@ _STEP_ENDED = re.compile(r"slurmstepd[^:]*: error: (?:\*\*\* \w+ \S+ ON \S+ )?(.
 _PROGRESS = re.compile("(clean|dedup): ")
 
 
+State = Literal["complete", "running", "stopped", "unknown"]
+
+
 @dataclass(frozen=True)
 class RunStatus:
     """The progress of a run.
 
     Attributes:
+        state: of the run: `complete` if nothing is left to do, `stopped` if work is left that is neither queued nor
+            running; `unknown` if that can't be seen, as in a store, which has no locks.
         files: the number of files in each state.
+        files_total: the number of files of the whole run; 0 if the folder does not say it.
         sentences: reasons of failures, and the next step.
-        complete: whether nothing is left to do.
-        stopped: whether work is left that is neither queued nor running.
-        planned: the number of files of the whole run; 0 if the folder does not say it.
     """
 
+    state: State
     files: Mapping[str, int]
+    files_total: int
     sentences: Sequence[str]
-    complete: bool = False
-    stopped: bool = False
-    planned: int = 0
 
 
 def run_status(folder: StoragePath) -> RunStatus:
@@ -48,13 +51,19 @@ def run_status(folder: StoragePath) -> RunStatus:
 
     Raises UsageError if the folder is of no run.
     """
+    status = _look(folder)
+    return _look(folder) if status.state == "stopped" else status  # it may have come to its end during the first look
+
+
+def _look(folder: StoragePath) -> RunStatus:
     manifest = read_manifest(folder)
     if manifest:
         counts = {"done": sum_inputs(manifest).files, "missing": len(manifest["missing"])}
         pages = format_count(manifest["counts"].get("pages.kept", 0), "page")
         corpus = f"{folder} is a complete corpus: {pages} in {format_count(len(manifest['shards']), 'file')}"
         corpus += f", {format_count(len(manifest['parts']), 'part')}" if "parts" in manifest else ""
-        return RunStatus(counts, [*first_of([each["error"] for each in manifest["missing"]]), corpus], complete=True)
+        missing_errors = first_of([each["error"] for each in manifest["missing"]])
+        return RunStatus("complete", counts, 0, [*missing_errors, corpus])
     work = (folder / WORK_FOLDER if (folder / WORK_FOLDER).is_dir() else folder).absolute()
     names = list_names(work)
     done = {name.removesuffix(".parquet") for name in names if is_work_file(name)}
@@ -62,17 +71,28 @@ def run_status(folder: StoragePath) -> RunStatus:
     if isinstance(work, Path) and (folders := slurm.submissions(work)):
         return _slurm_status(work, folders, done, missing)
     planned = (read_intact_json(work / PLANNED, PlannedFiles) or {"files": ()})["files"]
-    if not (planned or ("lists" in names and (done or missing))):
-        raise UsageError(f"{folder} is the folder of no run: give the --output or the --work folder of one")
     left = [name for name in planned if name not in done and part_of(name)[0] not in missing]
-    owners = {job: lock_owner(each) for job, each in {"clean": work, "dedup": folder}.items() if isinstance(each, Path)}
+    is_work = bool(planned) and work == folder.absolute()
+    places = {**({} if is_work else {"dedup": folder}), "clean" if left else "the command": work}
+    owners = {job: lock_owner(place) for job, place in places.items() if isinstance(place, Path)}
     runs = [f"{job} runs: {owner}" for job, owner in owners.items() if owner][:1]
-    complete = bool(planned) and not (left or runs) and work == folder.absolute()
-    stopped = not (runs or complete)
-    advice = "is complete" if complete else "has no run at work: the command that made it continues from here"
+    has_files = planned or ("lists" in names and (done or missing))
+    if not (has_files or runs):
+        raise UsageError(f"{folder} is the folder of no run: give the --output or the --work folder of one")
+    ended: State = "complete" if is_work and not left else "stopped" if owners else "unknown"
     errors = first_of([note["error"] for note in missing_files([work])])
-    counts = {"done": len(done.intersection(planned or done)), "missing": len(missing)}
-    return RunStatus(counts, [*errors, *(runs or [f"{folder} {advice}"])], complete, stopped, len(planned))
+    counts = {"done": len(done.intersection(planned or done)), "missing": len(missing)} if has_files else {}
+    sentences = [*errors, *(runs or [f"{folder} {_ADVICE[ended]}"])]
+    return RunStatus("running" if runs else ended, counts, len(planned), sentences)
+
+
+_ADVICE = {
+    "complete": "is complete",
+    "stopped": "has no run at work: the command that made it continues from here",
+    "unknown": "is not complete, and a store does not say whether a run is at work: if none is, the command that made "
+    "it continues from here",
+}
+"""What is said about a folder without a run at work, by its state."""
 
 
 def _slurm_status(work: Path, folders: Sequence[Path], done: set[str], missing: set[str]) -> RunStatus:
@@ -115,12 +135,15 @@ def _slurm_status(work: Path, folders: Sequence[Path], done: set[str], missing: 
     lacking = bool(left) or (bool(missing) and not latest["accepts_missing"])
     stopped = lacking or (bool(latest["output"]) and not (corpus or is_written))
     complete = not (active or stopped) and (is_written or not latest["output"])
+    is_known = others == "failed"
     if complete:
         sentences.append(f"{work} is complete")
-    elif stopped and others == "failed":
+    elif stopped and is_known:
         sentences.append("the command that submitted it submits what is left")
     order = ("done", "running", "waiting", others, "missing")
-    return RunStatus({state: states[state] for state in order if states[state]}, sentences, complete, stopped)
+    files = {state: states[state] for state in order if states[state]}
+    ended: State = "complete" if complete else "stopped" if is_known else "unknown"
+    return RunStatus(ended if complete or stopped else "running", files, 0, sentences)
 
 
 def _failures(submissions: Mapping[Path, slurm.Submission], names: set[str]) -> Iterator[str]:

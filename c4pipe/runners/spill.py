@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from c4pipe.io.atomic import name_os_errors
-from c4pipe.io.paths import RemotePath, StoragePath, storage_path
+from c4pipe.io.paths import RemoteFile, RemotePath, StoragePath, storage_path
 
 _INLINE, _REFERENCE = b"\0", b"\1"  # the first byte of a message: its kind
 _PLACE = struct.Struct("<QIQ")  # offset and length in a file, and the file's number
@@ -33,6 +33,7 @@ class Spill:
         self._writer: BinaryIO | None = None
         self._path, self._number = Path(), 0
         self._readers: dict[int, BinaryIO] = {}
+        self._objects: dict[int, RemoteFile] = {}
 
     def send(self, data: bytes) -> bytes:
         """Writes data to a file and returns the message to send instead.
@@ -78,7 +79,14 @@ class Spill:
         left = iter(messages)
         with ThreadPoolExecutor(_AT_ONCE) as requests:
             while some := list(islice(left, _AT_ONCE)):
+                numbers = {_PLACE.unpack_from(each, 1)[2] for each in some if each.startswith(_REFERENCE)}
+                new = list(numbers - self._objects.keys())  # to open an object is a request of its own
+                self._objects.update(zip(new, requests.map(self._open_object, new), strict=True))
                 yield from requests.map(self._received, some)
+
+    def _open_object(self, number: int) -> RemoteFile:
+        assert isinstance(self._folder, RemotePath)
+        return (self._folder / _name(number)).open()
 
     def _received(self, message: bytes) -> bytes:
         if not self._folder:
@@ -88,8 +96,7 @@ class Spill:
         offset, length, number = _PLACE.unpack_from(message, 1)
         path = self._folder / _name(number)
         if isinstance(path, RemotePath):
-            with path.open() as remote:
-                return remote.range(offset, length)
+            return self._objects[number].range(offset, length)
         if self._shared:  # there are as many files as elements; on one machine as many as workers
             with path.open("rb", buffering=0) as file:
                 return _read(file, path, offset, length)
@@ -101,7 +108,7 @@ class Spill:
         """Closes the files."""
         for file in self._readers.values():
             file.close()
-        self._readers = {}
+        self._readers, self._objects = {}, {}
         if self._writer:
             self._close_writer(self._writer)
             if isinstance(self._folder, RemotePath):  # of an element that failed

@@ -56,6 +56,18 @@ def command(folder: Path) -> list[object]:
     return ["clean", *SAMPLES, *options, "--annotate", folder / "pages"]
 
 
+def test_what_a_killed_worker_has_left_is_removed_at_the_end(tmp_path: Path) -> None:
+    """A runner starts the task of a lost worker again, and the run succeeds."""
+    folders = tmp_path / "work", tmp_path / "pages"
+
+    def leave(event: c4pipe.ProgressEvent) -> None:
+        for folder in folders:
+            (folder / ".a.wet.parquet.7-ab.tmp").write_bytes(b"PAR1")
+
+    c4pipe.clean_files(SAMPLES[0], work=folders[0], annotate=folders[1], lists=LISTS, workers=1, progress=leave)
+    assert [list(folder.glob(".*.tmp")) for folder in folders] == [[], []]
+
+
 @pytest.fixture(scope="module")
 def annotated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with `pages`, the sample crawl annotated by recipe c4, and with `c4`, its corpus."""

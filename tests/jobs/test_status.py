@@ -1,14 +1,26 @@
 """`c4pipe status` of runs on this machine. tests/jobs/test_slurm.py has runs on Slurm."""
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
+from subprocess import PIPE
+from typing import get_args
 
 import pytest
 
+from c4pipe import build_corpus
 from c4pipe.cli.main import main
+from c4pipe.corpus.manifest import read_manifest
 from c4pipe.io.json_files import write_checked_json
 from c4pipe.io.lock import only_run
+from c4pipe.jobs.dedup_plan import CorpusPlan, plan_dedup
+from c4pipe.jobs.options import BuildOptions
+from c4pipe.jobs.status import RunStatus, State, run_status
 from tests.helpers.crawls import LISTS, SAMPLES
+from tests.helpers.documents import code_blocks, first_quotes, page, quoted, section
+from tests.helpers.s3 import store_of
 
 
 @pytest.fixture
@@ -40,11 +52,82 @@ def test_a_run_is_complete_or_stopped_or_at_work(corpus: Path, capsys: pytest.Ca
         ]
         with only_run(corpus / "_work"):
             code, lines = status(folder, capsys)
-        assert code == 0
+        assert code == 5
         assert lines[0] == "files done 2 of 3 (67%)"
         assert lines[1].startswith("clean runs: process ")
     with only_run(corpus):
         assert status(corpus, capsys)[1][1].startswith("dedup runs: process ")
+        (corpus / "_work").rename(corpus.parent / "work")  # as of dedup, or with --work
+        code, (line,) = status(corpus, capsys)
+        assert code == 5
+        assert line.startswith("dedup runs: process ")
+
+
+def test_build_is_at_work_between_its_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script that waits would take a gap for the end."""
+    looks, work = list[RunStatus](), tmp_path / "corpus" / "_work"
+
+    def look_and_plan(options: BuildOptions, inputs: set[str]) -> CorpusPlan:
+        looks.extend(map(run_status, (work.parent, work)))
+        return plan_dedup(options, inputs)
+
+    monkeypatch.setattr("c4pipe.jobs.dedup.plan_dedup", look_and_plan)
+    build_corpus(SAMPLES[0], output=work.parent, lists=LISTS, workers=1)
+    assert [look.state for look in looks] == ["running", "running"]
+    assert all(look.sentences[-1].startswith("the command runs: process ") for look in looks)
+
+
+def test_a_run_that_ends_during_the_first_look(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = iter([None, read_manifest(corpus)])
+    monkeypatch.setattr("c4pipe.jobs.status.read_manifest", lambda folder: next(looks))
+    assert run_status(corpus).state == "complete"
+
+
+def test_status_for_programs(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In docs/formats.md and in an example of docs/batch_systems.md."""
+
+    def look() -> tuple[int, dict[str, object]]:
+        capsys.readouterr()
+        return main(["status", str(corpus), "--json"]), json.loads(capsys.readouterr().out)
+
+    sentences = [f"{corpus} is a complete corpus: 38 pages in 2 files"]
+    members = {"state": "complete", "files": {"done": 3, "missing": 0}, "files_total": None, "sentences": sentences}
+    assert look() == (0, members)
+    text = section(page("docs/formats.md"), "Status")
+    assert first_quotes(text) == set(members)
+    assert quoted(text.partition("| `state` |")[2].partition("\n")[0]) == list(get_args(State))
+    (corpus / "manifest.json").unlink()
+    code, values = look()
+    assert (code, values["state"], values["files_total"]) == (1, "stopped", 3)
+    with only_run(corpus):
+        code, values = look()
+    assert (code, values["state"]) == (5, "running")
+
+
+def test_a_script_waits(corpus: Path) -> None:
+    """With the line of docs/reliability.md."""
+    (line,) = code_blocks(section(page("docs/reliability.md"), "Wait for a run"), "text")
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    with only_run(corpus):
+        (corpus / "manifest.json").rename(corpus / "later")
+        script = ["bash", "-c", line.replace("sleep 60", "echo waits; read")]
+        process = subprocess.Popen(script, cwd=corpus.parent, env=environment, stdin=PIPE, stdout=PIPE, text=True)
+        assert process.stdout
+        assert "waits\n" in iter(process.stdout.readline, "")
+        (corpus / "later").rename(corpus / "manifest.json")
+    assert "is a complete corpus" in process.communicate("\n", timeout=60)[0]
+    assert process.returncode == 0
+
+
+def test_a_store_does_not_say_whether_a_run_is_at_work(
+    corpus: Path, moto: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [path for path in (corpus / "_work").iterdir() if path.is_file()]
+    with store_of(moto, {f"bucket/c/_work/{path.name}": path.read_bytes() for path in files}, monkeypatch):
+        capsys.readouterr()
+        assert main(["status", "s3://bucket/c"]) == 5
+        assert "s3://bucket/c is not complete, and a store does not say" in capsys.readouterr().out
+        assert main(["status", "s3://bucket/c/_work"]) == 0
 
 
 def test_a_work_folder_is_complete(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,6 +159,13 @@ def test_a_folder_of_no_run_is_an_error(tmp_path: Path, capsys: pytest.CaptureFi
         assert capsys.readouterr().err == (
             f"c4pipe: {folder} is the folder of no run: give the --output or the --work folder of one\n"
         )
+
+
+def test_slurm_that_does_not_answer_is_not_stopped(submitted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (submitted.parents[2] / "squeue").write_text("#!/bin/sh\necho down >&2; exit 1\n")
+    code, lines = status(submitted.parents[1], capsys)
+    assert (code, lines[0]) == (5, "files not done 1")
+    assert lines[-1].startswith("which tasks are queued or run is not known: ")
 
 
 @pytest.fixture

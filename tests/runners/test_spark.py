@@ -107,7 +107,7 @@ def test_spark_shows_the_names_of_the_steps(run: Run, tmp_path: Path) -> None:
     url = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/jobs"
     with urllib.request.urlopen(url, timeout=30) as response:
         shown = {job.get("description") for job in json.load(response)}
-    assert {"Split", "Sort"} <= shown  # the other steps run in this process
+    assert {"Start Python", "Split", "Sort"} <= shown  # the other steps run in this process
     assert context.getLocalProperty("spark.job.description") is None, "the user's own jobs have no name of ours"
 
 
@@ -154,6 +154,7 @@ def test_the_command_builds_the_same_bytes_from_real_pages(largest_data: Path, t
     assert on_spark.stdout.rpartition("(")[0].replace("/spark", "/here") == here.stdout.rpartition("(")[0]
     assert "runner: spark, Spark " in log.read_text()
     noise = [line for line in on_spark.stderr.splitlines() if not line.startswith(("clean:", "dedup:", "Spark: "))]
+    noise.remove("c4pipe: Spark starts: 10 to 20 seconds on an idle machine")
     assert [line for line in noise if line not in here.stderr.splitlines()] == []
 
 
@@ -164,6 +165,15 @@ def _command(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 def _corpus(folder: Path) -> dict[str, bytes]:
     return {name: data for name, data in contents(folder).items() if not name.startswith("_work/.")}
+
+
+def test_a_python_that_the_workers_lack_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", str(tmp_path / "python"))
+    given = ["--lists", str(LISTS), "--output", str(tmp_path / "corpus"), "--runner", "spark"]
+    ended = _command("build", str(CRAWL), *given, "--spark-master", "local[2]", "--quiet")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.startswith("c4pipe: Spark can't start Python on its workers: set PYSPARK_PYTHON to a path that")
+    assert ended.stderr.count("\n") == 1
 
 
 def test_ctrl_c_ends_the_command(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What travels between steps: bytes, or where they wait in a file."""
 
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
@@ -61,6 +62,24 @@ def test_a_store_holds_what_was_sent(moto: str, monkeypatch: pytest.MonkeyPatch)
         assert list(receiver.receive(reversed(places[:-1]))) == data[::-1]
         with pytest.raises(OSError, match="there is no such file"):
             list(receiver.receive(places[-1:]))
+
+
+def test_each_block_is_one_request_to_a_store(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/storage.md has these numbers."""
+    with store_of(moto, {"bucket/other": b""}, monkeypatch) as store, closing(Spill("s3://bucket/s")) as receiver:
+        groups, buckets = 5, 8
+        sent = []
+        for group in range(groups):
+            with closing(Spill("s3://bucket/s")) as sender:
+                sent.append([sender.send(bytes([group, bucket]) * 100) for bucket in range(buckets)])
+                sender.commit()
+        assert sum(store.asked.values()) == 3 * groups
+        store.asked.clear()
+        for bucket in range(buckets):
+            received = list(receiver.receive([blocks[bucket] for blocks in sent]))
+            assert received == [bytes([group, bucket]) * 100 for group in range(groups)]
+        kinds = Counter(asked.partition(" ")[0] for asked in store.asked.elements())
+        assert kinds == {"GET": groups * buckets, "HEAD": groups}
 
 
 def test_what_is_small_travels_itself(tmp_path: Path) -> None:
