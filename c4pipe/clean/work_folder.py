@@ -46,7 +46,11 @@ PLANNED = "files.json"
 """The name of the file with `PlannedFiles` in a work folder."""
 
 
-class PlannedFiles(TypedDict):
+class _Places(TypedDict, total=False):
+    places: Sequence[str]  # the crawls and URLs of all runs, without secrets
+
+
+class PlannedFiles(_Places):
     """The names, without ending, of the work files that the latest run makes."""
 
     files: Sequence[str]
@@ -193,7 +197,7 @@ def read_headers(files: Mapping[str, StoragePath]) -> Iterator[WorkHeader]:
         yield header
 
 
-def _differing(versions: str, others: str) -> str:
+def differing(versions: str, others: str) -> str:
     """Returns the versions that others don't have."""
     return ", ".join(sorted({*versions.split(", ")} - {*others.split(", ")} - {""})) or "a c4pipe without this record"
 
@@ -227,8 +231,8 @@ def check_done(
     """
     if versions is not None and header.text_versions != versions:
         raise UsageError(
-            f"{path} was cleaned by {_differing(header.text_versions, versions)}, and this run has "
-            f"{_differing(versions, header.text_versions)}: install the former again, or clean the other files into "
+            f"{path} was cleaned by {differing(header.text_versions, versions)}, and this run has "
+            f"{differing(versions, header.text_versions)}: install the former again, or clean the other files into "
             "another --work folder; c4pipe dedup takes both folders, and then the manifest lists both"
         )
     if header.fingerprint != fingerprint:

@@ -35,6 +35,7 @@ COMMANDS = {
     "diff": "compare two corpora: counts, pages and examples",
     "overlap": "find the pages of a corpus that share text with evaluation sets",
     "report": "write report.html of a corpus",
+    "rebuild": "build a corpus again from its manifest, and compare all digests",
     "takedown": "write a corpus again without the pages of a list of URLs or hosts",
     "plan": "estimate time and disk space of a build from slices of a few files",
     "explain": "show why a page is kept or dropped: the verdict of every rule",

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, TypeVar, cast
 
 from c4pipe.corpus.formats.table import FORMAT_NAMES, find_format
@@ -103,6 +104,8 @@ class _Digests(TypedDict, total=False):
     known: Sequence[Digest]  # of the indexes of known corpora
     takedowns: Sequence[Takedown]
     sha256: Digest  # of the other members; manifests of earlier versions have none
+    lists: Mapping[str, Digest]  # of the recipe, by name; manifests of earlier versions have none
+    places: Sequence[str]  # of the inputs: crawls and URLs without secrets
     language_model: str  # the digest of the language model, if the recipe has a model
 
 
@@ -165,6 +168,7 @@ def make_manifest(
     expected: Collection[str],
     missing: Sequence[Missing] = (),
     text_versions: str = "",
+    sources: Mapping[str, Any] = MappingProxyType({}),
 ) -> Manifest:
     """Returns the manifest of a corpus.
 
@@ -174,7 +178,8 @@ def make_manifest(
         report: the report of job 2.
         expected: the paths of all shard files, relative to the corpus.
         missing: the WET files that could not be read (`name`, `path`, `error`).
-        text_versions: the versions that decided the text, with `;` between several.
+        text_versions: the versions that decided the text, with `;` between several; "" if they are not known.
+        sources: the members `lists` and `places`, as far as they are known.
 
     Raises LostDataError if the counts of pages do not add up, or shards differ from those expected.
     """
@@ -188,10 +193,11 @@ def make_manifest(
     if unwritten:
         raise LostDataError(f"{len(unwritten)} shard files were not written as planned: {unwritten[0]}, ...")
     values = {
+        **sources,
         "missing": list(missing),
         "counts": dict(sorted(counts.items())),
         "shards": shards,
-        "versions": {**versions(), **({"text": text_versions} if ";" in text_versions else {})},
+        "versions": {**versions(), **({"text": text_versions} if text_versions else {})},
     }
     return cast(Manifest, {"format": FORMAT, "version": MANIFEST_VERSION, **identity, **values})
 

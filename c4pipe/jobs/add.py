@@ -150,7 +150,7 @@ def _manifest_with_part(corpus: StoragePath, folder: StoragePath, whole: Manifes
     parts = [*(whole.get("parts") or [_describe_part(corpus, 0)]), _describe_part(folder, takedowns)]
     new = ({**shard, "path": _path_in_part(shard["path"], len(parts))} for shard in part["shards"])
     values = {
-        **{name: value for name, value in whole.items() if name not in ("sha256", "inputs", "parts")},
+        **{name: value for name, value in whole.items() if name not in ("sha256", "inputs", "places", "parts")},
         "parts": parts,
         "inputs": [],
         "train_shards": dict(sum((Counter(each["train_shards"]) for each in parts), Counter())),

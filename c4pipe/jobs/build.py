@@ -22,7 +22,11 @@ from c4pipe.runners.table import find_runner
 
 def build(options: BuildOptions | ImportOptions, progress: Progress) -> Manifest:
     """Cleans files, writes their corpus, and returns its manifest. Raises the errors of `clean` and `dedup`."""
-    plan = plan_build(options, progress)
+    return build_plan(options, plan_build(options, progress), progress)
+
+
+def build_plan(options: BuildOptions | ImportOptions, plan: CleanPlan, progress: Progress) -> Manifest:
+    """Works as `build`, given the plan of job 1, which passed `check_plan`."""
     note_files(options, progress)
     if find_runner(options.runner).submits:
         return build_on_slurm(options, plan, progress)
@@ -38,13 +42,18 @@ def plan_build(options: BuildOptions | ImportOptions, progress: Progress | None 
     """
     check_corpus_options(options.folder, options.shards)
     plan = plan_clean(options, progress)
+    check_plan(options, plan)
+    return plan
+
+
+def check_plan(options: BuildOptions | ImportOptions, plan: CleanPlan) -> None:
+    """Raises UsageError if the folders of a build hold something else."""
     inputs = list(dict.fromkeys((file.name, file.size, None) for file in plan.files))
     known = find_known(options.known_corpora, plan.recipe)
     lists, taken_down = plan.listed.lists.digests, find_taken_down(options.folder)
     identity = corpus_identity(plan.recipe, lists, inputs, options.formats, known=known, taken_down=taken_down)
     publish.check_folder(options.folder, identity)
     _check_work(plan)
-    return plan
 
 
 def _check_work(plan: CleanPlan) -> None:

@@ -15,11 +15,12 @@ from c4pipe.filters.column_rules import ColumnRule
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.lines import FewWords
 from c4pipe.io.atomic import clear_abandoned
-from c4pipe.io.json_files import write_checked_json
+from c4pipe.io.json_files import read_intact_json, write_checked_json
 from c4pipe.io.paths import StoragePath, check_inner, check_is_folder, list_names, storage_path
 from c4pipe.io.streams import InputOpener, digest_ends
 from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
+from c4pipe.jobs.places import public_places
 from c4pipe.lists.lists import LISTS_FOLDER
 from c4pipe.recipes.choose import ListedRecipe, choose_recipe, text_versions
 from c4pipe.recipes.recipe import Recipe
@@ -259,7 +260,10 @@ def prepare_work(plan: CleanPlan, progress: Progress) -> WorkState:
     plan.listed.lists.save(plan.work / LISTS_FOLDER)
     state = check_state(plan, progress)
     if state.missing or state.open:
-        write_checked_json(plan.work / work_folder.PLANNED, {"files": [file.work_name for file in plan.files]})
+        planned = plan.work / work_folder.PLANNED
+        before = read_intact_json(planned, work_folder.PlannedFiles)
+        places = sorted({*public_places(plan.options.input_names), *(before.get("places", ()) if before else ())})
+        write_checked_json(planned, {"files": [file.work_name for file in plan.files], "places": places})
     for file in state.missing:
         work_folder.missing_note(plan.target(file)).unlink(missing_ok=True)
     again = [file.work_name for file in (*state.missing, *state.open)]

@@ -51,7 +51,7 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None, 
         note_files(plan.options, progress)
     with only_run(plan.options.folder):
         manifest = publish.find_complete(plan.options.folder, plan.identity, plan.missing)
-        done, again = ([], plan.sources) if manifest is None else (plan.sources, [])
+        done, again = ([], plan.source_names) if manifest is None else (plan.source_names, [])
         prepare_dropped(plan.dropped, "dedup", done, again, progress)
         if manifest is None:
             if plan.taken_down:
@@ -70,6 +70,7 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None, 
                 clean_counts=plan.clean_counts,
                 missing=plan.missing,
                 text_versions=plan.text_versions,
+                sources=plan.sources,
             )
             _run(plan, plan.parameters(token), progress, workers, spill)
             manifest = _verify(plan)

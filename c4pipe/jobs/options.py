@@ -66,8 +66,32 @@ class KindOptions:
     ] = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class DownloadOptions:
+    """Where crawls are read from, and how files are downloaded."""
+
+    source: Annotated[
+        str | None, Option("a URL or folder to read crawls from", "URL", otherwise="Common Crawl's server")
+    ] = None
+    bandwidth: Annotated[float | None, Option("read at most MB megabytes a second", "MB")] = None
+    cache: Annotated[PathArgument | None, Option("keep downloaded files in this folder", "DIR")] = None
+
+    @cached_property
+    def network(self) -> NetworkOptions:
+        """How files are downloaded, by all processes together.
+
+        Raises UsageError for a bandwidth that is not above 0, or a URL as the cache.
+        """
+        if re.match(r"\w\w+:/", str(self.cache)):
+            raise UsageError(f"--cache {self.cache}: downloads are kept on this machine; give a folder")
+        if self.bandwidth is not None and not self.bandwidth > 0:
+            raise UsageError(f"--bandwidth {self.bandwidth}: give megabytes a second, more than 0")
+        rate = None if self.bandwidth is None else self.bandwidth * 1e6
+        return NetworkOptions(bytes_per_second=rate, cache=None if self.cache is None else Path(self.cache))
+
+
 @dataclass(frozen=True)
-class CrawlOptions(KindOptions):
+class CrawlOptions(KindOptions, DownloadOptions):
     """The WET files to read, and how."""
 
     inputs: Annotated[
@@ -83,29 +107,11 @@ class CrawlOptions(KindOptions):
     _: KW_ONLY
     files: Annotated[str | None, Option("only a slice of the crawl's files, such as 0:100", "A:B")] = None
     sample: Annotated[int | None, Option("only N of the crawl's files, evenly spread", "N")] = None
-    source: Annotated[
-        str | None, Option("a URL or folder to read crawls from", "URL", otherwise="Common Crawl's server")
-    ] = None
-    bandwidth: Annotated[float | None, Option("read at most MB megabytes a second", "MB")] = None
-    cache: Annotated[PathArgument | None, Option("keep downloaded files in this folder", "DIR")] = None
 
     @property
     def input_names(self) -> tuple[str, ...]:
         """The inputs as strings."""
         return as_strings(self.inputs)
-
-    @cached_property
-    def network(self) -> NetworkOptions:
-        """How files are downloaded, by all processes together.
-
-        Raises UsageError for a bandwidth that is not above 0, or a URL as the cache.
-        """
-        if re.match(r"\w\w+:/", str(self.cache)):
-            raise UsageError(f"--cache {self.cache}: downloads are kept on this machine; give a folder")
-        if self.bandwidth is not None and not self.bandwidth > 0:
-            raise UsageError(f"--bandwidth {self.bandwidth}: give megabytes a second, more than 0")
-        rate = None if self.bandwidth is None else self.bandwidth * 1e6
-        return NetworkOptions(bytes_per_second=rate, cache=None if self.cache is None else Path(self.cache))
 
     @cached_property
     def selection(self) -> "Selection":
@@ -127,7 +133,27 @@ class UsageOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecipeOptions:
+class ListOptions:
+    """The lists and the model that a recipe needs."""
+
+    lists: Annotated[
+        PathArgument | None,
+        Option("folder of the lists of bad words, domains and blocked URLs", "DIR", otherwise="the user's cache"),
+    ] = None
+    links: Annotated[
+        Sequence[PathArgument],
+        Option("file with one URL on each line, for recipes that keep only listed URLs", "FILE", repeated=True),
+    ] = ()
+    language_model: Annotated[
+        PathArgument | None,
+        Option(
+            "fastText model that detects the language, such as lid.176.bin", "FILE", otherwise="the recipe's detector"
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeOptions(ListOptions):
     """The recipe and its lists."""
 
     recipe: Annotated["PathArgument | Recipe", recipe_option()] = "c4"
@@ -146,20 +172,6 @@ class RecipeOptions:
     label: Annotated[
         Sequence[str], Option("also keep in the column NAME the best label of MODEL", "NAME=MODEL", repeated=True)
     ] = ()
-    lists: Annotated[
-        PathArgument | None,
-        Option("folder of the lists of bad words, domains and blocked URLs", "DIR", otherwise="the user's cache"),
-    ] = None
-    links: Annotated[
-        Sequence[PathArgument],
-        Option("file with one URL on each line, for recipes that keep only listed URLs", "FILE", repeated=True),
-    ] = ()
-    language_model: Annotated[
-        PathArgument | None,
-        Option(
-            "fastText model that detects the language, such as lid.176.bin", "FILE", otherwise="the recipe's detector"
-        ),
-    ] = None
 
     @property
     def language_codes(self) -> tuple[str, ...]:
@@ -183,12 +195,9 @@ class FormatOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardOptions:
-    """The number of the shards, and the finished corpora whose pages and spans they leave out."""
+class KnownOptions:
+    """The finished corpora whose pages and spans are left out."""
 
-    shards: Annotated[
-        int | None, Option("train shards for each language", "N", otherwise="one for each 128 MiB of text")
-    ] = None
     known: Annotated[
         Sequence[PathArgument],
         Option(
@@ -202,6 +211,15 @@ class ShardOptions:
     def known_corpora(self) -> tuple[StoragePath, ...]:
         """The folders of the known corpora."""
         return _storage_paths(self.known)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardOptions(KnownOptions):
+    """The number of the shards, and the finished corpora whose pages and spans they leave out."""
+
+    shards: Annotated[
+        int | None, Option("train shards for each language", "N", otherwise="one for each 128 MiB of text")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,7 +39,9 @@ _SAME_NAME = {
     "text": ", and addresses of documents are made from it: rename one, or give the folder that has both",
 }
 _CRAWL = re.compile(r"CC-MAIN-[0-9]{4}(?:-[0-9]{2,4})?(?:-[0-9]{2})?")
-_CRAWLS = re.compile(r"CC-MAIN-[-0-9*?\[\]!]+")  # a pattern of names
+CRAWL_PATTERN = re.compile(r"CC-MAIN-[-0-9*?\[\]!]+")
+"""The names of crawls, and patterns of these names."""
+
 _LISTING_CAP = 64 * 1024 * 1024  # bytes of a list of files, packed or unpacked: most lists of crawls have 10 MB
 _LONGEST = 230  # bytes of a name: file systems allow 255, and ".quarantine.jsonl" and the like are added
 
@@ -222,7 +224,7 @@ def crawl_names(pattern: str, selection: Selection, on_wait: OnWait | None = Non
     """
     if _CRAWL.fullmatch(pattern):
         return [] if Path(pattern).exists() else [pattern]
-    if not _CRAWLS.fullmatch(pattern) or not has_magic(pattern) or any(Path().glob(pattern)):
+    if not CRAWL_PATTERN.fullmatch(pattern) or not has_magic(pattern) or any(Path().glob(pattern)):
         return []
     source = selection.source.rstrip("/")
     is_bucket = source.startswith(BUCKETS)

@@ -1,0 +1,194 @@
+"""`rebuild`: builds a corpus again from its manifest, and compares all digests.
+
+Before any work, all that is missing or differs is said: versions, lists, known corpora, takedowns and inputs.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
+from c4pipe.clean.work_folder import differing
+from c4pipe.corpus.manifest import MANIFEST, PARTS, Manifest, parse
+from c4pipe.dedup.known import find_known
+from c4pipe.dedup.publish import describe_difference
+from c4pipe.dedup.taken_down import TAKEDOWNS, find_taken_down
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.paths import StoragePath, check_inner, read_file
+from c4pipe.io.streams import InputOpener, digest_ends, is_url
+from c4pipe.io.versions import versions
+from c4pipe.io.words import error_reason, first_of, format_count
+from c4pipe.jobs.build import build_plan, check_plan
+from c4pipe.jobs.clean_plan import CleanPlan
+from c4pipe.jobs.import_text import divide
+from c4pipe.jobs.options import BuildOptions, ImportOptions
+from c4pipe.jobs.places import HIDDEN
+from c4pipe.lists.lists import LISTS_FOLDER
+from c4pipe.recipes.choose import ListedRecipe, text_versions
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.runners.events import Progress
+from c4pipe.runners.runner import check_runner
+from c4pipe.wet.extraction import choose_extraction
+from c4pipe.wet.inputs import InputFile, find_inputs
+
+_NEUTRAL = {"c4pipe", "apache-beam"}  # `text` has the version of c4pipe's rules, and no runner changes a corpus
+
+
+def rebuild(path: StoragePath, given: Mapping[str, Any], any_versions: bool, progress: Progress) -> Manifest:
+    """Builds the corpus of a manifest again. Returns the new manifest: shards and counters are those of the given one.
+
+    Args:
+        path: the manifest, or the folder of the corpus.
+        given: options of `build`: places of inputs, output, lists, known corpora, network and runner.
+        any_versions: whether other versions of Python and libraries are accepted.
+        progress: gets a note about each thing that is missing or differs.
+
+    Raises UsageError, before any work, if something is missing or differs; C4pipeError if the new corpus differs, which
+    stays; the errors of `build`.
+    """
+    path = path / MANIFEST if path.is_dir() else path
+    stored = _read_manifest(path)
+    options = _options_of_build(stored, given)
+    check_runner(options)
+    check_inner(options.work_folder, LISTS_FOLDER)
+    if options.folder.absolute() == path.parent.absolute():
+        raise UsageError(f"--output {options.folder} has the corpus of {path}: give a new folder")
+    plan, differences = _plan_build(stored, options, any_versions, progress)
+    for each in differences:
+        progress.note(each)
+    if plan is None or differences:
+        count = format_count(len(differences), "difference")
+        raise UsageError(f"nothing was built: {count} between {path} and what is here")
+    check_plan(options, plan)
+    made = build_plan(options, plan, progress)
+    if found := list(_compare_corpora(stored, made)):
+        what = f"{options.folder} is another corpus than that of {path}"
+        raise C4pipeError(f"{what}: {'; '.join(found)}; it stays, and c4pipe diff compares the two")
+    return made
+
+
+def _read_manifest(path: StoragePath) -> Manifest:
+    """Returns the manifest of a corpus that can be built at once. Raises UsageError for any other file."""
+    try:
+        stored = parse(read_file(path), path.parent)
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error_reason(error)}; give the manifest.json of a corpus") from None
+    if "parts" in stored:
+        first = path.parent / PARTS / "001" / MANIFEST
+        raise UsageError(
+            f"{path} is of a corpus of {len(stored['parts'])} parts (c4pipe add), and each has its manifest: build "
+            f"them again one by one, {first} first, the others with --known and the parts before them"
+        )
+    return stored
+
+
+def _options_of_build(stored: Manifest, given: Mapping[str, Any]) -> BuildOptions | ImportOptions:
+    """Returns the options of the command that made the corpus, as far as they are needed without its own plan."""
+    recipe, shards = Recipe.from_json(stored["recipe"]), {*stored["train_shards"].values()}
+    values: dict[str, Any] = {
+        **given,
+        "inputs": given["inputs"] or stored.get("places", ()),
+        "recipe": recipe,
+        "format": stored["formats"],
+        "shards": shards.pop() if len(shards) == 1 else None,
+        "max_missing": 0,
+    }
+    if recipe.input_format == "text":
+        names = {each.name for each in fields(ImportOptions)} & values.keys()
+        return ImportOptions(**{name: values[name] for name in names}, columns=recipe.input_columns)
+    if recipe.extraction:
+        values |= {"input_kind": "warc", "extract": recipe.extraction.partition(":")[0]}
+    return BuildOptions(**values)
+
+
+@contextmanager
+def _collect(found: list[str]) -> Iterator[None]:
+    """Appends the sentence of an error that ends the block."""
+    try:
+        yield
+    except C4pipeError as error:
+        found.append(str(error))
+
+
+def _plan_build(
+    stored: Manifest, options: BuildOptions | ImportOptions, any_versions: bool, progress: Progress
+) -> tuple[CleanPlan | None, list[str]]:
+    """Returns the plan of job 1, None without lists, and a sentence about each thing that is missing or differs."""
+    recipe, found, inside = Recipe.from_json(stored["recipe"]), list[str](), dict[str, InputFile]()
+    listed, opener, selection = None, InputOpener(options.network), None
+    with _collect(found):
+        if isinstance(options, BuildOptions):
+            selection = options.selection
+            recipe = recipe.with_extraction(choose_extraction(options.input_kind, options.extract))
+        for each in _compare_versions(stored, recipe):
+            progress.note(each) if any_versions else found.append(f"{each}: install the former, or give --any-versions")
+    with _collect(found):
+        listed = ListedRecipe.choose(recipe, (), options.lists, options.links, options.language_model)
+        found += _compare_lists(stored, listed)
+    with _collect(found):
+        found += _compare_known(stored, options, recipe)
+    for place in options.input_names:
+        with _collect(found):
+            if HIDDEN not in place:
+                files = find_inputs([place], selection, progress.note_wait, progress.note, options.input_kind)
+                inside |= {file.name: file for file in files}
+    found += _compare_inputs(stored, inside, opener)
+    files = tuple(inside[file["name"]] for file in stored["inputs"] if file["name"] in inside)
+    if isinstance(options, ImportOptions):
+        files = divide(files, options.layout, options.work_folder, opener, progress.note)
+    return CleanPlan(options, listed, files) if listed else None, found
+
+
+def _compare_versions(stored: Manifest, recipe: Recipe) -> Iterator[str]:
+    """Yields what has another version here, and can change the text or the bytes of shards."""
+    here = {**versions(), "text": text_versions(recipe), "extraction": recipe.extraction}
+    there = {**stored["versions"], "extraction": stored["recipe"].get("extraction", "")}
+    for name in sorted(there.keys() - _NEUTRAL - ({"python"} if "text" in there else set())):
+        before, now = there[name], here.get(name, "")
+        if before != now:
+            yield f"the corpus was made with {name} {differing(before, now)}, and here is {differing(now, before)}"
+
+
+def _compare_lists(stored: Manifest, listed: ListedRecipe) -> Iterator[str]:
+    """Yields the lists and models that have another content; all of them if an earlier manifest has no digests."""
+    here = listed.lists.digests
+    there = stored.get("lists") or (here if stored["fingerprint"] == listed.fingerprint else {})
+    for name in sorted({*there, *here}):
+        if there.get(name) != here.get(name):
+            yield f"the list {name} is not that of the corpus: name it with --lists, --links or --language-model"
+
+
+def _compare_known(stored: Manifest, options: BuildOptions | ImportOptions, recipe: Recipe) -> Iterator[str]:
+    """Yields what differs in the known corpora, and in the pages that takedowns took out."""
+    if [*stored.get("known", ())] != [each.digest for each in find_known(options.known_corpora, recipe)]:
+        yield "the corpus was made beside other known corpora: name those with --known"
+    taken_down = find_taken_down(options.folder)
+    if [*stored.get("takedowns", ())] != [*(taken_down.takedowns if taken_down else ())]:
+        yield f"pages were taken out of the corpus: copy its folder {TAKEDOWNS} into {options.folder}"
+
+
+def _compare_inputs(stored: Manifest, inside: Mapping[str, InputFile], opener: InputOpener) -> Iterator[str]:
+    """Yields the inputs that are missing or have another content, as far as it can be told without downloads."""
+    if missing := [file["name"] for file in stored["inputs"] if file["name"] not in inside]:
+        names, inputs = ", ".join(first_of(missing, 3)), format_count(len(stored["inputs"]), "input")
+        secret = any(HIDDEN in place for place in stored.get("places", ()))
+        why = "; a manifest has no passwords and no signed URLs" if secret else ""
+        yield f"{len(missing):,} of {inputs} not found: {names}: name the places that were given, or where they are now, with --inputs{why}"
+    for file in stored["inputs"]:
+        path, _, size, *_ = inside.get(file["name"], InputFile("", "", None))
+        if size not in (None, file["bytes"]):
+            yield f"{path} has {size:,} bytes, and the input had {file['bytes']:,}: bring that one back"
+        elif size and not is_url(path) and digest_ends(partial(opener.read, path), size) != file["ends_sha256"]:
+            yield f"{path} has another content than the input: bring that one back"
+
+
+def _compare_corpora(stored: Manifest, made: Manifest) -> Iterator[str]:
+    """Yields the differences of the shards and counters of two manifests, and of what they were made of."""
+    there, here = ({each["path"]: each["sha256"] for each in of["shards"]} for of in (stored, made))
+    if shards := sorted(path for path in {*there, *here} if there.get(path) != here.get(path)):
+        yield f"{len(shards):,} of {len(there):,} shards differ ({', '.join(first_of(shards, 3))})"
+    for name in ("inputs", "recipe", "fingerprint", "counts"):
+        # a takedown can't tell which sentences its pages would have lost, and the build can
+        if stored[name] != made[name] and not (name == "counts" and "takedowns" in stored):
+            yield describe_difference(name, stored[name], made[name])
