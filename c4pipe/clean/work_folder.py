@@ -1,5 +1,6 @@
 """Work folders: finds work files, checks that they belong together, and keeps notes of WET files that are missing."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,10 +11,11 @@ from c4pipe.clean.examples import EXAMPLES_ENDING, examples_file
 from c4pipe.clean.quarantine import quarantine_file
 from c4pipe.clean.work_file import WorkHeader, read_header
 from c4pipe.errors import DamagedFileError, UsageError, hide_secrets
-from c4pipe.io.json_files import read_checked_json, write_checked_json
+from c4pipe.io.json_files import read_checked_json, read_intact_json, write_checked_json
+from c4pipe.io.object_store import is_store
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.wet.inputs import InputFile, Missing, part_of
+from c4pipe.wet.inputs import CRAWL_PATTERN, InputFile, Missing, part_of
 
 MISSING_ENDING = ".missing.json"
 """The end of the name of a note; the name of its WET file is before it."""
@@ -47,13 +49,36 @@ PLANNED = "files.json"
 
 
 class _Places(TypedDict, total=False):
-    places: Sequence[str]  # the crawls and URLs of all runs, without secrets
+    places: Sequence[str]  # of all runs (`public_places`); earlier versions wrote none
 
 
 class PlannedFiles(_Places):
     """The names, without ending, of the work files that the latest run makes."""
 
     files: Sequence[str]
+
+
+def note_planned(folder: StoragePath, files: Sequence[str], inputs: Sequence[str]) -> None:
+    """Writes the names of the work files of a run, and the places of its inputs and of those of earlier runs."""
+    before = read_intact_json(folder / PLANNED, PlannedFiles)
+    places = {*public_places(inputs), *(before.get("places", ()) if before else ())}
+    write_checked_json(folder / PLANNED, {"files": files, "places": sorted(places)})
+
+
+def find_places(folders: Sequence[StoragePath]) -> list[str]:
+    """Returns the places that the runs of some work folders noted."""
+    planned = [read_intact_json(folder / PLANNED, PlannedFiles) for folder in folders]
+    return sorted({place for each in planned if each for place in each.get("places", ())})
+
+
+def public_places(inputs: Sequence[str]) -> list[str]:
+    """Returns the crawls and URLs among inputs that a manifest can name: everybody finds the files there.
+
+    Paths of this machine are left out, and so is each URL that can have a secret: with a user, a password, a signature
+    or, of a web server, any query.
+    """
+    stores = (each for each in inputs if is_store(each) and hide_secrets(each) == each)
+    return [*stores, *(each for each in inputs if CRAWL_PATTERN.fullmatch(each) or _PUBLIC_URL.fullmatch(each))]
 
 
 WORK_FOLDER = "_work"
@@ -66,6 +91,7 @@ DAMAGED_ENDING = ".damaged"
 """The end of the name of a damaged file, which is made again."""
 
 _HEADERS_AT_ONCE = 16
+_PUBLIC_URL = re.compile(r"https?://[^/@?#]+/[^?#]*")
 
 
 def work_path(folder: StoragePath, file: InputFile) -> StoragePath:

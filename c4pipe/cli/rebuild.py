@@ -1,29 +1,22 @@
 """The command `rebuild`: a corpus from its manifest."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from c4pipe.cli.console import printer, say
-from c4pipe.cli.options import TerminalOptions, readable_path, refuse_job_file
+from c4pipe.cli.options import TerminalOptions, refuse_job_file
 from c4pipe.cli.parser import Command
 from c4pipe.io.options import Option, shared_fields
 from c4pipe.io.words import format_count
 from c4pipe.jobs.options import BuildOptions, DownloadOptions, KnownOptions, ListOptions
 from c4pipe.runners.runner_options import RunnerOptions
 
-if TYPE_CHECKING:
-    from c4pipe.io.paths import StoragePath
-
 
 @dataclass(frozen=True, kw_only=True)
 class RebuildOptions(TerminalOptions, RunnerOptions, DownloadOptions, KnownOptions, ListOptions):
     """The options of the command."""
 
-    manifest: Annotated[
-        "StoragePath", Option("manifest.json of a corpus", "MANIFEST", positional=True, parse=readable_path)
-    ]
+    manifest: Annotated[str, Option("manifest.json of a corpus: a path or a URL", "MANIFEST", positional=True)]
     inputs: Annotated[
         Sequence[str],
         Option("where its inputs are, as INPUT of build", "INPUT", "the crawls and URLs of the manifest", nargs="+"),
@@ -44,14 +37,7 @@ def run(options: RebuildOptions) -> None:
     made = rebuild(options.manifest, given, options.any_versions, make_progress(options))
     if not options.quiet:
         shards, pages = format_count(len(made["shards"]), "shard"), format_count(made["counts"]["pages.kept"], "page")
-        say(printer(sys.stdout), f"same corpus: {shards}, {pages}, all digests equal")
+        print(f"same corpus: {shards}, {pages}, all digests equal")
 
 
-COMMAND = Command(
-    RebuildOptions,
-    run,
-    examples=(
-        "c4pipe rebuild corpus/manifest.json --output again",
-        "c4pipe rebuild corpus/manifest.json --inputs crawl/ --output again",
-    ),
-)
+COMMAND = Command(RebuildOptions, run, examples=("c4pipe rebuild corpus/manifest.json --inputs crawl/ --output again",))

@@ -50,8 +50,7 @@ def run(options: ReportOptions) -> None:
     option can't be met, or shards that are needed can't be read.
     """
     from c4pipe.cli.progress import make_progress
-    from c4pipe.corpus import manifest
-    from c4pipe.corpus.opened import no_manifest, open_corpus
+    from c4pipe.corpus.opened import find_manifest, open_corpus
     from c4pipe.inspect import domains
     from c4pipe.inspect.opt_outs import count_opt_outs, read_opt_outs
     from c4pipe.io.atomic import write_text
@@ -65,9 +64,7 @@ def run(options: ReportOptions) -> None:
     rules = _load_suffixes(options)
     tokenizer = open_tokenizer(options.vocabulary) if options.vocabulary is not None else None
     folder = options.corpus.absolute()
-    corpus_manifest = manifest.read_manifest(folder)
-    if corpus_manifest is None:
-        raise no_manifest(options.corpus, FileNotFoundError())
+    corpus_manifest = find_manifest(options.corpus)
     runner, progress = RunnerOptions(workers=options.workers), make_progress(options)
     with only_run(folder):
         if options.opt_outs is not None:

@@ -184,6 +184,11 @@ def open_language(path: str | Path | InputPath, languages: Sequence[str] | None 
     return _make_corpus(folder, data, languages)
 
 
+def find_manifest(folder: InputPath) -> Manifest:
+    """Returns the manifest of a corpus. Raises UsageError if the folder is no corpus, as `open_corpus`."""
+    return manifest_file.parse(_read_manifest(folder), folder)
+
+
 def _read_manifest(folder: InputPath) -> bytes:
     """Returns the bytes of a manifest. Raises UsageError if it can't be read."""
     try:

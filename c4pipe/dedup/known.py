@@ -12,9 +12,8 @@ from typing import Annotated, Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.manifest import MAX_PARTS, PARTS, Manifest, part_folder, part_number
-from c4pipe.corpus.opened import no_manifest
+from c4pipe.corpus.opened import find_manifest
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.page_size import FewSentences
@@ -165,9 +164,7 @@ def find_indexes(corpus: StoragePath) -> dict[StoragePath, tuple[Index, str]]:
 
     Raises UsageError if the folder is no corpus; the errors of `read_index`.
     """
-    manifest = manifest_file.read_manifest(corpus)
-    if manifest is None:
-        raise no_manifest(corpus, FileNotFoundError())
+    manifest = find_manifest(corpus)
     first, last = read_index(corpus), len(manifest.get("parts", [manifest]))
     digests = [digest_of_shards(manifest, range(1, number + 1)) for number in range(last + 1)]
     end = max((n for n, digest in enumerate(digests) if first and digest == first[0]["shards"]), default=0)

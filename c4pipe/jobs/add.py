@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.manifest import GROWN, MANIFEST, MAX_PARTS, CorpusPart, Manifest, part_folder, part_number
-from c4pipe.corpus.opened import no_manifest
+from c4pipe.corpus.opened import find_manifest
 from c4pipe.dedup import publish
 from c4pipe.dedup.known import INDEX, find_indexes
 from c4pipe.dedup.removals import MOVED_SPANS
@@ -53,14 +53,14 @@ def add(options: AddOptions, progress: Progress) -> tuple[Manifest, Manifest]:
     Raises UsageError for a folder that is no corpus, and for work files of another recipe; the errors of `dedup`.
     """
     corpus = options.folder.absolute()
-    _read_manifest(corpus)
+    find_manifest(corpus)
     with only_run(corpus):
         _complete_addition(corpus, progress)
     if not find_indexes(corpus):
         progress.note(f"{corpus} has no index of its present pages: c4pipe writes it first")
         write_index(corpus, options, progress)
     with only_run(corpus):
-        whole = _read_manifest(corpus)
+        whole = find_manifest(corpus)
         number = len(whole.get("parts", [whole])) + 1
         if number > MAX_PARTS:
             raise UsageError(f"{corpus} has {MAX_PARTS} parts, and no more are possible: begin another corpus")
@@ -71,19 +71,11 @@ def add(options: AddOptions, progress: Progress) -> tuple[Manifest, Manifest]:
             if digest == _digest_inputs(plan.identity["inputs"]):
                 progress.did_nothing = True
                 progress.note(f"part {there} of {corpus} is of these files already, and nothing was added")
-                return _read_manifest(part_folder(corpus, there) if "parts" in whole else corpus), whole
+                return find_manifest(part_folder(corpus, there) if "parts" in whole else corpus), whole
         _prepare_part(folder, plan, whole, progress)
         part = dedup(plan, progress)
         _describe_corpus(corpus, folder, whole, part)
         return part, _publish_part(corpus, number)
-
-
-def _read_manifest(folder: StoragePath) -> Manifest:
-    """Returns the manifest of a corpus. Raises UsageError if the folder is no corpus."""
-    manifest = manifest_file.read_manifest(folder)
-    if manifest is None:
-        raise no_manifest(folder, FileNotFoundError())
-    return manifest
 
 
 def _plan_part(options: AddOptions, corpus: StoragePath, folder: StoragePath, whole: Manifest) -> CorpusPlan:
@@ -131,7 +123,7 @@ def _digest_parts(whole: Manifest) -> list[str]:
 
 def _describe_part(folder: StoragePath, takedowns: int) -> CorpusPart:
     """Returns the entry of a part for the manifest of the whole corpus, given the folder of the part."""
-    manifest, sums = _read_manifest(folder), manifest_file.sum_inputs(_read_manifest(folder))
+    manifest, sums = find_manifest(folder), manifest_file.sum_inputs(find_manifest(folder))
     return CorpusPart(
         manifest=hashlib.sha256(read_file(folder / MANIFEST)).hexdigest(),
         inputs=sums.files,
@@ -185,7 +177,7 @@ def _describe_corpus(corpus: StoragePath, folder: StoragePath, whole: Manifest, 
 def _complete_addition(corpus: StoragePath, progress: Progress) -> None:
     """Completes an addition that was stopped at its end."""
     remove_tree(corpus / INDEX / "_spill")  # the index was complete when its run was stopped
-    whole = _read_manifest(corpus)
+    whole = find_manifest(corpus)
     last = len(whole.get("parts", [whole]))
     grown = manifest_file.read_manifest(part_folder(corpus, last + 1) / GROWN)
     if grown is not None:
@@ -200,7 +192,7 @@ def _publish_part(corpus: StoragePath, number: int) -> Manifest:
     folder = part_folder(corpus, number)
     for each in (corpus, part_folder(corpus, 1), folder, folder / GROWN):
         clear_abandoned(each)
-    manifest = _read_manifest(folder / GROWN)
+    manifest = find_manifest(folder / GROWN)
     if number == 2:  # the first part becomes a part, too
         make_folder(part_folder(corpus, 1))
         for name in {MANIFEST, MOVED_SPANS} & list_names(corpus):

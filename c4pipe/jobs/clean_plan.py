@@ -15,12 +15,10 @@ from c4pipe.filters.column_rules import ColumnRule
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.lines import FewWords
 from c4pipe.io.atomic import clear_abandoned
-from c4pipe.io.json_files import read_intact_json, write_checked_json
 from c4pipe.io.paths import StoragePath, check_inner, check_is_folder, list_names, storage_path
 from c4pipe.io.streams import InputOpener, digest_ends
 from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
-from c4pipe.jobs.places import public_places
 from c4pipe.lists.lists import LISTS_FOLDER
 from c4pipe.recipes.choose import ListedRecipe, choose_recipe, text_versions
 from c4pipe.recipes.recipe import Recipe
@@ -98,7 +96,6 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
     else:
         made = choose_extraction(options.input_kind, options.extract)
     recipe = recipe.with_extraction(made)
-    check_inner(options.work_folder, LISTS_FOLDER)
     check_is_folder("--work", options.work_folder)
     if options.network.cache is not None:
         check_is_folder("--cache", options.network.cache)
@@ -253,6 +250,7 @@ def _set_aside(target: StoragePath, path: StoragePath, error: DamagedFileError, 
 
 def prepare_work(plan: CleanPlan, progress: Progress) -> WorkState:
     """Prepares the work folder and returns its state. Removes records of missing files: these are tried again."""
+    check_inner(plan.work, LISTS_FOLDER)
     clear_abandoned(plan.work)
     clear_abandoned(plan.work / LISTS_FOLDER)
     if plan.options.annotation:
@@ -260,10 +258,8 @@ def prepare_work(plan: CleanPlan, progress: Progress) -> WorkState:
     plan.listed.lists.save(plan.work / LISTS_FOLDER)
     state = check_state(plan, progress)
     if state.missing or state.open:
-        planned = plan.work / work_folder.PLANNED
-        before = read_intact_json(planned, work_folder.PlannedFiles)
-        places = sorted({*public_places(plan.options.input_names), *(before.get("places", ()) if before else ())})
-        write_checked_json(planned, {"files": [file.work_name for file in plan.files], "places": places})
+        names = [file.work_name for file in plan.files]
+        work_folder.note_planned(plan.work, names, plan.options.input_names)
     for file in state.missing:
         work_folder.missing_note(plan.target(file)).unlink(missing_ok=True)
     again = [file.work_name for file in (*state.missing, *state.open)]

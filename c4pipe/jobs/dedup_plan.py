@@ -10,7 +10,7 @@ from typing import Any
 from c4pipe.clean import examples, work_folder
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.work_file import URL_ROW, WorkHeader
-from c4pipe.clean.work_folder import PLANNED, PlannedFiles, check_complete, find_work_files, read_headers
+from c4pipe.clean.work_folder import check_complete, find_places, find_work_files, read_headers
 from c4pipe.corpus.layout import FOLDER_FILES, MAX_SHARD_BYTES, MAX_SHARDS, Layout
 from c4pipe.corpus.writer import shard_files
 from c4pipe.dedup.known import Known, find_known
@@ -20,7 +20,7 @@ from c4pipe.dedup.step import DedupPlan
 from c4pipe.dedup.taken_down import TakenDown, find_taken_down
 from c4pipe.errors import UsageError
 from c4pipe.filters.corpus_rules import NearDuplicate
-from c4pipe.io.json_files import parse_json, read_intact_json
+from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import StoragePath, check_is_folder, storage_path
 from c4pipe.jobs.options import BuildOptions, DedupOptions, ImportOptions
 from c4pipe.lists.lists import find_lists
@@ -86,8 +86,7 @@ class CorpusPlan:
     @property
     def sources(self) -> dict[str, Any]:
         """The digests of the lists, and the crawls and URLs of the inputs, as members of the manifest."""
-        runs = [read_intact_json(folder / PLANNED, PlannedFiles) for folder in self.options.work_folders]
-        places = sorted({place for run in runs if run for place in run.get("places", ())})
+        places = find_places(self.options.work_folders)
         return {"lists": self.headers[0].lists, **({"places": places} if places else {})}
 
     @cached_property

@@ -10,21 +10,20 @@ from functools import partial
 from typing import Any
 
 from c4pipe.clean.work_folder import differing
-from c4pipe.corpus.manifest import MANIFEST, PARTS, Manifest, parse
+from c4pipe.corpus.manifest import MANIFEST, Manifest, part_folder
+from c4pipe.corpus.opened import find_manifest
 from c4pipe.dedup.known import find_known
 from c4pipe.dedup.publish import describe_difference
 from c4pipe.dedup.taken_down import TAKEDOWNS, find_taken_down
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io.paths import StoragePath, check_inner, read_file
+from c4pipe.io.paths import storage_path
 from c4pipe.io.streams import InputOpener, digest_ends, is_url
 from c4pipe.io.versions import versions
-from c4pipe.io.words import error_reason, first_of, format_count
+from c4pipe.io.words import first_of, format_count
 from c4pipe.jobs.build import build_plan, check_plan
 from c4pipe.jobs.clean_plan import CleanPlan
 from c4pipe.jobs.import_text import divide
 from c4pipe.jobs.options import BuildOptions, ImportOptions
-from c4pipe.jobs.places import HIDDEN
-from c4pipe.lists.lists import LISTS_FOLDER
 from c4pipe.recipes.choose import ListedRecipe, text_versions
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.events import Progress
@@ -35,11 +34,11 @@ from c4pipe.wet.inputs import InputFile, find_inputs
 _NEUTRAL = {"c4pipe", "apache-beam"}  # `text` has the version of c4pipe's rules, and no runner changes a corpus
 
 
-def rebuild(path: StoragePath, given: Mapping[str, Any], any_versions: bool, progress: Progress) -> Manifest:
+def rebuild(manifest: str, given: Mapping[str, Any], any_versions: bool, progress: Progress) -> Manifest:
     """Builds the corpus of a manifest again. Returns the new manifest: shards and counters are those of the given one.
 
     Args:
-        path: the manifest, or the folder of the corpus.
+        manifest: path or URL of `manifest.json`, or of the folder of the corpus.
         given: options of `build`: places of inputs, output, lists, known corpora, network and runner.
         any_versions: whether other versions of Python and libraries are accepted.
         progress: gets a note about each thing that is missing or differs.
@@ -47,40 +46,30 @@ def rebuild(path: StoragePath, given: Mapping[str, Any], any_versions: bool, pro
     Raises UsageError, before any work, if something is missing or differs; C4pipeError if the new corpus differs, which
     stays; the errors of `build`.
     """
-    path = path / MANIFEST if path.is_dir() else path
-    stored = _read_manifest(path)
+    path = storage_path(manifest, reads=True)
+    folder = path.parent if path.name == MANIFEST else path
+    stored = find_manifest(folder)
+    if "parts" in stored:
+        raise UsageError(
+            f"{folder} has {len(stored['parts'])} parts, of c4pipe add, each with a manifest: build them again one by "
+            f"one, {part_folder(folder, 1) / MANIFEST} first, the others with --known and the parts before them"
+        )
     options = _options_of_build(stored, given)
     check_runner(options)
-    check_inner(options.work_folder, LISTS_FOLDER)
-    if options.folder.absolute() == path.parent.absolute():
-        raise UsageError(f"--output {options.folder} has the corpus of {path}: give a new folder")
+    if options.folder.absolute() == folder.absolute():
+        raise UsageError(f"--output {options.folder} is the corpus that is to be built again: give a new folder")
     plan, differences = _plan_build(stored, options, any_versions, progress)
     for each in differences:
         progress.note(each)
     if plan is None or differences:
         count = format_count(len(differences), "difference")
-        raise UsageError(f"nothing was built: {count} between {path} and what is here")
+        raise UsageError(f"nothing was built: {count} between the manifest of {folder} and what is here")
     check_plan(options, plan)
     made = build_plan(options, plan, progress)
     if found := list(_compare_corpora(stored, made)):
-        what = f"{options.folder} is another corpus than that of {path}"
+        what = f"{options.folder} is another corpus than {folder}"
         raise C4pipeError(f"{what}: {'; '.join(found)}; it stays, and c4pipe diff compares the two")
     return made
-
-
-def _read_manifest(path: StoragePath) -> Manifest:
-    """Returns the manifest of a corpus that can be built at once. Raises UsageError for any other file."""
-    try:
-        stored = parse(read_file(path), path.parent)
-    except OSError as error:
-        raise UsageError(f"{path} can't be read: {error_reason(error)}; give the manifest.json of a corpus") from None
-    if "parts" in stored:
-        first = path.parent / PARTS / "001" / MANIFEST
-        raise UsageError(
-            f"{path} is of a corpus of {len(stored['parts'])} parts (c4pipe add), and each has its manifest: build "
-            f"them again one by one, {first} first, the others with --known and the parts before them"
-        )
-    return stored
 
 
 def _options_of_build(stored: Manifest, given: Mapping[str, Any]) -> BuildOptions | ImportOptions:
@@ -130,9 +119,8 @@ def _plan_build(
         found += _compare_known(stored, options, recipe)
     for place in options.input_names:
         with _collect(found):
-            if HIDDEN not in place:
-                files = find_inputs([place], selection, progress.note_wait, progress.note, options.input_kind)
-                inside |= {file.name: file for file in files}
+            files = find_inputs([place], selection, progress.note_wait, progress.note, options.input_kind)
+            inside |= {file.name: file for file in files}
     found += _compare_inputs(stored, inside, opener)
     files = tuple(inside[file["name"]] for file in stored["inputs"] if file["name"] in inside)
     if isinstance(options, ImportOptions):
@@ -172,9 +160,8 @@ def _compare_inputs(stored: Manifest, inside: Mapping[str, InputFile], opener: I
     """Yields the inputs that are missing or have another content, as far as it can be told without downloads."""
     if missing := [file["name"] for file in stored["inputs"] if file["name"] not in inside]:
         names, inputs = ", ".join(first_of(missing, 3)), format_count(len(stored["inputs"]), "input")
-        secret = any(HIDDEN in place for place in stored.get("places", ()))
-        why = "; a manifest has no passwords and no signed URLs" if secret else ""
-        yield f"{len(missing):,} of {inputs} not found: {names}: name the places that were given, or where they are now, with --inputs{why}"
+        how = "name their places with --inputs (no manifest has paths of a machine, and secrets of URLs)"
+        yield f"{len(missing):,} of {inputs} not found ({names}): {how}"
     for file in stored["inputs"]:
         path, _, size, *_ = inside.get(file["name"], InputFile("", "", None))
         if size not in (None, file["bytes"]):
