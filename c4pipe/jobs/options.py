@@ -1,7 +1,6 @@
 """The options of the jobs: one plain record for each job. Making a record reads and opens no file.
 
-A record has the values that the user gave, on the command line or in Python. `plan_clean`, `plan_dedup` and
-`plan_build` check them, and look up lists and files. Options that several commands have are a class.
+A record has what the user gave; `plan_clean`, `plan_dedup` and `plan_build` check it, and look up lists and files.
 """
 
 import os
@@ -474,10 +473,7 @@ class AddOptions(RunnerOptions, ShardOptions):
         """The folder of the corpus."""
         return _storage_path(self.corpus)
 
-    @property
-    def work_folders(self) -> tuple[StoragePath, ...]:
-        """The work folders."""
-        return _storage_paths(self.work)
+    work_folders = DedupOptions.work_folders
 
 
 @dataclass(frozen=True, kw_only=True)
