@@ -42,6 +42,7 @@ BLOCKED_URL_RULES: tuple[type[Rule], ...] = (
 )
 REFINEDWEB_RULES: tuple[type[Rule], ...] = (BoilerplateLine, SitePhrase, ManyRemovedWords)
 OPT_OUT_RULES: tuple[type[Rule], ...] = (OptedOut, RobotsRefused)
+RESERVATION_RULES: tuple[type[Rule], ...] = (*OPT_OUT_RULES, UsageRefused)
 
 _IN_ORDER: tuple[type[Rule], ...] = (
     *(BodyLines, MetadataLine, Incomplete, TooLong, StaleCapture, NormalisedUrl),
@@ -51,7 +52,7 @@ _IN_ORDER: tuple[type[Rule], ...] = (
     *(*GOPHER_RULES, *REPETITION_RULES, *FINEWEB_RULES),
     *REFINEDWEB_RULES,
     *(EmailAddress, PublicIpAddress),
-    *(*BLOCKED_URL_RULES, *OPT_OUT_RULES, UsageRefused),
+    *(*BLOCKED_URL_RULES, *RESERVATION_RULES),
     DamagedCharacters,
     EvaluationOverlap,
     ColumnBelow,

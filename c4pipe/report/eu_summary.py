@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from c4pipe.corpus.manifest import OTHER_NAMES, sum_inputs
 from c4pipe.corpus.opened import Corpus
 from c4pipe.filters.listed_words import BadWords
-from c4pipe.filters.rules import BLOCKED_URL_RULES, OPT_OUT_RULES
+from c4pipe.filters.rules import BLOCKED_URL_RULES, RESERVATION_RULES
 from c4pipe.report.data import OptOuts
 from c4pipe.report.profile import Profile
 from c4pipe.report.rendering import render
@@ -52,7 +52,7 @@ def render_summary(
         language_bytes=profile["language_bytes"],
         tokens=sum(split["tokens"] for splits in tokens.values() for split in splits.values()) if tokens else None,
         totals=totals,
-        opt_out_rules=sentences(OPT_OUT_RULES),
+        reservation_rules=sentences(RESERVATION_RULES),
         refused=opt_outs["refused"] if opt_outs else {},
         content_rules=sentences((*BLOCKED_URL_RULES, BadWords)),
     )

@@ -155,7 +155,7 @@ def test_a_finished_corpus_says_what_would_be_refused(
     summary = tmp_path / "eu.md"
     assert main.main(["report", str(corpus), "--eu-summary", str(summary), "--lists", str(lists), "--quiet"]) == 0
     text = summary.read_text("utf-8")
-    assert "the recipe has no rule on opt-outs. `[to be filled in" in text
+    assert "the recipe has no rule on reservations of rights. `[to be filled in" in text
     still = (
         f"- Still in the corpus, by the lists given to `c4pipe report --opt-outs`: {sums['together']['pages']} pages"
     )

@@ -14,7 +14,7 @@ from c4pipe.corpus.opened import open_corpus
 from c4pipe.report.data import read_report_data
 from c4pipe.report.eu_summary import MOST_OF_SME, DomainTotals, render_summary
 from tests.helpers.reports import SAMPLES
-from tests.helpers.warc import response, write_warc
+from tests.helpers.warc import HTML_HEAD, response, write_warc
 
 FIELDS = """\
 1. General information
@@ -103,10 +103,21 @@ def test_common_crawl_is_a_public_dataset(crawl: Path) -> None:
 
 def test_a_warc_file_of_ones_own_is_crawled_data(tmp_path: Path) -> None:
     page = "<p>" + "The garden has a gate of old wood, and the path behind it leads to the sea. " * 9 + "</p>"
-    warc = write_warc(
-        tmp_path / "mine.warc.gz", [response(f"https://example.com/{n}", page + str(n)) for n in range(3)]
-    )
-    command = ["build", str(warc), "--from", "warc", "--recipe", "unfiltered", "--output", str(tmp_path / "c")]
+    refused = response("https://example.com/a", page, {**HTML_HEAD, "Content-Usage": "train-ai=n"})
+    records = [refused, *(response(f"https://example.com/{n}", page + str(n)) for n in range(3))]
+    warc, recipe = write_warc(tmp_path / "mine.warc.gz", records), tmp_path / "mine.toml"
+    recipe.write_text('base = "unfiltered"\non = ["usage_refused"]\n')
+    command = [
+        "build",
+        str(warc),
+        "--from",
+        "warc",
+        "--usage",
+        "--recipe",
+        str(recipe),
+        "--output",
+        str(tmp_path / "c"),
+    ]
     assert main.main([*command, "--workers", "1", "--quiet"]) == 0
     text = render(tmp_path / "c", DomainTotals(1, ["example.com"], PERIOD))
     assert part(text, "Have you used publicly available datasets to train the model?**").startswith(
@@ -115,7 +126,8 @@ def test_a_warc_file_of_ones_own_is_crawled_data(tmp_path: Path) -> None:
     assert "warcinfo" in part(text, "If yes, specify crawler name(s)")
     for field in ("Purposes of the crawler(s)", "General description of crawler behaviour", "Were crawlers used"):
         assert "`[to be filled in: " in part(text, field)
-    assert "the recipe has no rule on opt-outs" in part(text, "Describe the measures")
+    measures = part(text, "Describe the measures")
+    assert 'refuses the usage "train-ai", by the column usage: 1 page.' in measures.replace("\\", "")
 
 
 def test_rules_on_opt_outs_are_measures(tmp_path: Path) -> None:
@@ -130,7 +142,7 @@ def test_rules_on_opt_outs_are_measures(tmp_path: Path) -> None:
     dropped = json.loads((tmp_path / "c" / "manifest.json").read_text())["counts"]["pages.dropped.opted_out"]
     assert dropped > 1
     said = part(render(tmp_path / "c", DomainTotals(0, [])), "Describe the measures")
-    assert "no rule on opt-outs" not in said
+    assert "no rule on" not in said
     assert f"is in a list of opt-outs: {dropped} pages.\n" in said
 
 
