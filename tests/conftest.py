@@ -129,6 +129,15 @@ def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def vocabulary(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small vocabulary of the small corpus's English pages."""
+    folder = tmp_path_factory.mktemp("vocabulary") / "vocabulary"
+    more = ["--size", "300", "--workers", "1", "--quiet", "--output", str(folder)]
+    assert main.main(["vocab", str(small_corpus / "en"), *more]) == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
 def sample_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample crawl as a corpus of recipe c4, in Parquet, with its work folder. Tests read it, or copy it."""
     folder = tmp_path_factory.mktemp("sample") / "corpus"

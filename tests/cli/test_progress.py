@@ -18,6 +18,7 @@ from c4pipe.cli.progress import ProgressBar, make_progress, show_json, show_line
 from c4pipe.corpus import manifest
 from c4pipe.jobs.clean import NOT_COMPILED
 from c4pipe.runners.events import Progress, ProgressEvent, Status
+from tests.helpers.commands import heed_interrupts
 from tests.helpers.logs import log_records
 from tests.helpers.web import serve
 from tests.helpers.web_data import crawl_to_interrupt
@@ -167,11 +168,6 @@ def test_missing_files_are_told_and_logged(tmp_path: Path, capsys: pytest.Captur
     assert all_but["note"].startswith("complete except for 1 file;")
     assert end == {"outcome": "files missing", "exit_status": 3, "error": None}
     assert ("WARNING", gone["note"]) in log_records(log)
-
-
-def heed_interrupts() -> None:
-    """For a process whose parents run in a shell's background, where interrupts are ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_json_and_log_of_a_run_that_is_stopped(tmp_path: Path, largest_data: Path) -> None:

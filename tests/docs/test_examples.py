@@ -30,14 +30,6 @@ STEPS, EVERY = 40, 10
 QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"  # compiled in a third of the time
 
 
-@pytest.fixture(scope="module")
-def vocabulary(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("vocabulary") / "v"
-    more = ["--output", str(folder), "--size", "300", "--workers", "1", "--quiet"]
-    assert main.main(["vocab", str(small_corpus / "en"), *more]) == 0
-    return folder
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:

@@ -1,9 +1,18 @@
-"""Documents for batches, and the examples that are in a batch."""
+"""Documents and rows of tokens for batches, and the examples that are in a batch."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from c4pipe.objectives.packing import Batch
+from c4pipe.objectives.rows import TokenRows
+
+
+def equal_rows(count: int, size: int, first: int = 3) -> TokenRows:
+    """Rows of random pieces, whose ids begin at `first`."""
+    values = np.random.Generator(np.random.Philox(5)).integers(first, 32_000, count * size)
+    return TokenRows(values.astype(np.int32), np.arange(count + 1) * size)
 
 
 def unpacked(batch: Batch, lengths: Mapping[str, int]) -> list[dict[str, list[int]]]:

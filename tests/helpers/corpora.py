@@ -68,6 +68,11 @@ def contents(folder: Path, prefix: str = "") -> dict[str, bytes]:
     return {f"{prefix}{p.relative_to(folder)}": p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
+def corpus_files(folder: Path) -> dict[str, bytes]:
+    """Returns the bytes of all files of a corpus but the hidden ones of its work folder, by their path in it."""
+    return {name: data for name, data in contents(folder).items() if not name.startswith("_work/.")}
+
+
 def urls(documents: Any) -> list[str]:
     """Returns the URL of each document."""
     return [document["url"] for document in documents]

@@ -3,12 +3,17 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from c4pipe.errors import C4pipeError, LostDataError
 from c4pipe.runners.flow import Flow, Step
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 
 
 class Split(Step):
@@ -122,7 +127,8 @@ class Keep(Step):
         return ()
 
 
-def _joined(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def joined(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Returns the sums of numbers by their names."""
     total: dict[str, int] = {}
     for part in parts:
         for name, value in part.items():
@@ -137,7 +143,7 @@ def blocks(folder: Path) -> Callable[[Flow], None]:
         made = flow.map("Make blocks", flow.create("Numbers", range(6)), Big(folder, dies=4))
         counted = flow.map("Count blocks", flow.group_by_key("Group blocks", made["blocks"]), Count(folder))
         both = flow.flatten("Both", made["sums"], counted["counts"])
-        flow.map("Keep", flow.combine("Add up", both, _joined), Keep(folder / "sum.json"))
+        flow.map("Keep", flow.combine("Add up", both, joined), Keep(folder / "sum.json"))
 
     return graph
 
@@ -160,3 +166,27 @@ class Fail(Step):
             raise self._error
         os.kill(os.getpid(), signal.SIGKILL)
         return ()
+
+
+FAILURES = [
+    (OSError(28, "No space left on device", "/c"), C4pipeError, r"^/c: no space left on device$"),
+    (LostDataError("the shuffle lost 3 rows"), LostDataError, "^the shuffle lost 3 rows$"),
+    (C4pipeError("x.wet can't be read: Error: at 3"), C4pipeError, "^x.wet can't be read: Error: at 3$"),
+]
+"""Errors of a step, and what a job raises for each: its kind, and what it says."""
+
+
+def press_ctrl_c(runner: str, folder: Path) -> None:
+    """Interrupts a build on a runner when it has begun there: one sentence ends it, and the status of Ctrl-C."""
+    log = folder / "log"
+    command = [sys.executable, "-m", "c4pipe", "build", str(SAMPLES / "crawl"), "--lists", str(SAMPLES / "lists")]
+    command += ["--output", str(folder / "corpus"), "--runner", runner, "--log", str(log)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        end = time.monotonic() + 120
+        while f"runner: {runner}" not in (log.read_text() if log.exists() else ""):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()

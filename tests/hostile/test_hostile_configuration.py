@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe.cli import main
 from c4pipe.errors import UsageError
 from c4pipe.filters.listed_words import WholeWords
 from c4pipe.lists import pinned_lists
@@ -16,6 +15,7 @@ from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe_file import read_recipe
 from c4pipe.text.hashes import normalise_url, url_key
+from tests.helpers.commands import refusal
 
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL = str(ROOT / "samples" / "crawl")
@@ -30,16 +30,6 @@ def write_list(folder: Path, data: bytes, name: str = "ldnoobw/en.25e679f0") -> 
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     return path
-
-
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """The one sentence that a wrong configuration is answered with."""
-    assert main.main(list(arguments)) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    (sentence,) = captured.err.splitlines()
-    assert sentence.startswith("c4pipe: ")
-    return sentence
 
 
 def make_no_file(path: Path, kind: str) -> None:
@@ -66,7 +56,7 @@ def test_a_list_that_is_no_file(
     path.unlink(missing_ok=True)
     path.parent.mkdir(exist_ok=True)
     make_no_file(path, kind)
-    sentence = told(
+    sentence = refusal(
         capsys, "clean", CRAWL, "--recipe", recipe, "--lists", str(tmp_path), "--work", str(tmp_path / "work")
     )
     assert str(path) in sentence
@@ -110,7 +100,7 @@ def test_hostile_domains(tmp_path: Path, capsys: pytest.CaptureFixture[str], tex
     write_list(tmp_path, b"word\n")
     path = write_list(tmp_path, text.encode("utf-8", "surrogateescape"), pinned_lists.REALNEWS)
     realnewslike = ["clean", CRAWL, "--recipe", "realnewslike", "--lists", str(tmp_path)]
-    sentence = told(capsys, *realnewslike, "--work", str(tmp_path / "work"))
+    sentence = refusal(capsys, *realnewslike, "--work", str(tmp_path / "work"))
     assert str(path) in sentence
     assert len(sentence) < 1000
 
@@ -140,7 +130,7 @@ def test_links_that_do_not_unpack(tmp_path: Path, capsys: pytest.CaptureFixture[
     path = tmp_path / "links.gz"
     path.write_bytes(gzip.compress(b"http://example.com/\n")[:10] + b"\xff" * 50)
     arguments = ["clean", CRAWL, "--recipe", "webtextlike", "--lists", LISTS, "--work", str(tmp_path / "work")]
-    assert str(path) in told(capsys, *arguments, "--links", str(path))
+    assert str(path) in refusal(capsys, *arguments, "--links", str(path))
 
 
 # Recipe files
@@ -174,7 +164,9 @@ def test_hostile_recipe_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     path = tmp_path / "mine.toml"
     path.write_bytes(data)
     began = time.process_time()
-    sentence = told(capsys, "clean", CRAWL, "--recipe", str(path), "--lists", LISTS, "--work", str(tmp_path / "work"))
+    sentence = refusal(
+        capsys, "clean", CRAWL, "--recipe", str(path), "--lists", LISTS, "--work", str(tmp_path / "work")
+    )
     assert time.process_time() - began < 10
     assert "mine.toml" in sentence
     assert says in sentence

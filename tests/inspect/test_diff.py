@@ -31,6 +31,7 @@ from c4pipe.inspect.diff import DIFFERENCES, Diff, compare, first_difference
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.text.hashes import WHOLE_QUERY, normalise_url, page_key, url_key
+from tests.helpers.commands import refusal
 from tests.helpers.s3 import store_of
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
@@ -405,30 +406,22 @@ def test_the_documentation_shows_it(
     assert [line for line in shown.splitlines() if line != "..." and line not in lines] == []  # in this order
 
 
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: Any) -> str:
-    assert main.main(["diff", *map(str, arguments)]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    (sentence,) = captured.err.splitlines()
-    return sentence
-
-
 def test_a_mistake_is_one_sentence(
     corpora: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = corpora["c4"]
     for values in ("[]", '{"format": "c4pipe vocabulary", "version": 3}'):
         (tmp_path / manifest.MANIFEST).write_text(values)
-        assert "manifest.json is not the manifest of a corpus" in refusal(capsys, good, tmp_path)
+        assert "manifest.json is not the manifest of a corpus" in refusal(capsys, "diff", good, tmp_path)
     (tmp_path / manifest.MANIFEST).write_text('{"format": "c4pipe corpus", "version": 2}')
     assert "manifest.json has version 2, and this c4pipe reads version 3: another release" in refusal(
-        capsys, good, tmp_path
+        capsys, "diff", good, tmp_path
     )
     made = json.loads((write_corpus(tmp_path / "other", {}, Layout()) / manifest.MANIFEST).read_text())
     made.update(shards=[{"path": "en/mine.parquet", "rows": 0, "bytes": 0, "sha256": ""}])
     (tmp_path / "other" / manifest.MANIFEST).write_text(json.dumps(made))
     assert "path is 'en/mine.parquet' instead of the path of a shard that build writes" in refusal(
-        capsys, good, tmp_path / "other"
+        capsys, "diff", good, tmp_path / "other"
     )
     write_corpus(tmp_path / "incomplete", {"https://a.example": ("A.", "en")}, Layout())
     (tmp_path / "incomplete" / "en" / "c4-train-00000-of-00001.parquet").unlink()

@@ -10,11 +10,11 @@ import pytest
 from c4pipe.clean.annotated_folder import Annotate, list_annotated, open_annotated
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
-from c4pipe.cli import main
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.inspect.rule_drops import count_rule_drops
 from c4pipe.recipes.choose import ListedRecipe
 from tests.cli.test_progress_terminal import on_terminal
+from tests.helpers.commands import refusal
 from tests.helpers.crawls import LISTS, SAMPLES
 from tests.helpers.crawls import sample_pages as pages_of_the_crawl
 
@@ -88,19 +88,11 @@ def test_a_terminal_of_80_columns_shows_it(name: str, annotated: Path) -> None:
         assert f"{rule} {', '.join(f'{other} {share}' for other, share in shares.items()) or '-'}" in words
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """The sentence of a command that is refused."""
-    assert main.main(["recipes", *map(str, arguments)]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    return re.sub(r"\s+", " ", captured.err)
-
-
 def test_what_can_not_be_shown_is_a_sentence(
     annotated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "is no complete annotated folder" in told(capsys, "--cost", tmp_path)
-    assert "has its own recipe: leave out c4" in told(capsys, "c4", "--cost", annotated / "c4")
+    assert "is no complete annotated folder" in refusal(capsys, "recipes", "--cost", tmp_path)
+    assert "has its own recipe: leave out c4" in refusal(capsys, "recipes", "c4", "--cost", annotated / "c4")
 
 
 def test_a_missing_file_and_a_file_under_another_name_are_refused(annotated: Path, tmp_path: Path) -> None:

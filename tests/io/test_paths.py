@@ -30,6 +30,7 @@ from c4pipe.recipes.presets import C4
 from c4pipe.report import card, html_page
 from c4pipe.report.data import DEDUP_DATA, REPORT_DATA
 from c4pipe.report.profile import Profiler
+from tests.helpers.commands import heed_interrupts
 from tests.helpers.crawls import LISTS, SAMPLES, files_of
 from tests.helpers.s3 import Store, store_of
 from tests.helpers.web import Fault, Script
@@ -160,11 +161,6 @@ def test_an_upload_that_fails_leaves_nothing(moto: str, monkeypatch: pytest.Monk
         assert store.keys("bucket") == ["other"]
 
 
-def can_be_interrupted() -> None:
-    """For a process: hears SIGINT though its parent may be in the background of a shell, and does not."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 UPLOAD = """
 import sys
 from pathlib import Path
@@ -181,7 +177,7 @@ def test_an_upload_that_is_interrupted_leaves_nothing_or_all(
     (tmp_path / "file").write_bytes(BIG)
     with store_of(moto, {"bucket/other": b"x"}, monkeypatch, on(PART, "stall")) as store:
         command = [sys.executable, "-c", UPLOAD, str(tmp_path / "file")]
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, preexec_fn=can_be_interrupted)
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, preexec_fn=heed_interrupts)
         ends = time.monotonic() + 60
         while not any(asked.startswith(PART) for asked in store.asked) and time.monotonic() < ends:
             time.sleep(0.01)

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import c4pipe
-from c4pipe.cli import main
 from c4pipe.errors import UsageError
+from tests.helpers.commands import run
 from tests.helpers.corpora import contents
 from tests.helpers.doc_examples import expected_lines, python_blocks
 from tests.helpers.documents import indented_commands
@@ -44,10 +44,6 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         shutil.copy(DATA / "source" / name, folder / name)
         found[f"file:{name}"] = (folder / name).read_bytes().decode()
     return {"": str(folder), **found}
-
-
-def run(*arguments: object) -> int:
-    return main.main([*map(str, arguments)])
 
 
 def documents(corpus: Path) -> dict[str, str]:

@@ -14,20 +14,16 @@ from unicodedata import unidata_version
 import pyarrow.parquet as pq
 import pytest
 
-from c4pipe.cli import main
 from c4pipe.io.parquet_footer import parquet_writer, sign_footer
 from c4pipe.io.versions import TEXT_RULES
 from c4pipe.recipes import choose
 from c4pipe.recipes.choose import text_versions
 from c4pipe.recipes.presets import C4, RECIPES
+from tests.helpers.commands import run
 from tests.helpers.corpora import read_manifest
 from tests.helpers.crawls import LISTS, SAMPLES
 
 LISTED = ["--lists", str(LISTS), "--workers", "1"]
-
-
-def run(*arguments: object) -> int:
-    return main.main([str(each) for each in arguments])
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from c4pipe.objectives.objective import Objective, for_decoder, masked_lm, next_
 from c4pipe.objectives.rows import Rng, TokenRows, framed
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.objectives.ul2 import ul2
-from tests.helpers.batches import Texts
+from tests.helpers.batches import Texts, equal_rows
 
 CASES: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "cases" / "objectives" / "encoder.json").read_text(encoding="utf-8")
@@ -44,11 +44,6 @@ def ids_of(text: str, words: dict[str, int]) -> list[int]:
 
 def piece_starts(text: str) -> Any:
     return np.array([not word.startswith("##") for word in text.split()])
-
-
-def equal_rows(count: int, size: int) -> TokenRows:
-    values = np.random.Generator(np.random.Philox(5)).integers(3, 32_000, count * size)
-    return TokenRows(values.astype(np.int32), np.arange(count + 1) * size)
 
 
 # The papers' examples

@@ -21,6 +21,7 @@ from c4pipe.objectives import denoise, masks, objective, ul2
 from c4pipe.objectives.denoise import Ids
 from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.rows import Rng, TokenMask, TokenRows, framed, shuffled, smallest_keys_mask
+from tests.helpers.batches import equal_rows
 from tests.helpers.machine import library
 
 CASES = Path(__file__).parents[1] / "cases" / "objectives"
@@ -52,12 +53,6 @@ SEEDS = st.integers(0, (1 << 64) - 1)
 
 def lists(rows: TokenRows) -> list[list[int]]:
     return [row.tolist() for row in rows]
-
-
-def equal_rows(count: int, size: int) -> TokenRows:
-    """Rows of random pieces."""
-    values = np.random.Generator(np.random.Philox(5)).integers(3, 32_000, count * size)
-    return TokenRows(values.astype(np.int32), np.arange(count + 1) * size)
 
 
 def runs(mask: TokenMask, rows: TokenRows) -> list[int]:

@@ -16,17 +16,13 @@ from c4pipe.objectives.denoise import Ids
 from c4pipe.objectives.objective import for_decoder
 from c4pipe.objectives.rows import Rng, TokenRows
 from c4pipe.objectives.ul2 import DENOISERS, Denoiser, drawn, ul2
+from tests.helpers.batches import equal_rows
 
 CASES: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "cases" / "objectives" / "ul2.json").read_text(encoding="utf-8")
 )
 IDS, MORE = Ids(), Ids(32_128, 128)
 PREFIXES = {"R": [20, 21], "S": [22], "X": [23, 24, 25]}
-
-
-def equal_rows(count: int, size: int) -> TokenRows:
-    values = np.random.Generator(np.random.Philox(5)).integers(100, 32_000, count * size)
-    return TokenRows(values.astype(np.int32), np.arange(count + 1) * size)
 
 
 def test_the_denoisers_are_those_of_the_paper() -> None:
@@ -102,7 +98,7 @@ def test_examples_give_the_text_back(sizes: list[int], seed: int, prefixed: bool
 def test_ends_have_all_lengths_up_to_half_of_the_text() -> None:
     made = ul2(IDS, 101, denoisers=[Denoiser("S", 0.25)])
     assert (made.raw, made.lengths) == (101, {"inputs": 101, "targets": 51})  # round(50.5) is 50
-    sizes = Counter((made.make(equal_rows(5000, 100), Rng(2))["targets"].sizes - 1).tolist())
+    sizes = Counter((made.make(equal_rows(5000, 100, first=100), Rng(2))["targets"].sizes - 1).tolist())
     assert sizes.keys() == set(range(1, 51))
     assert abs(sum(size * count for size, count in sizes.items()) / 5000 - 25.5) < 0.8
 
@@ -122,12 +118,12 @@ def test_inputs_of_each_denoiser_are_full(length: int, prefixes: Any) -> None:
     ids = Ids(33_000, 1000)
     for each in DENOISERS:
         made = ul2(ids, length, prefixes, [each])
-        parts = made.make(made.cut(equal_rows(1, 40 * made.raw), Rng(1)), Rng(1))
+        parts = made.make(made.cut(equal_rows(1, 40 * made.raw, first=100), Rng(1)), Rng(1))
         assert parts["inputs"].sizes.max() <= length
         assert parts["targets"].sizes.max() <= made.lengths["targets"]
         assert each.mode == "S" or parts["inputs"].sizes.min() >= length - 1
     mixed = ul2(ids, length, prefixes)
-    parts = mixed.make(mixed.cut(equal_rows(1, 200 * length), Rng(1)), Rng(1))
+    parts = mixed.make(mixed.cut(equal_rows(1, 200 * length, first=100), Rng(1)), Rng(1))
     assert all(parts[name].sizes.max() <= room for name, room in mixed.lengths.items())
 
 

@@ -20,6 +20,7 @@ from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.text.urls import PublicSuffixes, host_of, suffix_rules
+from tests.helpers.commands import refusal
 from tests.helpers.hostile_urls import hostile_urls
 
 ROOT = Path(__file__).parents[2]
@@ -134,10 +135,8 @@ def test_a_list_that_is_missing_or_wrong_is_said_before_any_work(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     change(lists / "blocked")
-    command = ["build", str(ROOT / "samples/crawl"), "--recipe", str(recipe), "--lists", str(lists)]
-    assert main.main([*command, "--output", str(tmp_path / "corpus")]) == 2
-    said = capsys.readouterr().err.strip()
-    assert len(said.splitlines()) == 1
+    command = ["build", ROOT / "samples" / "crawl", "--recipe", recipe, "--lists", lists]
+    said = refusal(capsys, *command, "--output", tmp_path / "corpus")
     assert [each for each in says if each not in said] == []
     assert not (tmp_path / "corpus").exists()
 

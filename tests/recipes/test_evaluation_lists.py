@@ -21,6 +21,7 @@ from c4pipe.inspect.overlap import find_overlap
 from c4pipe.lists.lists import Lists, find_lists
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import RECIPES, find_recipe
+from tests.helpers.commands import refusal
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples" / "lists"
@@ -175,10 +176,8 @@ def test_examples_that_are_missing_or_wrong_are_said_before_any_work(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     change(lists / "evaluation")
-    command = ["build", str(ROOT / "samples/crawl"), "--recipe", str(recipe), "--lists", str(lists)]
-    assert main.main([*command, "--output", str(tmp_path / "corpus")]) == 2
-    said = capsys.readouterr().err.strip()
-    assert len(said.splitlines()) == 1
+    command = ["build", ROOT / "samples" / "crawl", "--recipe", recipe, "--lists", lists]
+    said = refusal(capsys, *command, "--output", tmp_path / "corpus")
     assert [each for each in says if each not in said] == []
     assert not (tmp_path / "corpus").exists()
 

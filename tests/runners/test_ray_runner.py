@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 import c4pipe
-from c4pipe.errors import C4pipeError, LostDataError, UsageError
+from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.runner import check_runner, run_job
 from c4pipe.runners.runner_options import RunnerOptions
-from tests.helpers.corpora import contents
-from tests.helpers.flows import oracle, words
+from tests.helpers.corpora import corpus_files
+from tests.helpers.flows import FAILURES, Fail, joined, oracle, press_ctrl_c, words
 
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL, LISTS = ROOT / "samples" / "crawl", ROOT / "samples" / "lists"
@@ -128,14 +128,6 @@ class Keep(Step):
         return ()
 
 
-def _join(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for part in parts:
-        for name, value in part.items():
-            total[name] = total.get(name, 0) + value
-    return total
-
-
 def test_work_of_killed_processes_and_lost_nodes_is_done_again(
     run: Callable[..., None], cluster: Any, tmp_path: Path
 ) -> None:
@@ -148,7 +140,7 @@ def test_work_of_killed_processes_and_lost_nodes_is_done_again(
         cluster.add_node(num_cpus=1, object_store_memory=200 << 20)
         counted = flow.map("Count blocks", flow.group_by_key("Group blocks", made["blocks"]), Count())
         both = flow.flatten("Both", made["sums"], counted["counts"])
-        flow.map("Keep", flow.combine("Add up", both, _join), Keep(tmp_path / "sum.json"))
+        flow.map("Keep", flow.combine("Add up", both, joined), Keep(tmp_path / "sum.json"))
 
     run(graph, 6)
     assert (tmp_path / "killed").exists()
@@ -184,25 +176,10 @@ def test_a_bounded_number_of_tasks_waits(run: Callable[..., None], tmp_path: Pat
     assert 2 <= max(waiting) <= 8, "two cores have eight tasks"
 
 
-class Fail(Step):
-    """Fails."""
-
-    def __init__(self, error: BaseException | None) -> None:
-        self._error = error
-
-    def process(self, element: int) -> Iterable[tuple[str, Any]]:
-        if self._error:
-            raise self._error
-        os.kill(os.getpid(), signal.SIGKILL)
-        return ()
-
-
 @pytest.mark.parametrize(
     ("error", "kind", "says"),
     [
-        (OSError(28, "No space left on device", "/c"), C4pipeError, r"^/c: no space left on device$"),
-        (LostDataError("the shuffle lost 3 rows"), LostDataError, "^the shuffle lost 3 rows$"),
-        (C4pipeError("x.wet can't be read: Error: at 3"), C4pipeError, "^x.wet can't be read: Error: at 3$"),
+        *FAILURES,
         (None, C4pipeError, "^a worker process of Ray was killed 5 times, perhaps because memory ran out"),
     ],
 )
@@ -234,13 +211,9 @@ def test_a_session_builds_the_same_bytes(run: Callable[..., None], tmp_path: Pat
         CRAWL, output=tmp_path / "ray", lists=LISTS, runner="ray", progress=lambda event: jobs.add(event.runner_job_id)
     )
     c4pipe.build_corpus(CRAWL, output=tmp_path / "here", lists=LISTS, workers=1)
-    assert _corpus(tmp_path / "ray") == _corpus(tmp_path / "here")
+    assert corpus_files(tmp_path / "ray") == corpus_files(tmp_path / "here")
     assert any(job and job.startswith("ray-") for job in jobs)
     assert ray.is_initialized()
-
-
-def _corpus(folder: Path) -> dict[str, bytes]:
-    return {name: data for name, data in contents(folder).items() if not name.startswith("_work/.")}
 
 
 class Sleep(Step):
@@ -275,18 +248,7 @@ def test_ctrl_c_cancels_the_tasks(run: Callable[..., None], tmp_path: Path) -> N
 
 def test_ctrl_c_ends_the_command(cluster: Any, tmp_path: Path) -> None:
     """With one sentence and the status of Ctrl-C, while Ray works."""
-    command = [sys.executable, "-m", "c4pipe", "build", str(CRAWL), "--lists", str(LISTS)]
-    command += ["--output", str(tmp_path / "corpus"), "--runner", "ray", "--log", str(tmp_path / "log")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        end = time.monotonic() + 60
-        while "runner: ray" not in ((tmp_path / "log").read_text() if (tmp_path / "log").exists() else ""):
-            assert time.monotonic() < end
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
-        assert process.stderr is not None
-        said = process.stderr.read()
-    assert "Traceback" not in said
+    press_ctrl_c("ray", tmp_path)
 
 
 def test_no_cluster_is_one_sentence(tmp_path: Path) -> None:

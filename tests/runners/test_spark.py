@@ -1,10 +1,8 @@
 """A job on Spark gives what this machine gives; work that is lost is done again; a failure is one sentence."""
 
 import json
-import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,11 +11,11 @@ import pytest
 
 import c4pipe
 from c4pipe.cli.console import MISSING
-from c4pipe.errors import C4pipeError, LostDataError, UsageError
+from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
-from tests.helpers.corpora import contents
-from tests.helpers.flows import COUNTS, Fail, blocks, oracle, words
+from tests.helpers.corpora import corpus_files
+from tests.helpers.flows import COUNTS, FAILURES, Fail, blocks, oracle, press_ctrl_c, words
 from tests.helpers.web_data import by_data
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,13 +76,7 @@ def test_work_of_killed_processes_is_done_again(run: Run, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("error", "kind", "says"),
     [
-        (
-            OSError(28, "No space left on device", "/c"),
-            C4pipeError,
-            r"^/c: no space left on device$",
-        ),
-        (LostDataError("the shuffle lost 3 rows"), LostDataError, "^the shuffle lost 3 rows$"),
-        (C4pipeError("x.wet can't be read: Error: at 3"), C4pipeError, "^x.wet can't be read: Error: at 3$"),
+        *FAILURES,
         (None, C4pipeError, "^a worker process was killed, perhaps because memory ran out"),
     ],
 )
@@ -138,7 +130,7 @@ def test_a_session_builds_the_same_bytes(run: Run, tmp_path: Path) -> None:
         CRAWL, output=with_spark, lists=LISTS, runner="spark", progress=lambda event: jobs.add(event.runner_job_id)
     )
     c4pipe.build_corpus(CRAWL, output=here, lists=LISTS, workers=1)
-    assert _corpus(with_spark) == _corpus(here)
+    assert corpus_files(with_spark) == corpus_files(here)
     assert any(job and job.startswith("local-") for job in jobs)
 
 
@@ -150,7 +142,7 @@ def test_the_command_builds_the_same_bytes_from_real_pages(largest_data: Path, t
     here = _command("build", *given, "--output", str(tmp_path / "here"))
     status = by_data(largest_data, shipped=MISSING, real=0)  # two of the project's broken files have no record
     assert on_spark.returncode == here.returncode == status, on_spark.stderr
-    assert _corpus(tmp_path / "spark") == _corpus(tmp_path / "here")
+    assert corpus_files(tmp_path / "spark") == corpus_files(tmp_path / "here")
     assert on_spark.stdout.rpartition("(")[0].replace("/spark", "/here") == here.stdout.rpartition("(")[0]
     assert "runner: spark, Spark " in log.read_text()
     noise = [line for line in on_spark.stderr.splitlines() if not line.startswith(("clean:", "dedup:", "Spark: "))]
@@ -161,10 +153,6 @@ def test_the_command_builds_the_same_bytes_from_real_pages(largest_data: Path, t
 def _command(*arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "c4pipe", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
-
-
-def _corpus(folder: Path) -> dict[str, bytes]:
-    return {name: data for name, data in contents(folder).items() if not name.startswith("_work/.")}
 
 
 def test_a_python_that_the_workers_lack_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,15 +166,4 @@ def test_a_python_that_the_workers_lack_is_one_sentence(tmp_path: Path, monkeypa
 
 def test_ctrl_c_ends_the_command(tmp_path: Path) -> None:
     """With one sentence and the status of Ctrl-C, while Spark works."""
-    command = [sys.executable, "-m", "c4pipe", "build", str(CRAWL), "--lists", str(LISTS)]
-    command += ["--output", str(tmp_path / "corpus"), "--runner", "spark", "--log", str(tmp_path / "log")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        end = time.monotonic() + 120
-        while "runner: spark" not in ((tmp_path / "log").read_text() if (tmp_path / "log").exists() else ""):
-            assert time.monotonic() < end
-            time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
-        assert process.stderr is not None
-        said = process.stderr.read()
-    assert "Traceback" not in said
+    press_ctrl_c("spark", tmp_path)

@@ -17,7 +17,7 @@ from c4pipe.runners.partitions import SUMS, Created, Joined, PartitionedFlow, St
 from c4pipe.runners.runner import check_runner
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.table import Runner, runner_names
-from tests.helpers.corpora import contents
+from tests.helpers.corpora import corpus_files
 from tests.helpers.flows import oracle, words
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,16 +104,12 @@ def test_a_runner_of_ones_own_gives_the_same_bytes(tmp_path: Path) -> None:
     given = ["build", str(CRAWL), "--lists", str(LISTS), "--quiet", "--log", str(tmp_path / "log"), "--output"]
     assert main.main([*given, str(tmp_path / "own"), "--runner", "own", "--", "--queue", "long"]) == 0
     assert main.main([*given, str(tmp_path / "here"), "--workers", "1"]) == 0
-    assert _corpus(tmp_path / "own") == _corpus(tmp_path / "here")
+    assert corpus_files(tmp_path / "own") == corpus_files(tmp_path / "here")
     jobs: set[str | None] = set()
     options = {"runner": "OWN", "runner_options": ["x"], "progress": lambda event: jobs.add(event.runner_job_id)}
     c4pipe.build_corpus(CRAWL, output=tmp_path / "python", lists=LISTS, **options)  # type: ignore[arg-type]
-    assert _corpus(tmp_path / "python") == _corpus(tmp_path / "here")
+    assert corpus_files(tmp_path / "python") == corpus_files(tmp_path / "here")
     assert "own-x" in jobs
-
-
-def _corpus(folder: Path) -> dict[str, bytes]:
-    return {name: data for name, data in contents(folder).items() if not name.startswith("_work/.")}
 
 
 @pytest.mark.usefixtures("installed")

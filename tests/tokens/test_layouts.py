@@ -10,35 +10,22 @@ import pyarrow.parquet as pq
 import pytest
 import sentencepiece
 
-from c4pipe.cli import main
 from c4pipe.runners.events import Progress
 from c4pipe.runners.scan import prepare_folder
 from c4pipe.tokens import files, folder
 from c4pipe.tokens.folder import TokenSet, dtype_of, find_pages
 from c4pipe.tokens.options import TokenFileOptions
 from c4pipe.tokens.parts import JoinParts, WriteParts
+from tests.helpers.commands import run_tokens as run
 from tests.helpers.crawls import files_of
 
 Ids = npt.NDArray[Any]
 
 
-def run(*arguments: Any) -> int:
-    return main.main(["tokens", *map(str, arguments), "--workers", "1", "--quiet"])
-
-
 @pytest.fixture(scope="module")
-def model(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a vocabulary."""
-    output = tmp_path_factory.mktemp("model") / "vocabulary"
-    more = ["--size", "300", "--workers", "1", "--quiet"]
-    assert main.main(["vocab", str(small_corpus / "en"), "--output", str(output), *more]) == 0
-    return output
-
-
-@pytest.fixture(scope="module")
-def ids(small_corpus: Path, model: Path) -> dict[str, list[int]]:
+def ids(small_corpus: Path, vocabulary: Path) -> dict[str, list[int]]:
     """The English ids of each split, by SentencePiece alone."""
-    processor = sentencepiece.SentencePieceProcessor(model_file=str(model / "spm.model"))
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(vocabulary / "spm.model"))
 
     def of(split: str) -> list[int]:
         paths = sorted((small_corpus / "en").glob(f"c4-{split}-*.parquet"))
@@ -61,15 +48,15 @@ def read_llmc(path: Path) -> Ids:
     return tokens
 
 
-def test_llmc(small_corpus: Path, model: Path, ids: dict[str, list[int]], tmp_path: Path) -> None:
+def test_llmc(small_corpus: Path, vocabulary: Path, ids: dict[str, list[int]], tmp_path: Path) -> None:
     output = tmp_path / "new"
-    assert run(small_corpus, "--vocab", model, "--format", "llmc", "--output", output) == 0
+    assert run(small_corpus, "--vocab", vocabulary, "--format", "llmc", "--output", output) == 0
     for split, wanted in ids.items():
         assert read_llmc(output / f"c4-en-{split}_000001.bin").tolist() == wanted
     (place,) = find_pages(output / "c4-en-train_000001.bin", 5)
     assert wanted_ids(ids["train"], 5) == (place.start, place.tokens)
     before = files_of(output)
-    assert run(small_corpus, "--vocab", model, "--format", "llmc", "--output", output) == 0
+    assert run(small_corpus, "--vocab", vocabulary, "--format", "llmc", "--output", output) == 0
     assert files_of(output) == before
 
 
@@ -82,14 +69,14 @@ def wanted_ids(ids: list[int], document: int) -> tuple[int, int]:
 @pytest.mark.parametrize("most", [100, 3001])
 def test_llmc_has_several_files_of_about_one_size(
     small_corpus: Path,
-    model: Path,
+    vocabulary: Path,
     ids: dict[str, list[int]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     most: int,
 ) -> None:
     monkeypatch.setattr(folder, "LLMC_TOKENS", most)
-    options = TokenFileOptions(small_corpus / "en", model, output=tmp_path / "new", format="llmc", workers=1)
+    options = TokenFileOptions(small_corpus / "en", vocabulary, output=tmp_path / "new", format="llmc", workers=1)
     job = files._check_options(options)
     prepare_folder(job.parts, {**job.identity, **job.tokenizer.versions})
     step = WriteParts(job.tokenizer.copied(job.parts), job.identity["dtype"], job.parts)
@@ -109,9 +96,9 @@ def test_llmc_has_several_files_of_about_one_size(
     assert files.write(options, Progress())["files"][0]["name"] == "c4-en-train_000001.bin"
 
 
-def test_nanogpt(small_corpus: Path, model: Path, ids: dict[str, list[int]], tmp_path: Path, capsys: Any) -> None:
+def test_nanogpt(small_corpus: Path, vocabulary: Path, ids: dict[str, list[int]], tmp_path: Path, capsys: Any) -> None:
     # nanoGPT, train.py: np.memmap(os.path.join(data_dir, 'train.bin'), dtype=np.uint16, mode='r'), and 'val.bin'
-    arguments = [small_corpus / "en", "--vocab", model, "--format", "nanogpt", "--output", tmp_path / "new"]
+    arguments = [small_corpus / "en", "--vocab", vocabulary, "--format", "nanogpt", "--output", tmp_path / "new"]
     assert run(*arguments) == 0
     for split, wanted in ids.items():
         name = {"train": "train.bin", "validation": "val.bin"}[split]
@@ -122,8 +109,8 @@ def test_nanogpt(small_corpus: Path, model: Path, ids: dict[str, list[int]], tmp
     assert "--format nanogpt has files of one language: give its folder" in capsys.readouterr().err
 
 
-def test_olmo(small_corpus: Path, model: Path, ids: dict[str, list[int]], tmp_path: Path) -> None:
-    assert run(small_corpus, "--vocab", model, "--format", "olmo", "--output", tmp_path / "new") == 0
+def test_olmo(small_corpus: Path, vocabulary: Path, ids: dict[str, list[int]], tmp_path: Path) -> None:
+    assert run(small_corpus, "--vocab", vocabulary, "--format", "olmo", "--output", tmp_path / "new") == 0
     dtype = json.loads((tmp_path / "new" / "manifest.json").read_text())["dtype"]
     for split, wanted in ids.items():
         path = tmp_path / "new" / f"c4-en-{split}.npy"

@@ -12,14 +12,11 @@ from c4pipe.cli import main
 from c4pipe.read.curve import CurveTimes, LabelTimes
 from c4pipe.report.html_page import REPORT_PAGE
 from c4pipe.tokens.lists import ListedSource, blend, domain_tokens, priors, source_mixture
+from tests.helpers.commands import run_tokens as run
 from tests.helpers.megatron import read_indexed
 from tests.helpers.reports import Tables
 
 NAMES = ("no", "a: b # c", "1e5", "café 😀", "the \"sea\" \\ 'x'", "a\x01\x7f\x85\u2028\ufeff\U000e0001b")
-
-
-def run(*arguments: Any) -> int:
-    return main.main(["tokens", *map(str, arguments), "--workers", "1", "--quiet"])
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ from c4pipe.runners.events import ProgressEvent
 from c4pipe.tokens import tokenizer
 from c4pipe.tokens.folder import dtype_of, find_pages
 from c4pipe.vocab.model import SentencePieceModel, load_model
+from tests.helpers.commands import run_tokens as run
 from tests.helpers.crawls import files_of
 from tests.helpers.full_disk import files_of_at_most
 from tests.helpers.machine import library
@@ -32,32 +33,19 @@ LENGTH = 64
 UNREAD = {"versions", "eos", "recipe", "fingerprint"}
 
 
-def run(*arguments: Any) -> int:
-    return main.main(["tokens", *map(str, arguments), "--workers", "1", "--quiet"])
-
-
 @pytest.fixture(scope="module")
-def model(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a vocabulary."""
-    folder = tmp_path_factory.mktemp("model") / "vocabulary"
-    more = ["--size", "300", "--workers", "1", "--quiet"]
-    assert main.main(["vocab", str(small_corpus / "en"), "--output", str(folder), *more]) == 0
-    return folder
-
-
-@pytest.fixture(scope="module")
-def written(small_corpus: Path, model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def written(small_corpus: Path, vocabulary: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The token files of a corpus, by layout."""
     folder = tmp_path_factory.mktemp("written")
     for layout, more in (("megatron", []), ("npy", ["--length", LENGTH])):
-        assert run(small_corpus, "--vocab", model, "--format", layout, "--output", folder / layout, *more) == 0
+        assert run(small_corpus, "--vocab", vocabulary, "--format", layout, "--output", folder / layout, *more) == 0
     return {layout: folder / layout for layout in ("megatron", "npy")}
 
 
 @pytest.fixture(scope="module")
-def pages(small_corpus: Path, model: Path) -> dict[str, list[dict[str, Any]]]:
+def pages(small_corpus: Path, vocabulary: Path) -> dict[str, list[dict[str, Any]]]:
     """The documents of each language and split, in order: shard, row, URL and ids by SentencePiece alone."""
-    processor = sentencepiece.SentencePieceProcessor(model_file=str(model / "spm.model"))
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(vocabulary / "spm.model"))
     found: dict[str, list[dict[str, Any]]] = {}
     for path in sorted(small_corpus.glob("*/c4-*.parquet")):
         documents = found.setdefault(f"c4-{path.parent.name}-{path.name.split('-')[1]}", [])
@@ -122,7 +110,7 @@ def test_each_row_leads_to_its_pages(written: dict[str, Path], pages: dict[str, 
         assert all(place.url == pages["c4-en-train"][place.document]["url"] for place in places)
 
 
-def test_the_manifest_describes_the_files(written: dict[str, Path], small_corpus: Path, model: Path) -> None:
+def test_the_manifest_describes_the_files(written: dict[str, Path], small_corpus: Path, vocabulary: Path) -> None:
     for layout, folder in written.items():
         manifest = json.loads((folder / "manifest.json").read_text())
         files = {each["name"]: (each["bytes"], each["sha256"]) for each in manifest["files"]}
@@ -130,21 +118,21 @@ def test_the_manifest_describes_the_files(written: dict[str, Path], small_corpus
         assert files == {name: (len(data), hashlib.sha256(data).hexdigest()) for name, data in contents.items()}
         assert manifest["layout"] == layout
         assert manifest["manifest"] == hashlib.sha256((small_corpus / "manifest.json").read_bytes()).hexdigest()
-        assert manifest["vocabulary"] == load_model(model / "spm.model").sha256
+        assert manifest["vocabulary"] == load_model(vocabulary / "spm.model").sha256
         assert manifest["eos"] == 1
 
 
 @pytest.fixture(scope="module")
-def vocabulary(model: Path) -> SentencePieceModel:
-    return load_model(model / "spm.model")
+def model(vocabulary: Path) -> SentencePieceModel:
+    return load_model(vocabulary / "spm.model")
 
 
 @given(st.lists(st.text(max_size=40), max_size=5))
 @settings(max_examples=50)
-def test_ids_as_arrays_are_those_of_sentencepiece(vocabulary: SentencePieceModel, texts: list[str]) -> None:
+def test_ids_as_arrays_are_those_of_sentencepiece(model: SentencePieceModel, texts: list[str]) -> None:
     texts = [text.encode("utf-8", "replace").decode() for text in texts]  # Parquet has no halves of pairs
-    plain = vocabulary._processor.encode(texts)
-    assert [row.tolist() for row in vocabulary.encode(texts)] == plain
+    plain = model._processor.encode(texts)
+    assert [row.tolist() for row in model.encode(texts)] == plain
 
 
 @pytest.mark.parametrize(
@@ -179,27 +167,27 @@ def test_megatron_core_reads_and_writes_the_same_bytes(written: dict[str, Path],
 
 
 def test_same_bytes_on_two_workers_and_from_python(
-    small_corpus: Path, model: Path, written: dict[str, Path], tmp_path: Path
+    small_corpus: Path, vocabulary: Path, written: dict[str, Path], tmp_path: Path
 ) -> None:
     events: list[ProgressEvent] = []
     folder = tmp_path / "new"
-    files = c4pipe.write_token_files(small_corpus, model, output=folder, workers=2, progress=events.append)
+    files = c4pipe.write_token_files(small_corpus, vocabulary, output=folder, workers=2, progress=events.append)
     assert files_of(files.path) == files_of(written["megatron"])
     assert files.manifest["totals"]["en"]["train"]["documents"] > 10
     assert events[-1].share == 1
     assert events[-1].job == "tokens"
-    one = c4pipe.write_token_files(small_corpus / "de", model, output=tmp_path / "de", workers=1)
+    one = c4pipe.write_token_files(small_corpus / "de", vocabulary, output=tmp_path / "de", workers=1)
     same = {name: data for name, data in files_of(one.path).items() if name != "manifest.json"}
     assert same == {name: files_of(written["megatron"])[name] for name in same}
     assert any(name.startswith("c4-de-train") for name in same)
 
 
 def test_a_second_run_changes_nothing(
-    small_corpus: Path, model: Path, written: dict[str, Path], capsys: pytest.CaptureFixture[str]
+    small_corpus: Path, vocabulary: Path, written: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = written["megatron"]
     before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
-    more = ["--vocab", str(model), "--format", "megatron", "--output", str(folder), "--workers", "1"]
+    more = ["--vocab", str(vocabulary), "--format", "megatron", "--output", str(folder), "--workers", "1"]
     assert main.main(["tokens", str(small_corpus), *more]) == 0
     assert before == {path: path.stat().st_mtime_ns for path in folder.iterdir()}
     printed = capsys.readouterr()
@@ -209,7 +197,7 @@ def test_a_second_run_changes_nothing(
 
 def test_parts_that_are_done_are_not_done_again(
     small_corpus: Path,
-    model: Path,
+    vocabulary: Path,
     written: dict[str, Path],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -220,7 +208,7 @@ def test_parts_that_are_done_are_not_done_again(
     while not pq.read_metadata(first).num_rows:
         first = first.with_name(first.name.replace("0000", "00001", 1))
     whole = {path: path.read_bytes() for path in (first, second)}
-    arguments = [corpus, "--vocab", model, "--format", "megatron", "--output", tmp_path / "new"]
+    arguments = [corpus, "--vocab", vocabulary, "--format", "megatron", "--output", tmp_path / "new"]
     second.write_bytes(whole[second][:-9] + b"not there")  # as large, and no Parquet
     assert run(*arguments) == 1
     (line,) = capsys.readouterr().err.splitlines()
@@ -248,23 +236,11 @@ def test_parts_that_are_done_are_not_done_again(
 # What can be wrong
 
 
-@pytest.fixture
-def error(capsys: pytest.CaptureFixture[str]) -> Any:
-    """Runs the command, which must fail, and gives its sentence."""
-
-    def message(*arguments: Any, status: int = 2) -> str:
-        assert run(*arguments) == status
-        (line,) = capsys.readouterr().err.splitlines()
-        return line
-
-    return message
-
-
 def test_errors_are_one_sentence(
-    small_corpus: Path, model: Path, written: dict[str, Path], tmp_path: Path, error: Any
+    small_corpus: Path, vocabulary: Path, written: dict[str, Path], tmp_path: Path, error: Any
 ) -> None:
     new = ["--output", tmp_path / "new"]
-    base = [small_corpus, "--vocab", model]
+    base = [small_corpus, "--vocab", vocabulary]
     assert "--format hdf5: it is none of megatron, npy" in error(*base, *new, "--format", "hdf5")
     assert "--format npy has rows of one length: give it with --length" in error(*base, *new, "--format", "npy")
     assert "--length 0: give a number of tokens" in error(*base, *new, "--format", "npy", "--length", 0)
@@ -276,17 +252,17 @@ def test_errors_are_one_sentence(
     assert "--output is not for a count of tokens" in error(*base, *new)
     assert "tokens needs a vocabulary: name its folder with --vocab" in error(small_corpus)
     assert "--vocab is not for --find" in error(*base, "--find", 1)
-    assert "has no manifest.json" in error(model, "--vocab", model, "--format", "megatron", *new)
+    assert "has no manifest.json" in error(vocabulary, "--vocab", vocabulary, "--format", "megatron", *new)
     assert not (tmp_path / "new").exists()
     assert "is not that of token files" in error(*megatron, "--output", small_corpus)
-    assert "has other files, such as 'quality.json'" in error(*megatron, "--output", model)
-    other = error(*base[:2], model / "spm.model", "--format", "npy", "--length", 9, "--output", written["npy"])
+    assert "has other files, such as 'quality.json'" in error(*megatron, "--output", vocabulary)
+    other = error(*base[:2], vocabulary / "spm.model", "--format", "npy", "--length", 9, "--output", written["npy"])
     assert f"{written['npy']} has other token files (length: 64, and here 9): give another folder" in other
     assert "(layout: 'npy', and here 'megatron')" in error(*megatron, "--output", written["npy"])
 
 
-def test_a_full_disk_is_one_sentence(small_corpus: Path, model: Path, tmp_path: Path, error: Any) -> None:
-    arguments = [small_corpus, "--vocab", model, "--format", "megatron", "--output", tmp_path / "new"]
+def test_a_full_disk_is_one_sentence(small_corpus: Path, vocabulary: Path, tmp_path: Path, error: Any) -> None:
+    arguments = [small_corpus, "--vocab", vocabulary, "--format", "megatron", "--output", tmp_path / "new"]
     with files_of_at_most(3000):
         message = error(*arguments, status=1)
     assert str(tmp_path / "new" / "_parts") in message
@@ -318,12 +294,12 @@ def test_what_can_not_be_found(written: dict[str, Path], tmp_path: Path, error: 
 
 
 def test_a_folder_that_was_damaged_is_not_complete(
-    small_corpus: Path, model: Path, written: dict[str, Path], tmp_path: Path, error: Any
+    small_corpus: Path, vocabulary: Path, written: dict[str, Path], tmp_path: Path, error: Any
 ) -> None:
     folder = Path(shutil.copytree(written["megatron"], tmp_path / "tokens"))
     index = folder / "c4-en-train_text_document.idx"
     index.write_bytes(index.read_bytes()[:-1])
-    arguments = [small_corpus, "--vocab", model, "--format", "megatron", "--output", folder]
+    arguments = [small_corpus, "--vocab", vocabulary, "--format", "megatron", "--output", folder]
     assert f"{index} has " in error(*arguments)
     index.unlink()
     assert f"{index} is missing" in error(*arguments)

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from c4pipe.cli import main
 from c4pipe.errors import C4pipeError
 from c4pipe.tokens.folder import find_pages
 from c4pipe.tokens.tokenizer import open_tokenizer
+from tests.helpers.commands import run_tokens as run
 from tests.helpers.crawls import files_of
 from tests.helpers.hub import serve_hub
 from tests.helpers.megatron import read_indexed
@@ -29,22 +29,6 @@ pytestmark = pytest.mark.consumers  # Transformers makes the files
 
 END = "<|endoftext|>"
 GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
-
-
-def run(*arguments: Any) -> int:
-    return main.main(["tokens", *map(str, arguments), "--workers", "1", "--quiet"])
-
-
-@pytest.fixture
-def error(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Runs the command, which must fail, and gives its sentence."""
-
-    def message(*arguments: Any, status: int = 2) -> str:
-        assert run(*arguments) == status
-        (line,) = capsys.readouterr().err.splitlines()
-        return line
-
-    return message
 
 
 @pytest.fixture(scope="module")

@@ -23,14 +23,11 @@ from c4pipe.read.reader import Reader
 from c4pipe.read.source import find
 from c4pipe.tokens import subset, tokenizer
 from c4pipe.vocab.model import load_model
+from tests.helpers.commands import run_tokens as run
 from tests.helpers.corpora import write_edited
 from tests.helpers.crawls import files_of
 from tests.helpers.s3 import store_of
 from tests.helpers.web import serve
-
-
-def run(*arguments: Any) -> int:
-    return main.main(["tokens", *map(str, arguments), "--workers", "1", "--quiet"])
 
 
 def train_rows(corpus: Path, language: str) -> list[dict[str, Any]]:
@@ -268,18 +265,6 @@ def test_the_repeats_of_the_paper(size: str, times: int) -> None:
 
 
 # What can be wrong
-
-
-@pytest.fixture
-def error(capsys: pytest.CaptureFixture[str]) -> Any:
-    """Runs the command, which must fail, and gives its sentence."""
-
-    def message(*arguments: Any, status: int = 2) -> str:
-        assert run(*arguments) == status
-        (line,) = capsys.readouterr().err.splitlines()
-        return line
-
-    return message
 
 
 def test_errors_are_one_sentence(counted: Path, models: dict[int, Path], tmp_path: Path, error: Any) -> None:

@@ -19,6 +19,7 @@ from c4pipe.text.hashes import is_validation, normalise_url
 from c4pipe.tokens import find_pages
 from c4pipe.wet.page import Page
 from tests.dedup.test_near_duplicates import build
+from tests.helpers.commands import run_tokens as run
 from tests.helpers.crawls import files_of
 from tests.helpers.megatron import read_indexed
 from tests.helpers.near_crawls import TIMESTAMP, made_texts
@@ -26,10 +27,6 @@ from tests.helpers.reports import Tables
 from tests.helpers.reports import number as number_of
 
 TABLE, WEIGHTS = "1:0.5,2:2,5:3,9:0", {1: 0.5, 2: 2, 5: 3, 9: 0}
-
-
-def run(*arguments: Any) -> int:
-    return main.main(["tokens", *map(str, arguments), "--workers", "1", "--quiet"])
 
 
 def page_of(text: str, number: int) -> Page:

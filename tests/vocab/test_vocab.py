@@ -17,13 +17,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from c4pipe.cli import main
 from c4pipe.errors import DamagedFileError
 from c4pipe.io import paths
 from c4pipe.objectives import Tokenizer
 from c4pipe.tokens.tokenizer import open_tokenizer
 from c4pipe.vocab import job, load_model, model, sample, train
 from c4pipe.vocab.request import Settings
+from tests.helpers.commands import heed_interrupts, run
 from tests.helpers.web_data import by_data
 
 WORDS = (
@@ -47,15 +47,6 @@ def write(path: Path, texts: Sequence[str]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     return path
-
-
-def run(*arguments: Any) -> int:
-    return main.main([str(each) for each in arguments])
-
-
-def can_be_interrupted() -> None:
-    """For a process: hears SIGINT though its parent may be in the background of a shell, and does not."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def made(folder: Path) -> dict[str, Any]:
@@ -200,9 +191,7 @@ def test_a_run_that_is_killed_goes_on(
     output = tmp_path / "v"
     arguments = [*sources, "--size", "100", "--output", str(output), "--workers", "1", "--quiet"]
     command = [sys.executable, "-m", "c4pipe", "vocab", *arguments]
-    process = subprocess.Popen(
-        command, stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=can_be_interrupted
-    )
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=heed_interrupts)
     ends = time.monotonic() + 120
     while not any(output.glob(".spm.log*")) and process.poll() is None and time.monotonic() < ends:
         time.sleep(0.005)
