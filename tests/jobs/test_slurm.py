@@ -274,7 +274,7 @@ def test_more_tasks_than_an_array_may_have_are_several_arrays(cluster: Cluster, 
         "#SBATCH --array=0-198",
     ]
     code, text = status(cluster)
-    assert code == 0
+    assert code == 5
     assert "1,200" in text
     assert "JobHeldUser" in text
 
