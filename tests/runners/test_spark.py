@@ -103,6 +103,17 @@ def test_spark_shows_the_names_of_the_steps(run: Run, tmp_path: Path) -> None:
     assert context.getLocalProperty("spark.job.description") is None, "the user's own jobs have no name of ours"
 
 
+@pytest.mark.parametrize("process", ["driver", "executor"])
+def test_java_has_one_compiler_only(run: Run, process: str) -> None:
+    from pyspark.sql import SparkSession
+
+    run(lambda flow: None)
+    session = SparkSession.getActiveSession()
+    assert session is not None
+    options = session.sparkContext.getConf().get(f"spark.{process}.defaultJavaOptions")
+    assert options == "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
 def test_another_python_of_the_workers_is_one_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyspark.sql import SparkSession
 
