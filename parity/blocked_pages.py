@@ -1,4 +1,4 @@
-"""Lists of blocked domains, URLs and words for the comparison with datatrove, made so that they meet real URLs."""
+"""Lists of blocked domains, URLs and words for the comparison with datatrove: its own, and parts of URLs."""
 
 import contextlib
 import random
@@ -33,8 +33,11 @@ _ODD = {
 }
 
 
-def write_lists(folder: Path, urls: Sequence[str], seed: int = 0) -> Path:
-    """Writes lists into a lists folder, each made of parts of some of the URLs, and returns the folder with them."""
+def write_lists(folder: Path, urls: Sequence[str], others: Path, seed: int = 0) -> Path:
+    """Writes lists into a lists folder, each made of parts of some of the URLs, and returns the folder with them.
+
+    The lists of the folder `others` follow.
+    """
     chance = random.Random(seed)
     blocked = folder / BLOCKED_FOLDER
     blocked.mkdir()
@@ -51,7 +54,9 @@ def write_lists(folder: Path, urls: Sequence[str], seed: int = 0) -> Path:
     for name in NAMES:
         entries = [each for each in (*lists[name], *_ODD[name]) if name in ("domains", "urls") or word_form(each)]
         entries = [each for each in entries if each.strip()]  # datatrove takes a blank line for an entry
-        (blocked / name).write_text("".join(f"{each}\n" for each in entries), encoding="utf-8")
+        made = "".join(f"{each}\n" for each in entries)
+        (file,) = others.glob(f"{name}*")
+        (blocked / name).write_text(made + file.read_text(encoding="utf-8"), encoding="utf-8")
     return blocked
 
 

@@ -6,21 +6,23 @@ Zero differences are allowed, but for one kind: `blocked_domain` takes hosts as 
 they are written, so c4pipe drops a page of a blocked domain whose host has full-width letters, blanks or the like.
 
 Both are given the pages of the sample crawl, pages that are made to be hard (`hostile.py`, `quality_pages.py`), real
-pages, and a crawl that is made of all their lines (`made_crawl.py`). The lists of blocked URLs are made of parts of
-these pages' URLs (`blocked_pages.py`). The list of bad words of `dolma-c4` is that of the installed Dolma. `--short`
-takes each sixteenth page. datatrove and Dolma get environments of their own in the user's cache, as in
-benchmarks/peers.py.
+pages, and a crawl that is made of all their lines (`made_crawl.py`). The lists of blocked URLs are datatrove's own,
+which must be those that c4pipe pins, and parts of these pages' URLs (`blocked_pages.py`). The list of bad words of
+`dolma-c4` is that of the installed Dolma. `--short` takes each sixteenth page. datatrove and Dolma get environments of
+their own in the user's cache, as in benchmarks/peers.py.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
@@ -36,7 +38,7 @@ import quality_pages
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.lists.addresses import ascii_host
 from c4pipe.lists.lists import BLOCKED_FOLDER
-from c4pipe.lists.pinned_lists import DOLMA_ENGLISH, bad_words_file, status_of_lists
+from c4pipe.lists.pinned_lists import DOLMA_ENGLISH, PINNED_FILES, bad_words_file, status_of_lists
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.text.urls import host_of
@@ -45,6 +47,7 @@ from c4pipe.wet.page import Page, microseconds
 MADE = 1500  # pages for the quality rules
 MADE_CRAWL = 4000  # pages made of lines of the others
 SHORT = 16  # each which page
+REAL = 300  # pages on domains of datatrove's own list
 
 EXAMPLES = ROOT / "examples" / "recipes"
 IN_FILES = ("fineweb_urls", "classifiers")
@@ -204,6 +207,31 @@ def add_dolma_list(lists: Path, python: Path) -> list[str]:
     return target.read_text(encoding="utf-8").splitlines()
 
 
+def unpack_url_lists(python: Path, folder: Path) -> Path:
+    """Writes the lists of URLs and words of the installed datatrove into a new folder, and returns the folder."""
+    (assets,) = python.parents[1].glob("lib/python*/site-packages/datatrove/assets")
+    folder.mkdir()
+    for pinned in PINNED_FILES:
+        if pinned.path.startswith(f"{BLOCKED_FOLDER}/datatrove/"):
+            source = assets / PurePath(pinned.url).name
+            if hashlib.sha256(source.read_bytes()).hexdigest() != pinned.sha256:
+                raise SystemExit(f"the installed datatrove has another {source.name} than the one that c4pipe pins")
+            if pinned.form:
+                with tarfile.open(source) as archive:
+                    archive.extract(PurePath(pinned.path).name, folder)
+            else:
+                shutil.copy(source, folder)
+    return folder
+
+
+def blocked_by_datatrove(given: Sequence[Page], lists: Path) -> Iterator[Page]:
+    """Yields some of the pages on domains that datatrove's own list blocks, and on their subdomains."""
+    domains = (lists / "domains").read_text(encoding="utf-8").splitlines()
+    for number, domain in enumerate(domains[:: len(domains) // REAL]):
+        page = given[number % len(given)]
+        yield Page(f"http://{'www.' * (number % 3)}{domain}/{number}", page.timestamp, page.body)
+
+
 def compare(recipe: str, given: Sequence[Page], lists: Path, folder: Path) -> int:
     """Compares one recipe over pages, of which a peer has decided; returns the number of pages that differ."""
     other = theirs(recipe, folder)
@@ -237,7 +265,10 @@ def main() -> int:
         made = all_pages(arguments.data, listed)
         readable = [page for page in made if page.url and page.body.strip() and microseconds(page.timestamp)]
         given = readable[:: SHORT if arguments.short else 1]
-        blocked_pages.write_lists(lists, [page.url for page in given])
+        if "datatrove" in pythons:
+            real = unpack_url_lists(pythons["datatrove"], folder / "datatrove")
+            blocked_pages.write_lists(lists, [page.url for page in given], real)
+            given += blocked_by_datatrove(given, real)
         rows = (json.dumps({"url": page.url, "text": page.body}) for page in given)
         (folder / "pages.jsonl").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
         wrong = 0

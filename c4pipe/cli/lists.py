@@ -1,6 +1,7 @@
 """The command `lists`: the lists that recipes use."""
 
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,8 +93,8 @@ def _fetch(options: ListsOptions, wanted: Sequence["pinned_lists.PinnedList"], f
         "evaluation": f"c4pipe overlap CORPUS --against {folder / 'evaluation'}/FILE, or the rule evaluation_overlap",
     }
     for kind, use in uses.items():
-        if names := [Path(pinned.path).name for pinned in wanted if pinned.kind == kind]:
-            print(visible(f"to use {', '.join(names)}: {use}"))
+        if names := ", ".join(Path(pinned.path).name for pinned in wanted if pinned.kind == kind):
+            print(textwrap.fill(visible(f"to use {names}: {use}"), 80, break_on_hyphens=False, break_long_words=False))
 
 
 def _check_options(options: ListsOptions) -> None:
@@ -134,7 +135,8 @@ def _choose_lists(options: ListsOptions) -> Sequence["pinned_lists.PinnedList"]:
     named = zip(pinned_lists.KINDS, (options.classifier, options.language_model, options.evaluation), strict=True)
     chosen = [each for kind, names in named for each in pinned_lists.find_pinned(kind, comma_separated(names))]
     if options.recipe is not None or options.languages:
-        chosen += needed_lists(choose_recipe(options.recipe or "c4", comma_separated(options.languages)))
+        model = next(iter(options.language_model), None)  # with its labels as languages
+        chosen += needed_lists(choose_recipe(options.recipe or "c4", comma_separated(options.languages), model))
     elif not chosen:
         return pinned_lists.PINNED if options.action == "fetch" else pinned_lists.PINNED_FILES
     return list(dict.fromkeys(chosen))

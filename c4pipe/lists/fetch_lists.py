@@ -18,7 +18,7 @@ from c4pipe.io.lock import only_run
 from c4pipe.io.paths import check_inner, open_file, sha256_of
 from c4pipe.io.text import lines_in, open_content, open_list, parse_row
 from c4pipe.io.words import format_size
-from c4pipe.lists.pinned_lists import PINNED, WANTED, PinnedList, status_of_lists
+from c4pipe.lists.pinned_lists import OWN, PINNED, WANTED, PinnedList, status_of_lists
 
 _NETWORK = NetworkOptions(tries=3, file_seconds=120, file_bytes=1 << 24, stall_seconds=30, first_pause=0.5)
 _SLOWEST = 50_000  # bytes a second: a larger file has more time
@@ -50,7 +50,10 @@ def fetch(
     Raises UsageError if `source` is no address, a folder in `target` is a link, or another run is at work there,
     C4pipeError if a file can't be downloaded or written.
     """
-    wanted = [pinned for pinned, status in status_of_lists(target, lists) if status in WANTED]
+    statuses = status_of_lists(target, lists)
+    wanted = [pinned for pinned, status in statuses if status in WANTED]
+    for pinned, _ in filter(lambda each: each[1] == OWN, statuses):
+        report(f"not fetched: {pinned.path}, as there is a list of yours")
     urls = [_address(pinned, source) for pinned in wanted]
     if not wanted:
         return 0

@@ -26,6 +26,9 @@ KINDS = {"classifiers": "--classifier", "language_models": "--language-model", "
 WANTED = ("missing", "other content")
 """The statuses of files that `fetch` downloads."""
 
+OWN = "own list"
+"""The status of a file in whose place is a list of the user's own."""
+
 _WARNINGS = {"-NC": ", which forbids commercial use", "unknown": ": read the terms on the page of its publisher"}
 _HOW_TO_GET = "run `c4pipe lists fetch`, or name a folder that has it with `--lists DIR` (in Python `lists=DIR`)"
 
@@ -147,12 +150,12 @@ def status_of_lists(directory: Path, lists: Sequence[PinnedList] = PINNED) -> li
 
 
 def _status(folder: Path, pinned: PinnedList) -> str:
-    own = pinned.kind == BLOCKED_FOLDER and "own list"
+    own = OWN if pinned.kind == BLOCKED_FOLDER else ""
     try:
         with open_file(folder / pinned.path) as file:
             digest = sha256_of(file)
     except (FileNotFoundError, NotADirectoryError):
-        return "own list" if own and blocked_files(folder, PurePath(pinned.path).stem) else "missing"
+        return OWN if own and blocked_files(folder, PurePath(pinned.path).stem) else "missing"
     except OSError:  # a folder in its place, or unreadable
         return "other content"
     made, download = pinned.recorded(folder) if pinned.has_record else (digest, digest)

@@ -79,7 +79,7 @@ def find_model(path: str | os.PathLike[str], recipe: str, languages: Iterable[st
 
     Raises UsageError if it can't be read, is no fastText model of languages, or lacks a language.
     """
-    advice = "give the file of a fastText model that identifies languages, such as lid.176.bin"
+    advice = "give a fastText model of languages, such as `c4pipe lists fetch --language-model lid.176` gets"
     with explain_errors(f"--language-model {path} can't be used", advice, errors=FILE_ERRORS):
         model, labels = LanguageModel(os.fspath(path), "").measured(read_labels)
     for language in languages:

@@ -265,6 +265,19 @@ def test_own_lists_of_blocked_urls_stay(tmp_path: Path) -> None:
         "blocked/datatrove/banned_subwords.txt": "missing",
         "blocked/public_suffix_list.dat": "own list",
     }
+    stay = [pinned for pinned in needed_lists(recipe) if statuses[pinned.path] == "own list"]
+    lines: list[str] = []
+    assert fetch_lists.fetch(tmp_path, None, lines.append, stay) == 0
+    assert lines == [f"not fetched: {pinned.path}, as there is a list of yours" for pinned in stay]
+    assert files_of(tmp_path) == own
+
+
+def test_languages_of_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["lists", "show", "--lists", str(tmp_path), "--recipe", "fineweb-2", "--languages", "tha_Thai"]
+    assert main.main([*command, "--language-model", "glotlid"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "  missing        language_models/glotlid.bin                1.69 GB Apache-2.0"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -295,12 +308,13 @@ def test_names_options_and_licences(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         options = ["--classifier", "free", "--language-model", "two", "--evaluation", "t", "--source", web.url]
         assert main.main(["lists", "fetch", "--lists", str(tmp_path), *options]) == 0
     printed = capsys.readouterr()
-    assert printed.out.splitlines() == [
-        f"3 files downloaded, 0 already present: {tmp_path}",
-        "to use free.bin: --score NAME=FILE, or model = 'FILE' in a recipe file",
-        "to use two.bin: --language-model FILE",
-        f"to use t.jsonl: c4pipe overlap CORPUS --against {tmp_path}/evaluation/FILE, or the rule evaluation_overlap",
-    ]
+    path = tmp_path / "evaluation" / "FILE"
+    assert " ".join(printed.out.split()) == (
+        f"3 files downloaded, 0 already present: {tmp_path} "
+        "to use free.bin: --score NAME=FILE, or model = 'FILE' in a recipe file "
+        "to use two.bin: --language-model FILE "
+        f"to use t.jsonl: c4pipe overlap CORPUS --against {path}, or the rule evaluation_overlap"
+    )
     assert printed.err.splitlines() == [
         "classifiers/free.bin: 363 B, licence CC-BY-NC-SA-4.0, which forbids commercial use",
         "fetched classifiers/free.bin (1 of 3)",
