@@ -115,11 +115,13 @@ def _list_robots(options: ListsOptions) -> None:
     from c4pipe.cli.progress import make_progress
     from c4pipe.inspect.robots import list_robots
     from c4pipe.lists import pinned_lists
+    from c4pipe.wet.inputs import COMMON_CRAWL
 
+    source = options.source or COMMON_CRAWL
     agents = comma_separated(options.agents or ("CCBot",))
     runner = RunnerOptions(workers=options.workers)
     folder = options.lists or pinned_lists.cache_dir()
-    path, counts = list_robots(options.files, agents, folder, runner, make_progress(options), options.source)
+    path, counts = list_robots(options.files, agents, folder, runner, make_progress(options), source)
     if options.quiet:
         return
     for name, count in sorted(counts.items()):

@@ -7,7 +7,6 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -16,7 +15,7 @@ from c4pipe.cli.command_line import parse_command_line
 from c4pipe.cli.console import STOPPED, note, open_streams, print_end
 from c4pipe.cli.parser import Command, Parser, build_parser
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io.downloads import ON_WAIT, Wait, log_wait
+from c4pipe.io.downloads import SHOW_WAIT
 from c4pipe.io.words import error_reason
 from c4pipe.jobs.logs import log_to
 from c4pipe.runners.worker import is_limit, lighten, limit_error
@@ -87,17 +86,11 @@ def main(given: Sequence[str] | None = None) -> int:
         command, options = parse_command_line(parser, _expand_help(parser, given))
         _check_current_folder()
         if not options.get("quiet"):
-            ON_WAIT.set(partial(_show_wait, "--json-progress" in given))
+            SHOW_WAIT.set(lambda wait: note(f"waits: {wait}", "--json-progress" in given))
         with log_to(options.get("log"), given, lambda text: note(text, "--json-progress" in given)):
             return int(command.run(command.options(**options)) or 0)
 
     return contextvars.copy_context().run(run_to_end, run_command, "--json-progress" in given)
-
-
-def _show_wait(as_json: bool, wait: Wait) -> None:
-    """Prints a wait for a server or store of which no job tells, such as for the folder of an option."""
-    log_wait(wait)
-    note(f"waits: {wait}", as_json)
 
 
 def run_to_end(run_command: Callable[[], int], as_json: bool = False) -> int:

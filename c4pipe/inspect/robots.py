@@ -32,7 +32,7 @@ from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
 from c4pipe.text.hashes import url_key
 from c4pipe.wet.damage import HAS_NO, describe_content
-from c4pipe.wet.inputs import COMMON_CRAWL, InputFile, Selection, find_inputs
+from c4pipe.wet.inputs import InputFile, Selection, find_inputs
 from c4pipe.wet.records import has_record
 from c4pipe.wet.robots_records import RobotsRecord, read_robots
 
@@ -48,18 +48,13 @@ Answers = npt.NDArray[Any]
 
 
 def list_robots(
-    inputs: Sequence[str],
-    agents: Sequence[str],
-    lists: Path,
-    runner: RunnerOptions,
-    progress: Progress,
-    source: str | None = None,
+    inputs: Sequence[str], agents: Sequence[str], lists: Path, runner: RunnerOptions, progress: Progress, source: str
 ) -> tuple[Path, dict[str, int]]:
     """Writes the list of robots.txt files. The same files give the same list, in any order.
 
     Files that an interrupted run has read are not read again. Crawlers (`agents`) are named by their product tokens;
     `*` stands for crawlers that no file names, and a name of `AGENT_SETS` for its crawlers. Crawls are read
-    from a URL or folder (`source`), by default from Common Crawl's server.
+    from `source`, a URL or folder.
 
     Returns the path of the list, and counts: WARC files, requested URLs, robots.txt files that refuse something;
     responses by status, responses for other URLs (targets of redirects), skipped responses, damage, and statements of
@@ -76,7 +71,7 @@ def list_robots(
     if not agents:
         raise UsageError("no crawler is named: give product tokens with --agents, such as CCBot,GPTBot")
     names = sorted({agent.lower() for agent in agents})
-    files = find_inputs(inputs, Selection(source or COMMON_CRAWL), on_note=progress.note, kind="robotstxt")
+    files = find_inputs(inputs, Selection(source), on_note=progress.note, kind="robotstxt")
     folder = lists / BLOCKED_FOLDER
     check_inner(lists, f"{BLOCKED_FOLDER}/{_PARTS}")
     try:

@@ -10,7 +10,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep, time
-from types import MappingProxyType
 from typing import Any, Protocol
 
 from c4pipe.errors import hide_secrets
@@ -87,13 +86,14 @@ OnWait = Callable[[Wait], None]
 """Gets each wait of a download when it begins."""
 
 
-def log_wait(wait: Wait) -> None:
-    """Logs a wait."""
+SHOW_WAIT: ContextVar[OnWait | None] = ContextVar("SHOW_WAIT", default=None)
+"""Gets the waits of downloads and stores for which they are given no function, after these are logged."""
+
+
+def _log_wait(wait: Wait) -> None:
     _LOG.info("waits: %s: %s", hide_secrets(wait.url), wait)
-
-
-ON_WAIT: ContextVar[OnWait] = ContextVar("ON_WAIT", default=log_wait)
-"""Gets the waits of downloads and stores that are given no function for them."""
+    if show := SHOW_WAIT.get():
+        show(wait)
 
 
 def _find_pause(headers: Mapping[str, str]) -> float:
@@ -114,10 +114,10 @@ class RetryPolicy:
     """Counts tries and time of one download, waits between tries, and ends the download at a limit."""
 
     def __init__(self, url: str, network: NetworkOptions, on_wait: OnWait | None = None) -> None:
-        """Takes the URL, the options, and a function that gets each wait (default: `ON_WAIT`)."""
+        """Takes the URL, the options, and a function that gets each wait (default: the log and `SHOW_WAIT`)."""
         self._url = url
         self._network = network
-        self._on_wait = on_wait or ON_WAIT.get()
+        self._on_wait = on_wait or _log_wait
         self._failures = 0
         self._size = 0  # bytes read
         self._started = monotonic()
@@ -146,7 +146,7 @@ class RetryPolicy:
         if size is not None and size > self._network.file_bytes:
             raise DownloadError(f"{self._url}: it is larger than {self._network.file_bytes:,} bytes")
 
-    def pause(self, reason: str, headers: Mapping[str, str] = MappingProxyType({})) -> None:
+    def pause(self, reason: str, headers: Mapping[str, str] | None = None) -> None:
         """Waits before the next try, at least as long as headers of the server ask.
 
         Raises DownloadError, with the reason, if the tries or the time are used up.
@@ -156,7 +156,7 @@ class RetryPolicy:
         if self._failures >= self._network.tries:
             raise DownloadError(f"{self._url}: {reason}, {self._failures} times in a row")
         seconds = min(_MAX_PAUSE, self._network.first_pause * 2 ** (self._failures - 1))
-        seconds = max(seconds * random.uniform(0.5, 1.0), _find_pause(headers))
+        seconds = max(seconds * random.uniform(0.5, 1.0), _find_pause(headers or {}))
         limit = self._network.file_seconds
         if spent + seconds > limit:
             raise DownloadError(f"{self._url}: {reason}; {spent:,.0f} s of {limit:,.0f} s are used up")
@@ -208,7 +208,7 @@ class DownloadStream:
             self._source.close()
             self._source = None
 
-    def _pause(self, reason: str, headers: Mapping[str, str] = MappingProxyType({})) -> None:
+    def _pause(self, reason: str, headers: Mapping[str, str] | None = None) -> None:
         self.close()
         self._retry.pause(reason, headers)
 

@@ -318,8 +318,7 @@ def bucket_address(url: str) -> tuple[str, dict[str, str]]:
     from huggingface_hub.utils import build_hf_headers
 
     *bucket, inside = path.split("/", 3)
-    headers = build_hf_headers(token=store.token)
-    secret = {name: value for name, value in headers.items() if name == "authorization"}
+    secret = {name: value for name, value in build_hf_headers(token=store.token).items() if name == "authorization"}
     return f"{store.endpoint}/{'/'.join(bucket)}/resolve/{quote(inside)}", secret
 
 

@@ -39,7 +39,7 @@ class InputOpener:
     """Opens inputs, and keeps the connections of a worker."""
 
     def __init__(self, network: NetworkOptions, on_wait: OnWait | None = None) -> None:
-        """Takes the options of downloads, and a function that gets each wait (default: `ON_WAIT`)."""
+        """Takes the options of downloads, and a function that gets each wait (default: the log)."""
         self._network = network
         self._on_wait = on_wait
 

@@ -1,7 +1,9 @@
 """A mix: a TOML file that names several sources, the share of each, and how often its documents are read."""
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from os.path import normpath
 from pathlib import Path
@@ -9,11 +11,12 @@ from typing import Annotated, Any
 
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import check_of, from_json, parse_json
-from c4pipe.io.text import read_toml
+from c4pipe.io.text import lines_of, read_toml
 from c4pipe.io.words import error_reason, locate_errors, short
 from c4pipe.read.curve import MEMBERS, ROUNDED, Curve, Seed, check_names, parse_curve
 
 _DEFAULTS = ("max_repeat", "drop", "seed")  # of all sources
+_MEMBERS = ("sources", "target_tokens", *_DEFAULTS)
 _OF_SOURCE = ("path", "share", "tokens")
 
 
@@ -51,10 +54,39 @@ class Mix:
     file: str = "the mix"
 
 
+def read_mix_table(path: str | Path) -> dict[str, Any]:
+    """Returns the table of a TOML file of a mix or of weights. That of a mix gets the member `file`.
+
+    Raises OSError or ValueError if it can't be read, UsageError if the table of a mix has an unknown name.
+    """
+    values = read_toml(Path(path))
+    if "sources" in values:
+        _check_names(str(path), 0, values, _MEMBERS)
+        values["file"] = str(path)
+    return values
+
+
+def _check_names(file: str, source: int, names: Iterable[str], known: Sequence[str]) -> None:
+    """Raises UsageError for unknown names at the top of the file of a mix (0), or in a source of it (from 1)."""
+    for name in (each for each in names if each not in known):
+        line, place = _line_of(file, source, name), "it" if source else file
+        check_names(f"{place}, line {line}, has" if line else f"{place} has", [name], known)
+
+
+def _line_of(file: str, source: int, name: str) -> int:
+    """Returns the number of the line that sets a name; 0 if it is not found."""
+    with suppress(OSError, ValueError):
+        for number, line in enumerate(lines_of(Path(file)), 1):
+            source -= line.lstrip().startswith("[[")
+            if not source and re.match(rf"""\s*["']?{re.escape(name)}["']?\s*=""", line):
+                return number
+    return 0
+
+
 def read_mix(path: str | Path) -> Mix:
     """Returns the mix of a TOML file. Raises UsageError if it can't be read, and as `parse_mix`."""
     try:
-        return parse_mix({**read_toml(Path(path)), "file": str(path)})
+        return parse_mix({**read_mix_table(path), "file": str(path)})
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} can't be read as the TOML file of a mix: {error_reason(error)}") from None
 
@@ -65,13 +97,13 @@ def parse_mix(values: Mapping[str, Any]) -> Mix:
     Raises UsageError for unknown names, impossible numbers, shares whose sum is not 1, and a path that is there twice.
     """
     file = values.get("file", Mix.file)
-    check_names(f"{file} has", [name for name in values if name != "file"], ["sources", "target_tokens", *_DEFAULTS])
+    _check_names(file, 0, [name for name in values if name != "file"], _MEMBERS)
     try:
         mix = from_json(Mix, parse_json(json.dumps(dict(values))))
     except (TypeError, ValueError) as error:
         raise UsageError(f"{file}: {short(str(error), 120)}") from None
     common = {name: values[name] for name in _DEFAULTS if name in values}
-    sources = [_parse_source(each, mix, common) for each in mix.sources]
+    sources = [_parse_source(number, each, mix, common) for number, each in enumerate(mix.sources, 1)]
     shares, paths = sum(each.share for each in sources), {normpath(each.path) for each in sources}
     if not sources or len(paths) < len(sources):
         raise UsageError(f"{file} has no sources, or one of them twice: give each one a table [[sources]] and a path")
@@ -80,11 +112,11 @@ def parse_mix(values: Mapping[str, Any]) -> Mix:
     return replace(mix, sources=tuple(sources))
 
 
-def _parse_source(given: Any, mix: Mix, common: Mapping[str, Any]) -> MixSource:
-    """Returns a source, given its table, the mix, and the members of all curves."""
+def _parse_source(number: int, given: Any, mix: Mix, common: Mapping[str, Any]) -> MixSource:
+    """Returns a source, given its number from 1, its table, the mix, and the members of all curves."""
     path, share, target = given.get("path"), given.get("share", 0), mix.target_tokens
     with locate_errors(f"{mix.file}, source {path}"):
-        check_names("it has", given, [*_OF_SOURCE, *MEMBERS])
+        _check_names(mix.file, number, given, [*_OF_SOURCE, *MEMBERS])
         weights = {**common, **{name: value for name, value in given.items() if name not in _OF_SOURCE}}
         is_share = isinstance(share, int | float) and 0 < share <= 1 and "target_tokens" not in weights
         if not isinstance(path, str) or (not is_share if target else share):

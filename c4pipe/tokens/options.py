@@ -3,13 +3,12 @@
 from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, PathArgument
-from c4pipe.io.text import read_toml
 from c4pipe.io.words import FILE_ERRORS, explain_errors
+from c4pipe.read.mix_file import read_mix_table
 from c4pipe.runners.runner_options import RunnerOptions
 
 _CORPUS = "folder of a finished corpus, or of one of its languages"
@@ -37,8 +36,7 @@ def parse_weights(text: str) -> Mapping[Any, Any]:
     """
     if text.lower().endswith(".toml"):
         with explain_errors(f"{text} can't be read", kind=ArgumentTypeError, errors=FILE_ERRORS):
-            values = read_toml(Path(text))
-            return {**values, "file": text} if "sources" in values else values
+            return read_mix_table(text)
     if text.isidentifier():
         return {"column": text}
     column, _, table = text.rpartition("@")

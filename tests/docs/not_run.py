@@ -72,7 +72,6 @@ NOT_RUN = (
     ("docs/migrate.md", "from datatrove*", PEERS),
     ("docs/migrate.md", "c4pipe build crawl *", PEERS),
     ("docs/migrate.md", "tfds build *", PEERS),
-    ("docs/crawl.md", "c4pipe build * hf://*", NETWORK + "; tests/io/test_hub.py does it with a server on loopback"),
     ("docs/storage.md", "c4pipe import *", NETWORK + "; tests/io/test_hub.py does it with a server on loopback"),
     ("docs/import.md", "c4pipe import *", "tests/jobs/test_import.py runs them with files of these names"),
     ("docs/columns.md", "c4pipe *", "tests/jobs/test_columns.py runs them with other inputs"),

@@ -181,6 +181,8 @@ class _Handler(Handler):
         self.send_response(status)
         if retry_after:
             self.send_header("Retry-After", retry_after)
+        elif status == 429:
+            self.send_header("RateLimit", '"resolvers";r=0;t=7')
         if code:
             self.send_header("X-Error-Code", code)
         self.send_header("X-Error-Message", message)

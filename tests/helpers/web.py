@@ -69,8 +69,6 @@ class _Handler(Handler):
         self.send_response(status)
         if status == 429:
             self.send_header("Retry-After", more)
-            for name, value in self.web.headers.items():
-                self.send_header(name, value)
         body = f"<?xml version='1.0'?>\n<Error><Code>{more}</Code></Error>".encode() if status == 403 else b""
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -330,7 +330,7 @@ def test_folders_and_patterns_of_crawls_in_a_bucket(hub: Hub, tmp_path: Path) ->
     assert made.size == len(FOLDERS)
 
 
-@pytest.mark.parametrize("fault", ["cdn cut", "resolve 503", "resolve 429 7"])
+@pytest.mark.parametrize("fault", ["cdn cut", "resolve 503", "resolve 429", "resolve 429 7"])
 def test_faults_of_a_bucket_are_survived(fault: str, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     monkeypatch.setattr(RetryPolicy, "pause", REAL_PAUSE)

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -109,6 +110,22 @@ def test_tries_without_progress_are_limited_and_counted(store: Store) -> None:
     with pytest.raises(DownloadError, match=r"^s3://crawl/a: .*HTTP status 503.*, 4 times in a row$"):
         fetch("s3://crawl/a", NetworkOptions(tries=4, first_pause=0.001))
     assert store.asked == {"HEAD crawl/a": 4}
+
+
+@pytest.mark.parametrize("options", [[], ["--quiet"]])
+def test_waits_for_the_place_of_an_option_are_told(
+    options: list[str], store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else a store that can't be reached would be tried for minutes without a word."""
+    monkeypatch.setattr("c4pipe.io.downloads.sleep", lambda seconds: None)
+    store.script = lambda asked, number: "503"
+    assert main.main(["build", str(SAMPLES[0]), "--lists", str(LISTS), "--output", "s3://crawl/c", *options]) == 1
+    *waits, error = capsys.readouterr().err.splitlines()
+    tries = [
+        re.search(r"^c4pipe: waits: .*HTTP status 503.* from crawl, try (\d) of 6, next in", each) for each in waits
+    ]
+    assert [match and match[1] for match in tries] == ([] if options else ["1", "2", "3", "4", "5"])
+    assert "6 times in a row" in error
 
 
 def test_the_time_for_an_object_is_limited(store: Store) -> None:
