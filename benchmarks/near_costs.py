@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from measuring import DATA, ENVIRON, compile_clone, machine
 from near_peers import PEERS, RECIPE, write
 from parts import Clock, build
-from results import write_section, written_by
+from results import publish, written_by
 from rounds import Row, measured
 
 HEAD = "Near-duplicates: where the time goes"
@@ -279,9 +279,7 @@ def main() -> None:
     ]
     page += ["", "Pages as long as those of FineWeb:", "", *beside_fastdedup(short, options.short_pages), ""]
     page += NOTES.strip().splitlines()
-    print("\n".join([f"## {HEAD}", "", *page]))
-    if options.write:
-        write_section(HEAD, page)
+    publish(HEAD, page, options.write)
 
 
 if __name__ == "__main__":

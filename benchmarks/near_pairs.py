@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from make_crawl import texts
 from measuring import DATA, HERE, compile_clone, environment, machine, of_data, required
 from near_peers import RECIPE, c4pipe, text_dedup, write
-from results import Goal, check, spread, write_section, written_by
+from results import Goal, publish, spread, written_by
 from rounds import Peer, Row, Trial, measured
 
 from c4pipe.text import minhash
@@ -359,10 +359,7 @@ def main() -> int:
     page = [written_by("near_pairs.py"), "", title, "", *table(corpus, rows, dropped), ""]
     page += [*kinds_table(corpus, dropped), "", *(goal.line() for goal in goals), *NOTES.strip().splitlines()]
     page.append("; ".join([f"- Python {platform.python_version()}", required("datatrove"), required("text-dedup")]))
-    print("\n".join([f"## {HEAD}", "", *page]))
-    if options.write:
-        write_section(HEAD, page)
-    return check(goals)
+    return publish(HEAD, page, options.write, goals)
 
 
 if __name__ == "__main__":

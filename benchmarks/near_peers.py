@@ -21,7 +21,7 @@ from typing import Any
 # Other packages are imported where they are used: the memory of the process that measures counts as a floor.
 from contenders import MINHASH, corpus_pages, json_pages
 from measuring import compile_clone, environment, machine, required
-from results import Goal, check, spread, write_section, written_by
+from results import Goal, publish, spread, written_by
 from rounds import Peer, Row, Trial, measured, ratio
 
 HEAD = "Near-duplicates"
@@ -183,10 +183,7 @@ def main() -> int:
     page.append(f"- CPU-hours a TB of text: {said}. The pages have {size:,} bytes of text.")
     versions = "; ".join([f"- Python {platform.python_version()}", required("datatrove"), required("text-dedup")])
     page += [*NOTES.strip().splitlines(), versions]
-    print("\n".join([f"## {HEAD}", "", *page]))
-    if options.write:
-        write_section(HEAD, page)
-    return check(goals)
+    return publish(HEAD, page, options.write, goals)
 
 
 if __name__ == "__main__":

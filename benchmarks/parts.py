@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from measuring import DATA, ENVIRON, compile_clone, machine, made_crawl, of_data
-from results import write_section, written_by
+from results import publish, written_by
 
 HEAD = "Where the time goes"
 FILES = 2
@@ -207,9 +207,7 @@ def main() -> None:
                 subprocess.run(command, env=ENVIRON, stdout=subprocess.PIPE, text=True, check=True).stdout.strip(),
             ]
     page += ["", *NOTES.strip().splitlines()]
-    print("\n".join([f"## {HEAD}", "", *page]))
-    if options.write:
-        write_section(HEAD, page)
+    publish(HEAD, page, options.write)
 
 
 if __name__ == "__main__":

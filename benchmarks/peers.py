@@ -22,7 +22,7 @@ from pathlib import Path
 # c4pipe is imported where it is used: the process that measures imports this too, and its memory counts as a floor.
 from contenders import PEERS
 from measuring import DATA, compile_clone, machine, made_crawl, of_data, required
-from results import check, spread, write_section, written_by
+from results import publish, spread, written_by
 from rounds import Measured, Row, measured, ratio
 from sections import ALL, SECTIONS, Section, goals
 
@@ -116,10 +116,7 @@ def measure_section(section: Section, options: argparse.Namespace) -> int:
     found, lines = goals(section, rows)
     notes = [*text_cost(rows), *ALL.strip().splitlines(), *section.notes.strip().splitlines(), versions(rows)]
     page = [written_by("peers.py"), "", title, "", *table(rows), "", *lines, "", *notes]
-    print("\n".join([f"## {section.head}", "", *page, ""]), flush=True)
-    if options.write:
-        write_section(section.head, page)
-    return check(found)
+    return publish(section.head, [*page, ""], options.write, found)
 
 
 def main() -> int:

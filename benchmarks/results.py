@@ -47,6 +47,14 @@ def check(goals: Iterable[Goal]) -> int:
     return int(any(goal.reached < 1 - TOLERANCE for goal in goals))
 
 
+def publish(head: str, page: Sequence[str], is_written: bool, goals: Iterable[Goal] = ()) -> int:
+    """Prints a section, and puts it into results.md if that is asked for. Returns the exit status of its goals."""
+    print("\n".join([f"## {head}", "", *page]), flush=True)
+    if is_written:
+        write_section(head, page)
+    return check(goals)
+
+
 def spread(values: Sequence[float], digits: int = 1) -> str:
     """Returns the median of some values, with the smallest and the largest where there are several."""
     middle = f"{statistics.median(values):,.{digits}f}"

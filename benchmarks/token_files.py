@@ -22,7 +22,7 @@ from pathlib import Path
 
 # Other packages are imported where they are used: the memory of the process that measures counts as a floor.
 from measuring import DATA, Cost, compile_clone, machine, made_corpus, measure
-from results import Goal, check, spread, write_section, written_by
+from results import Goal, publish, spread, written_by
 
 HEAD = "Token files"
 PACKAGES = ("sentencepiece", "tokenizers", "transformers")
@@ -190,10 +190,7 @@ def main() -> int:
     page += ["| peer | tokens | CPU s | wall s | peak MB | million tokens a CPU second | CPU / c4pipe |"]
     page += ["|---|--:|--:|--:|--:|--:|--:|", *table, "", *(goal.line() for goal in goals)]
     page += [*NOTES.strip().splitlines(), "- " + ", ".join(f"{each}=={version(each)}" for each in PACKAGES)]
-    print("\n".join([f"## {HEAD}", "", *page]))
-    if options.write:
-        write_section(HEAD, page)
-    return check(goals)
+    return publish(HEAD, page, options.write, goals)
 
 
 if __name__ == "__main__":

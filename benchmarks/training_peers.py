@@ -33,7 +33,7 @@ from measuring import (
     of_data,
     required,
 )
-from results import Goal, check, spread, write_section, written_by
+from results import Goal, publish, spread, written_by
 from trainers import PAIRS, PEERS, START, Trainer
 
 HEAD = "Batches for training"
@@ -173,10 +173,8 @@ def main() -> int:
     given = f"--corpus {options.corpus.name}" if options.corpus else f"--pages {options.pages}"
     page = [written_by(f"training_peers.py {given}"), "", title, "", *table(rows, count), ""]
     page += [*(goal.line() for goal in goals(rows)), *NOTES.strip().splitlines(), versions(rows)]
-    print("\n".join([f"## {HEAD}", "", *page]))
-    if options.write:
-        write_section(HEAD, page)
-    return int(any(isinstance(row, str) for row in rows.values()) or check(goals(rows)))
+    status = publish(HEAD, page, options.write, goals(rows))
+    return int(any(isinstance(row, str) for row in rows.values()) or status)
 
 
 if __name__ == "__main__":
