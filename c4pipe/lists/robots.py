@@ -93,7 +93,8 @@ def parse_robots(body: bytes, agents: Sequence[str], counts: Counter[str]) -> di
         body = body[: max(body.rfind(b"\n", 0, SIZE_CAP), body.rfind(b"\r", 0, SIZE_CAP)) + 1]
     # A byte that is not UTF-8 stays one byte, which is escaped.
     groups = _groups(body.decode("utf-8", "surrogateescape").removeprefix("\ufeff"), counts)
-    rules = {name: by_weight(groups.get(name, ())) for name in (agent if agent in groups else "*" for agent in agents)}
+    names = {agent if agent in groups else "*" for agent in agents}
+    rules = {name: by_weight(groups.get(name, ())) for name in names}
     return {name: each for name, each in rules.items() if each or rules.get("*")}
 
 

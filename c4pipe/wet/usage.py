@@ -36,9 +36,8 @@ LISTS = (*STATEMENTS, "x-robots-tag")
 """The fields of HTTP that can stand several times in a response."""
 
 _HEAD_BYTES = 65536  # in which the elements `meta` of a page are searched
-_BODY = re.compile(rb"<body[\s>]", re.IGNORECASE)
-_META = re.compile(rb"<meta\s[^>]{0,999}>", re.IGNORECASE)
-_ATTRIBUTE = re.compile(rb"""\b(name|content)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_META = re.compile(rb"<meta\s[^>]{0,999}>")
+_ATTRIBUTE = re.compile(rb"""\b(name|content)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 
 # Dictionaries of structured fields (RFC 9651, 4.2.2).
 _KEY = r"[a-z*][a-z0-9_.*-]*"
@@ -93,11 +92,12 @@ def usage_of(fields: Mapping[str, str], html: bytes) -> str | None:
 
 
 def _read_metas(html: bytes) -> Iterator[tuple[str, str]]:
-    """Yields name and content of the elements `meta` in the head of a page, outside of comments."""
-    head = b"".join(piece.partition(b"<!--")[0] for piece in html[:_HEAD_BYTES].split(b"-->"))
-    for tag in _META.findall(_BODY.split(head, maxsplit=1)[0]):
-        found = {name.lower(): b"".join(values).decode("latin-1") for name, *values in _ATTRIBUTE.findall(tag)}
-        yield found.get(b"name", "").strip().lower(), found.get(b"content", "").strip()
+    """Yields name and content, in small letters, of the elements `meta` in the head of a page, outside of comments."""
+    pieces = html[:_HEAD_BYTES].lower().partition(b"<body")[0].split(b"-->")
+    for tag in _META.findall(b"".join(piece.partition(b"<!--")[0] for piece in pieces)):
+        if b"robots" in tag or b"tdm-" in tag:
+            found = {name: b"".join(values).decode("latin-1").strip() for name, *values in _ATTRIBUTE.findall(tag)}
+            yield found.get(b"name", ""), found.get(b"content", "")
 
 
 def find_refusals(
