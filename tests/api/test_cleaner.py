@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import cloudpickle
-import pyarrow.parquet as pq
 import pytest
 
 import c4pipe
@@ -15,6 +14,7 @@ from c4pipe.filters.listed_words import BadWords
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
+from tests.helpers.corpora import rows_of
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = ROOT / "samples" / "lists"
@@ -64,7 +64,7 @@ def test_a_dropped_text_has_its_reason(cleaner: c4pipe.Cleaner) -> None:
 def test_the_same_verdicts_as_the_pipeline(recipe: str, tmp_path: Path) -> None:
     """Of each page of the sample crawl: the counters of the reasons, and the texts of the work files."""
     result = c4pipe.clean_files(CRAWL, work=tmp_path / "work", recipe=recipe, lists=LISTS, workers=1)
-    rows = [row for path in (tmp_path / "work").glob("*.parquet") for row in pq.read_table(path).to_pylist()]
+    rows = rows_of(tmp_path / "work", "*.parquet")
     kept = sorted((row["url"], row["timestamp"], row["text"]) for row in rows if row["url"] and row["dropped"] is None)
     final = [row["dropped"] for row in rows if row["dropped"]]
     cleaner = c4pipe.Cleaner(recipe, lists=LISTS)

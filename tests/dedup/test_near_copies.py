@@ -16,6 +16,7 @@ from c4pipe.errors import UsageError
 from c4pipe.jobs import dedup_plan
 from c4pipe.wet.columns import CRAWL_PROVENANCE
 from tests.dedup.test_near_duplicates import build, write_crawl
+from tests.helpers.corpora import rows_of
 from tests.helpers.doc_examples import python_blocks
 from tests.helpers.documents import ROOT
 from tests.helpers.near_crawls import clusters_of, kept_of, made_texts, pages_of
@@ -93,7 +94,7 @@ def test_imported_pages_and_pages_that_lose_spans(tmp_path: Path) -> None:
         output=tmp_path / "corpus",
         workers=1,
     )
-    found = [page for path in (tmp_path / "corpus").glob("und/*.parquet") for page in pq.read_table(path).to_pylist()]
+    found = rows_of(tmp_path / "corpus")
     assert sum(page["copies"] for page in found) == len(TEXTS)
     assert sorted(page["copies"] for page in found) == sorted(expected().values())
     assert {page["id"] for page in found} <= set(range(len(TEXTS)))

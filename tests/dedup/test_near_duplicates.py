@@ -26,7 +26,7 @@ from c4pipe.text.comparison import compare_texts
 from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.wet.page import Page
 from tests.dedup.test_dedup_losses import alter, lose, repeat, spoil
-from tests.helpers.corpora import contents
+from tests.helpers.corpora import contents, rows_of
 from tests.helpers.near_crawls import (
     clusters_of,
     divided,
@@ -69,7 +69,7 @@ def build(
 
 
 def urls(folder: Path) -> set[str]:
-    return {url for path in (folder / "corpus").glob("und/*.parquet") for url in pq.read_table(path)["url"].to_pylist()}
+    return {row["url"] for row in rows_of(folder / "corpus")}
 
 
 @pytest.mark.parametrize("least", [0.0, 0.75, 0.9])

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from c4pipe.cli.main import main
@@ -12,7 +11,8 @@ from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.inspect.explain import CorpusExplainer
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.wet.page import Page
-from tests.helpers.corpora import contents
+from tests.dedup.test_near_duplicates import urls
+from tests.helpers.corpora import contents, rows_of
 from tests.helpers.near_crawls import TIMESTAMP, clusters_of, kept_of, made_texts, pages_of
 from tests.helpers.wet_writer import gzip_member, warcinfo_record, wet_members
 
@@ -38,10 +38,6 @@ def build(folder: Path, files: Files, within: str, *options: str) -> dict[str, b
     given = ["build", str(folder / "crawl"), "--recipe", str(folder / "near.toml"), "--quiet", *options]
     assert main([*given, "--output", str(folder / "corpus"), "--log", str(folder / "log")]) == 0
     return contents(folder / "corpus" / "und")
-
-
-def urls(folder: Path) -> set[str]:
-    return {url for path in (folder / "corpus").glob("und/*.parquet") for url in pq.read_table(path)["url"].to_pylist()}
 
 
 def two_crawls(texts: Sequence[str]) -> tuple[list[Page], Files]:
@@ -95,7 +91,7 @@ def test_pages_of_two_languages_are_not_compared(tmp_path: Path) -> None:
         corpus = tmp_path / within
         given = ["build", str(tmp_path / "crawl"), "--recipe", str(tmp_path / "near.toml"), "--quiet"]
         assert main([*given, "--output", str(corpus), "--workers", "1"]) == 0
-        found = {row["url"] for path in corpus.glob("??/*.parquet") for row in pq.read_table(path).to_pylist()}
+        found = {row["url"] for row in rows_of(corpus)}
         assert len(found) == kept
         explainer = CorpusExplainer(corpus)
         for page in pages:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from c4pipe.corpus.formats.table import find_format
 
 Change = Callable[[dict[str, Any]], None]
@@ -66,6 +68,11 @@ def largest_shard(corpus: Path) -> Path:
 def contents(folder: Path, prefix: str = "") -> dict[str, bytes]:
     """Returns the bytes of all files in a folder, by their path in it, after a prefix."""
     return {f"{prefix}{p.relative_to(folder)}": p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def rows_of(folder: Path, files: str = "[!_]*/*.parquet") -> list[dict[str, Any]]:
+    """Returns the rows of the Parquet files in a folder, read without c4pipe: by default, of the shards of a corpus."""
+    return [row for path in sorted(folder.glob(files)) for row in pq.read_table(path).to_pylist()]
 
 
 def corpus_files(folder: Path) -> dict[str, bytes]:

@@ -7,8 +7,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.corpus.formats.shard_format import PROBABILITY
@@ -37,10 +35,6 @@ def data_of(folder: Path) -> Any:
     data = read_report_data(folder)
     assert data is not None
     return data
-
-
-def pages_of(folder: Path) -> list[Row]:
-    return [row for path in sorted(folder.glob("en/*.parquet")) for row in pq.read_table(path).to_pylist()]
 
 
 class Tables(HTMLParser):

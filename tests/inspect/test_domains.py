@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import c4pipe
 from c4pipe.cli import main
 from c4pipe.inspect import domains
-from tests.helpers.corpora import contents
+from tests.helpers.corpora import contents, rows_of
 from tests.helpers.s3 import store_of
 
 SNAPSHOT = Path(tldextract.__file__).with_name(".tld_set_snapshot")
@@ -88,7 +88,7 @@ def test_any_runs_give_the_sums_in_their_order(
 
 def test_each_page_counts_for_its_registered_domain(corpus: Path, lists: Path, tmp_path: Path) -> None:
     sums = defaultdict[str, list[int]](lambda: [0, 0])
-    pages = [row for path in corpus.glob("und/*.parquet") for row in pq.read_table(path).to_pylist()]
+    pages = rows_of(corpus)
     assert {page["url"] for page in pages} == set(URLS)
     for page in pages:
         count = sums[URLS[page["url"]]]

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +13,7 @@ import c4pipe
 from c4pipe.inspect.explain import CorpusExplainer
 from c4pipe.text.comparison import compare_texts
 from c4pipe.wet.page import Page
+from tests.helpers.corpora import rows_of
 from tests.helpers.near_crawls import divided, jaccard, made_texts, pages_of
 from tests.helpers.wet_writer import write_wet
 
@@ -51,11 +51,7 @@ def test_explain_names_the_page_that_stays(tmp_path: Path, families: int, sizes:
     pages = pages_of(made_texts(families, sizes=sizes))
     texts = {page.url: page.body for page in pages}
     explainer = build(tmp_path, pages, RECIPE + more)
-    dropped = {
-        row["url"]: row["fact"]
-        for path in (tmp_path / "corpus" / "_dropped").glob("*.dedup.parquet")
-        for row in pq.read_table(path).to_pylist()
-    }
+    dropped = {row["url"]: row["fact"] for row in rows_of(tmp_path / "corpus" / "_dropped", "*.dedup.parquet")}
     assert len(dropped) > 5
     for page in pages:
         (verdict,) = explainer.explain(page.url)
@@ -86,11 +82,7 @@ def test_pages_that_are_dropped_keep_no_span(tmp_path: Path, keep: str) -> None:
     other = made_texts(len(texts), seed=2, sizes=(1,))
     pages = pages_of([*texts, *(f"{more}\n" + "\n".join(some[1:4]) for more, some in zip(other, lines, strict=True))])
     explainer = build(tmp_path, pages, RECIPE.replace('on = ["near_duplicate"]\n', f'{SPANS}keep = "{keep}"\n'))
-    corpus = {
-        row["url"]: row["text"]
-        for path in (tmp_path / "corpus").glob("und/*.parquet")
-        for row in pq.read_table(path).to_pylist()
-    }
+    corpus = {row["url"]: row["text"] for row in rows_of(tmp_path / "corpus")}
     lost = 0
     for page in pages:
         (verdict,) = explainer.explain(page.url)

@@ -13,7 +13,7 @@ import pytest
 import c4pipe
 from c4pipe.errors import UsageError
 from tests.helpers.commands import run
-from tests.helpers.corpora import contents
+from tests.helpers.corpora import contents, rows_of
 from tests.helpers.doc_examples import expected_lines, python_blocks
 from tests.helpers.documents import indented_commands
 from tests.helpers.s3 import store_of
@@ -47,11 +47,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def documents(corpus: Path) -> dict[str, str]:
-    return {
-        row["url"]: row["text"]
-        for path in sorted(corpus.glob("*/c4-*.parquet"))
-        for row in pq.read_table(path).to_pylist()
-    }
+    return {row["url"]: row["text"] for row in rows_of(corpus)}
 
 
 def test_text_is_kept_byte_for_byte(texts: dict[str, str], tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from c4pipe.lists.lists import LISTS_FOLDER
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.report import card, html_page
 from c4pipe.report.data import DEDUP_DATA, REPORT_DATA
+from tests.helpers.corpora import rows_of
 from tests.helpers.web_data import by_data, crawl_to_interrupt, documents_file
 from tests.helpers.wet import record
 
@@ -46,10 +47,6 @@ def contents(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
 
-def rows(folder: Path) -> list[dict[str, object]]:
-    return [row for path in sorted(folder.glob("[!_]*/*.parquet")) for row in pq.read_table(path).to_pylist()]
-
-
 @pytest.fixture(scope="module")
 def sample_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("sample") / "corpus"
@@ -69,12 +66,12 @@ def test_the_manifest_describes_the_files(sample_corpus: Path) -> None:
         assert shard["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
         assert shard["rows"] == pq.read_metadata(path).num_rows
     counts = made["counts"]
-    assert counts["pages.kept"] == len(rows(sample_corpus)) == sum(shard["rows"] for shard in made["shards"])
+    assert counts["pages.kept"] == len(rows_of(sample_corpus)) == sum(shard["rows"] for shard in made["shards"])
     dropped = sum(number for name, number in counts.items() if name.startswith("pages.dropped."))
     assert counts["pages.read"] == dropped + counts["pages.kept"]
     lines = sum(number for name, number in counts.items() if name.startswith("lines.dropped."))
     assert counts["lines.read"] == lines + counts["lines.left"]
-    assert counts["bytes.kept"] == sum(len(str(row["text"]).encode()) for row in rows(sample_corpus))
+    assert counts["bytes.kept"] == sum(len(str(row["text"]).encode()) for row in rows_of(sample_corpus))
     assert [entry["name"] for entry in made["inputs"]] == sorted(path.name for path in (SAMPLES / "crawl").iterdir())
 
 
@@ -125,9 +122,9 @@ def test_same_pages_in_any_number_of_shards_and_formats(sample_corpus: Path, tmp
     assert names[0] == "c4-train-00000-of-00005.json.gz"
     assert names[-1] == "c4-validation-00000-of-00001.tfrecord.gz"
     # Shards are ranges of the page key: one after the other they are the single shard.
-    assert rows(tmp_path / "c") == rows(sample_corpus)
+    assert rows_of(tmp_path / "c") == rows_of(sample_corpus)
     lines = [gzip.decompress(path.read_bytes()) for path in sorted((tmp_path / "c" / "en").glob("*.json.gz"))]
-    assert [json.loads(line) for line in b"".join(lines).splitlines()] == rows(sample_corpus)
+    assert [json.loads(line) for line in b"".join(lines).splitlines()] == rows_of(sample_corpus)
 
 
 def counts_of(folder: Path) -> Mapping[str, int]:
@@ -139,7 +136,7 @@ def counts_of(folder: Path) -> Mapping[str, int]:
 @pytest.mark.parametrize("recipe", ["noblocklist", "unfiltered", "tfds", "tfds-unfiltered"])
 def test_the_funnel_of_any_recipe_adds_up(recipe: str, tmp_path: Path) -> None:
     assert build(tmp_path / "c", "--recipe", recipe, "--workers", "1") == 0
-    counts, kept = counts_of(tmp_path / "c"), rows(tmp_path / "c")
+    counts, kept = counts_of(tmp_path / "c"), rows_of(tmp_path / "c")
     assert counts["pages.kept"] == len(kept) > 30
     dropped = {name: number for name, number in counts.items() if name.startswith("pages.dropped.")}
     assert counts["pages.read"] == sum(dropped.values()) + counts["pages.kept"]
@@ -154,12 +151,12 @@ def test_the_funnel_of_any_recipe_adds_up(recipe: str, tmp_path: Path) -> None:
 def test_noblocklist_has_all_pages_of_c4(sample_corpus: Path, tmp_path: Path) -> None:
     assert build(tmp_path / "c", "--recipe", "noblocklist", "--workers", "1") == 0
     assert counts_of(tmp_path / "c")["pages.kept"] > counts_of(sample_corpus)["pages.kept"]
-    assert {row["url"] for row in rows(sample_corpus)} < {row["url"] for row in rows(tmp_path / "c")}
+    assert {row["url"] for row in rows_of(sample_corpus)} < {row["url"] for row in rows_of(tmp_path / "c")}
 
 
 def test_tfds_has_each_line_once(tmp_path: Path) -> None:
     assert build(tmp_path / "c", "--recipe", "tfds", "--workers", "1") == 0
-    counts, kept = counts_of(tmp_path / "c"), rows(tmp_path / "c")
+    counts, kept = counts_of(tmp_path / "c"), rows_of(tmp_path / "c")
     lines = [line.strip().lower() for row in kept for line in str(row["text"]).split("\n")]
     assert len(lines) == len(set(lines)) == counts["units.kept"]
     assert counts["units.dropped.repeated_span"] > 0
@@ -197,12 +194,8 @@ def test_more_languages_get_folders_of_their_own(tmp_path: Path) -> None:
     for language in ("de", "fr"):
         (lists / "ldnoobw" / f"{language}.5faf2ba4").write_text("gronkel\n")
     assert build(tmp_path / "c", "--languages", "en,de,fr,ro", "--workers", "1", lists=lists) == 0
-    found = {folder.name: len(rows_of) for folder in (tmp_path / "c").glob("??") if (rows_of := _rows_in(folder))}
+    found = {folder.name: len(rows) for folder in (tmp_path / "c").glob("??") if (rows := rows_of(folder, "*.parquet"))}
     assert found == {"en": 38, "de": 3, "fr": 3, "ro": 3}
-
-
-def _rows_in(folder: Path) -> list[dict[str, object]]:
-    return [row for path in sorted(folder.glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
 
 
 def test_a_second_run_finds_the_corpus_complete(sample_corpus: Path) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import tldextract
 
@@ -21,6 +20,7 @@ from c4pipe.recipes.presets import find_recipe
 from c4pipe.text.hashes import normalise_url, url_key
 from c4pipe.text.urls import PublicSuffixes, host_of, suffix_rules
 from tests.helpers.commands import refusal
+from tests.helpers.corpora import rows_of
 from tests.helpers.hostile_urls import hostile_urls
 
 ROOT = Path(__file__).parents[2]
@@ -141,10 +141,6 @@ def test_a_list_that_is_missing_or_wrong_is_said_before_any_work(
     assert not (tmp_path / "corpus").exists()
 
 
-def urls_of(corpus: Path) -> set[str]:
-    return {url for path in corpus.glob("[!_]*/*.parquet") for url in pq.read_table(path)["url"].to_pylist()}
-
-
 def is_blocked(url: str) -> bool:
     """Whether one of the lists of FILES has a URL of the samples, by simple means."""
     host = url.split("/")[2]
@@ -170,7 +166,7 @@ def test_a_corpus_lacks_what_is_blocked(
     counts = made["counts"]
     assert [rule for rule in ALL if not counts.get(f"pages.dropped.{rule}")] == []
     assert main.main([*unfiltered, "--lists", str(lists), "--output", str(tmp_path / "all")]) == 0
-    before, after = urls_of(tmp_path / "all"), urls_of(corpus)
+    before, after = ({row["url"] for row in rows_of(each)} for each in (tmp_path / "all", corpus))
     assert before - after == {url for url in before if is_blocked(url)}
     assert after < before
     digests = gather_lists(find_recipe(str(recipe)), lists, ()).digests

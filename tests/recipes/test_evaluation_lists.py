@@ -22,6 +22,7 @@ from c4pipe.lists.lists import Lists, find_lists
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import RECIPES, find_recipe
 from tests.helpers.commands import refusal
+from tests.helpers.corpora import rows_of
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples" / "lists"
@@ -182,10 +183,6 @@ def test_examples_that_are_missing_or_wrong_are_said_before_any_work(
     assert not (tmp_path / "corpus").exists()
 
 
-def urls_of(corpus: Path) -> set[str]:
-    return {url for path in corpus.glob("[!_]*/*.parquet") for url in pq.read_table(path)["url"].to_pylist()}
-
-
 def test_a_corpus_lacks_the_pages_that_overlap_finds(
     lists: Path, recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -196,7 +193,7 @@ def test_a_corpus_lacks_the_pages_that_overlap_finds(
     found = find_overlap(everything, lists / "evaluation" / "questions.jsonl", ngrams=[8], workers=1)
     overlapping = {match.url for match in found.matches}
     assert len(overlapping) == 2
-    assert urls_of(everything) - urls_of(corpus) == overlapping
+    assert {row["url"] for row in rows_of(everything)} - {row["url"] for row in rows_of(corpus)} == overlapping
     made = manifest.read_manifest(corpus)
     assert made is not None
     assert made["counts"]["pages.dropped.evaluation_overlap"] >= 2

@@ -5,7 +5,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 import c4pipe
@@ -18,6 +17,7 @@ from c4pipe.filters.column_rules import LabelNotWanted
 from c4pipe.recipes.presets import C4, RECIPES
 from c4pipe.text.classifier import FastTextClassifier, best_label
 from tests.helpers.classifiers import small_classifier, trained_classifier
+from tests.helpers.corpora import rows_of
 from tests.helpers.crawls import LISTS, SAMPLES, sample_pages
 
 NAMES = ("sea", "land", "sky", "{a b}|c")
@@ -165,7 +165,7 @@ def test_pages_are_dropped_by_their_labels(folder: Path, tmp_path: Path, key: st
     corpus = c4pipe.open_corpus(output)
     assert {each["topic"] in ("sea", NAMES[3]) for each in documents(output)} == {kept}
     assert corpus.counts["pages.dropped.out"] > 0
-    rows = [row for path in (tmp_path / "annotated").glob("*.parquet") for row in pq.read_table(path).to_pylist()]
+    rows = rows_of(tmp_path / "annotated", "*.parquet")
     dropped = {row["extra"]["topic"] in ("sea", NAMES[3]) for row in rows if row["reason"] == "out"}
     assert dropped == {not kept}
     card = (output / "README.md").read_text()

@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from c4pipe.clean.text_cleaner import Cleaner
@@ -15,6 +14,7 @@ from c4pipe.lists.lists import find_lists
 from c4pipe.lists.robots import AGENT_SETS
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
+from tests.helpers.corpora import rows_of
 from tests.helpers.robots import response
 from tests.helpers.warc import HTML_HEAD, write_warc
 from tests.helpers.warc import response as html_response
@@ -59,8 +59,7 @@ def build(recipe: str | Path, output: Path, *options: str) -> Path:
 
 def pages_of(corpus: Path) -> dict[str, int]:
     """The URLs of a corpus, with the bytes of their texts."""
-    rows = [row for path in corpus.glob("[!_]*/*.parquet") for row in pq.read_table(path).to_pylist()]
-    return {row["url"]: len(row["text"].encode()) for row in rows}
+    return {row["url"]: len(row["text"].encode()) for row in rows_of(corpus)}
 
 
 def is_opted_out(url: str) -> bool:
@@ -227,7 +226,7 @@ def test_what_servers_state_is_a_column_and_a_rule_drops_by_it(
     recipe.write_text('base = "unfiltered"\non = ["usage_refused"]\n')
     command = ["build", str(warc), "--from", "warc", "--workers", "1", "--quiet", "--output"]
     assert main.main([*command, str(tmp_path / "all"), "--recipe", "unfiltered", "--usage"]) == 0
-    rows = [row for path in (tmp_path / "all").glob("[!_]*/*.parquet") for row in pq.read_table(path).to_pylist()]
+    rows = rows_of(tmp_path / "all")
     assert {row["url"].rpartition("/")[2]: row["usage"] for row in rows} == {
         name: usage for name, (_, usage) in STATED.items()
     }

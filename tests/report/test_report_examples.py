@@ -15,8 +15,9 @@ from c4pipe.dedup.finish import PageFinisher
 from c4pipe.io.words import SIZE, excerpt
 from c4pipe.lists.lists import Lists
 from c4pipe.recipes.presets import C4
+from tests.helpers.corpora import rows_of
 from tests.helpers.dedup_oracle import judging_language_once
-from tests.helpers.reports import data_of, manifest_of, pages_of
+from tests.helpers.reports import data_of, manifest_of
 
 
 @given(st.text("ab \n", max_size=1500), st.integers(0, 1500), st.integers(0, 600))
@@ -42,7 +43,7 @@ def test_each_rule_that_took_something_has_examples_of_it(corpus: Path) -> None:
         if re.match(r"pages\.(dropped|edited)|lines\.(d|e)", name) and n
     }
     assert took.keys() == by_rule.keys()
-    kept = {(row["url"], row["timestamp"]) for row in pages_of(corpus)}
+    kept = {(row["url"], row["timestamp"]) for row in rows_of(corpus, "en/*.parquet")}
     for rule, pages in by_rule.items():
         assert pages == sorted(pages, key=lambda page: page["key"])
         assert 1 <= len(pages) <= min(examples.A_RULE, took[rule])

@@ -19,12 +19,12 @@ from c4pipe.recipes.presets import C4, MC4
 from c4pipe.report import html_page
 from c4pipe.report.data import DEDUP_DATA, REPORT_DATA
 from c4pipe.text.languages import CLD3_LANGUAGES, LANGDETECT_LANGUAGES, drops_by_language, language_name
-from tests.helpers.corpora import write_edited
-from tests.helpers.reports import Tables, build_samples, data_of, language_cells, manifest_of, number, pages_of
+from tests.helpers.corpora import rows_of, write_edited
+from tests.helpers.reports import Tables, build_samples, data_of, language_cells, manifest_of, number
 
 
 def test_the_bytes_of_a_language(corpus: Path) -> None:
-    texts = [page["text"] for page in pages_of(corpus)]
+    texts = [page["text"] for page in rows_of(corpus, "en/*.parquet")]
     assert data_of(corpus)["profile"]["language_bytes"] == {"en": sum(len(text.encode()) for text in texts)}
 
 
@@ -215,4 +215,4 @@ def test_the_sample_is_not_the_beginning_of_the_shards(corpus: Path) -> None:
     """The pages with the smallest keys keep each span that repeats, so they are no sample of the others."""
     sample = [page["url"] for page in data_of(corpus)["profile"]["sample"]]
     assert len(sample) == 5
-    assert sample != [page["url"] for page in pages_of(corpus)][:5]
+    assert sample != [page["url"] for page in rows_of(corpus, "en/*.parquet")][:5]

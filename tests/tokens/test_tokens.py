@@ -24,7 +24,7 @@ from c4pipe.read.source import find
 from c4pipe.tokens import subset, tokenizer
 from c4pipe.vocab.model import load_model
 from tests.helpers.commands import run_tokens as run
-from tests.helpers.corpora import write_edited
+from tests.helpers.corpora import rows_of, write_edited
 from tests.helpers.crawls import files_of
 from tests.helpers.s3 import store_of
 from tests.helpers.web import serve
@@ -32,8 +32,7 @@ from tests.helpers.web import serve
 
 def train_rows(corpus: Path, language: str) -> list[dict[str, Any]]:
     """The rows of a language's train shards, in order."""
-    files = sorted((corpus / language).glob("c4-train-*.parquet"))
-    return [row for file in files for row in pq.read_table(file).to_pylist()]
+    return rows_of(corpus / language, "c4-train-*.parquet")
 
 
 def report(corpus: Path) -> dict[str, Any]:

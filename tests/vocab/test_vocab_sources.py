@@ -4,7 +4,6 @@ import hashlib
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import mmh3
 import pyarrow as pa
@@ -31,7 +30,7 @@ from c4pipe.vocab.sources import (
     source_labels,
 )
 from c4pipe.wet.extraction import TEXT_ENDINGS
-from tests.helpers.corpora import edit_manifest, write_edited
+from tests.helpers.corpora import edit_manifest, rows_of, write_edited
 from tests.helpers.vocab_pages import key_of, pages_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,11 +50,6 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         more = ["--shards", "4", "--format", "parquet,json", "--output", str(folder / name), "--quiet"]
         assert main.main(["build", str(samples / "crawl"), *arguments, *more]) == 0
     return {name: folder / name for name in CORPORA}
-
-
-def rows_of(corpus: Path, split: str) -> list[dict[str, Any]]:
-    """The rows of a corpus' shards, read without c4pipe."""
-    return [row for path in sorted(corpus.glob(f"en/c4-{split}-*.parquet")) for row in pq.read_table(path).to_pylist()]
 
 
 def without_parquet(corpus: Path, target: Path) -> Path:
@@ -359,7 +353,7 @@ def test_a_validation_split_with_rows_is_held_out(corpora: dict[str, Path]) -> N
         assert reading.keys == ALL_KEYS
         texts = [text for _, text in pages_of(reading)]
         assert texts
-        assert texts == [row["text"] for row in rows_of(corpus, split)]
+        assert texts == [row["text"] for row in rows_of(corpus / "en", f"c4-{split}-*.parquet")]
 
 
 def test_without_a_validation_split_the_last_keys_are_held_out(corpora: dict[str, Path]) -> None:
@@ -368,7 +362,7 @@ def test_without_a_validation_split_the_last_keys_are_held_out(corpora: dict[str
     assert trained.files == held.files == tuple(sorted((corpus / "en").glob("c4-train-*.parquet")))
     assert (trained.keys, held.keys) == ((0, HELD_OUT_KEY), (HELD_OUT_KEY, 1 << 64))
     texts = [text for _, text in pages_of(trained) + pages_of(held)]  # the order of keys is that of the shards
-    assert texts == [row["text"] for row in rows_of(corpus, "train")]
+    assert texts == [row["text"] for row in rows_of(corpus / "en", "c4-train-*.parquet")]
     assert pages_of(held)
 
 
@@ -389,7 +383,7 @@ def test_pages_of_a_corpus_come_by_rising_keys(
     keys = [key for key, _ in found]
     assert len(keys) > 20
     assert keys == sorted(set(keys))
-    assert [text for _, text in found] == [row["text"] for row in rows_of(corpora[name], "train")]
+    assert [text for _, text in found] == [row["text"] for row in rows_of(corpora[name] / "en", "c4-train-*.parquet")]
 
 
 def test_keys_of_a_corpus_are_those_of_its_urls(tmp_path: Path, corpora: dict[str, Path]) -> None:
