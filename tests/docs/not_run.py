@@ -30,6 +30,11 @@ NOT_RUN = (
     ("*", "export PATH=*", "it is for the shell that a user types in; the tests have the path"),
     ("*", "pip install *", NETWORK),
     ("docs/slurm.md", "c4pipe *", SLURM),
+    (
+        "docs/reliability.md",
+        "c4pipe rebuild *",
+        "tests/jobs/test_rebuild.py builds the corpus of the sample crawl again",
+    ),
     ("docs/batch_systems.md", "curl *", NETWORK),
     ("docs/batch_systems.md", "wc -l files.txt", "files.txt is downloaded"),
     ("docs/batch_systems.md", "*sbatch *", ARRAY),

@@ -46,7 +46,6 @@ AFTER_TUTORIAL = (
         "docs/overlap.md",
         "docs/recipes.md",
         "docs/choose_limits.md",
-        "docs/reliability.md",
         "docs/training.md",
     ),
     *("docs/token_files.md", "docs/mixing.md", "docs/own_rules.md", "samples/README.md", "AGENTS.md"),
