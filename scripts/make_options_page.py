@@ -35,7 +35,7 @@ _RUNNER = """\
 With `--runner`, the options of the runner follow after `--`. For a Beam runner, they are Beam's:
 `c4pipe build ... --runner FlinkRunner -- --flink_master=localhost:8081 --parallelism=8`.
 For Spark, they are its settings: `c4pipe build ... --runner spark -- --conf spark.executor.memory=2g`.
-For Slurm (`build`, `clean`, `import`), they are the options of `sbatch`:
+For Slurm (`build`, `clean`, `import`, `rebuild`), they are the options of `sbatch`:
 `c4pipe build ... --runner slurm -- --partition=cpu --time=4:00:00`.
 """
 

@@ -205,8 +205,8 @@ class _HelpFormatter(argparse.HelpFormatter):
 _RUNNER_OPTIONS = (
     "The options of the runner follow after --. For a Beam runner they are Beam's: --runner FlinkRunner -- "
     "--flink_master=localhost:8081 --parallelism=8. For Spark they are its settings: --runner spark -- "
-    "--conf spark.executor.memory=2g. For Slurm (build, clean, import) they are those of sbatch: --runner slurm -- "
-    "--partition=cpu --time=4:00:00"
+    "--conf spark.executor.memory=2g. For Slurm (build, clean, import, rebuild) they are those of sbatch: --runner "
+    "slurm -- --partition=cpu --time=4:00:00"
 )
 
 

@@ -22,11 +22,13 @@ from c4pipe.runners.table import find_runner
 
 def build(options: BuildOptions | ImportOptions, progress: Progress) -> Manifest:
     """Cleans files, writes their corpus, and returns its manifest. Raises the errors of `clean` and `dedup`."""
-    return build_plan(options, plan_build(options, progress), progress)
+    check_corpus_options(options.folder, options.shards)
+    return build_plan(options, plan_clean(options, progress), progress)
 
 
 def build_plan(options: BuildOptions | ImportOptions, plan: CleanPlan, progress: Progress) -> Manifest:
-    """Works as `build`, given the plan of job 1, which passed `check_plan`."""
+    """Works as `build`, given the plan of job 1: job 2 is planned when the work files exist."""
+    _check_folders(options, plan)
     note_files(options, progress)
     if find_runner(options.runner).submits:
         return build_on_slurm(options, plan, progress)
@@ -35,31 +37,16 @@ def build_plan(options: BuildOptions | ImportOptions, plan: CleanPlan, progress:
         return write_corpus(options, plan, progress, workers)
 
 
-def plan_build(options: BuildOptions | ImportOptions, progress: Progress | None = None) -> CleanPlan:
-    """Checks the options of both jobs, and returns the plan of job 1: job 2 is planned when the work files exist.
-
-    Changes nothing. Raises UsageError for an option that can't be met, and if the folders hold something else.
+def _check_folders(options: BuildOptions | ImportOptions, plan: CleanPlan) -> None:
+    """Raises UsageError if the output folder holds something else, or the work folder holds work files of other inputs,
+    which job 2 would take, too. Changes nothing.
     """
-    check_corpus_options(options.folder, options.shards)
-    plan = plan_clean(options, progress)
-    check_plan(options, plan)
-    return plan
-
-
-def check_plan(options: BuildOptions | ImportOptions, plan: CleanPlan) -> None:
-    """Raises UsageError if the folders of a build hold something else."""
     inputs = list(dict.fromkeys((file.name, file.size, None) for file in plan.files))
     known = find_known(options.known_corpora, plan.recipe)
     lists, taken_down = plan.listed.lists.digests, find_taken_down(options.folder)
     identity = corpus_identity(plan.recipe, lists, inputs, options.formats, known=known, taken_down=taken_down)
     publish.check_folder(options.folder, identity)
-    _check_work(plan)
-
-
-def _check_work(plan: CleanPlan) -> None:
-    """Raises UsageError if the work folder holds work files of other inputs, which job 2 would take, too."""
-    work = plan.options.work_folder
-    own = {plan.target(file).name for file in plan.files}
+    work, own = options.work_folder, {plan.target(file).name for file in plan.files}
     others = sorted(name for name in list_names(work) - own if is_work_file(name))
     if others:
         raise UsageError(

@@ -1,6 +1,6 @@
 """The options of the jobs: one plain record for each job. Making a record reads and opens no file.
 
-A record has what the user gave; `plan_clean`, `plan_dedup` and `plan_build` check it, and look up lists and files.
+A record has what the user gave; the plans of the jobs check it, and look up lists and files.
 """
 
 import os

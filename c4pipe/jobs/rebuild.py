@@ -9,18 +9,17 @@ from dataclasses import fields
 from functools import partial
 from typing import Any
 
-from c4pipe.clean.work_folder import differing
+from c4pipe.clean.work_folder import differing, public_places
 from c4pipe.corpus.manifest import MANIFEST, Manifest, part_folder
 from c4pipe.corpus.opened import find_manifest
 from c4pipe.dedup.known import find_known
 from c4pipe.dedup.publish import describe_difference
 from c4pipe.dedup.taken_down import TAKEDOWNS, find_taken_down
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io.paths import storage_path
-from c4pipe.io.streams import InputOpener, digest_ends, is_url
+from c4pipe.io.streams import InputOpener, digest_ends, input_path, is_url
 from c4pipe.io.versions import versions
 from c4pipe.io.words import first_of, format_count
-from c4pipe.jobs.build import build_plan, check_plan
+from c4pipe.jobs.build import build_plan
 from c4pipe.jobs.clean_plan import CleanPlan
 from c4pipe.jobs.import_text import divide
 from c4pipe.jobs.options import BuildOptions, ImportOptions
@@ -46,7 +45,7 @@ def rebuild(manifest: str, given: Mapping[str, Any], any_versions: bool, progres
     Raises UsageError, before any work, if something is missing or differs; C4pipeError if the new corpus differs, which
     stays; the errors of `build`.
     """
-    path = storage_path(manifest, reads=True)
+    path = input_path(manifest)
     folder = path.parent if path.name == MANIFEST else path
     stored = find_manifest(folder)
     if "parts" in stored:
@@ -58,17 +57,11 @@ def rebuild(manifest: str, given: Mapping[str, Any], any_versions: bool, progres
     check_runner(options)
     if options.folder.absolute() == folder.absolute():
         raise UsageError(f"--output {options.folder} is the corpus that is to be built again: give a new folder")
-    plan, differences = _plan_build(stored, options, any_versions, progress)
-    for each in differences:
-        progress.note(each)
-    if plan is None or differences:
-        count = format_count(len(differences), "difference")
-        raise UsageError(f"nothing was built: {count} between the manifest of {folder} and what is here")
-    check_plan(options, plan)
-    made = build_plan(options, plan, progress)
-    if found := list(_compare_corpora(stored, made)):
-        what = f"{options.folder} is another corpus than {folder}"
-        raise C4pipeError(f"{what}: {'; '.join(found)}; it stays, and c4pipe diff compares the two")
+    made = build_plan(options, _plan_build(stored, options, any_versions, progress), progress)
+    if found := "; ".join(_compare_corpora(stored, made)):
+        raise C4pipeError(
+            f"{options.folder} is another corpus than {folder}: {found}; it stays, and c4pipe diff compares the two"
+        )
     return made
 
 
@@ -77,7 +70,7 @@ def _options_of_build(stored: Manifest, given: Mapping[str, Any]) -> BuildOption
     recipe, shards = Recipe.from_json(stored["recipe"]), {*stored["train_shards"].values()}
     values: dict[str, Any] = {
         **given,
-        "inputs": given["inputs"] or stored.get("places", ()),
+        "inputs": given["inputs"] or public_places(stored.get("places", ())),
         "recipe": recipe,
         "format": stored["formats"],
         "shards": shards.pop() if len(shards) == 1 else None,
@@ -102,8 +95,8 @@ def _collect(found: list[str]) -> Iterator[None]:
 
 def _plan_build(
     stored: Manifest, options: BuildOptions | ImportOptions, any_versions: bool, progress: Progress
-) -> tuple[CleanPlan | None, list[str]]:
-    """Returns the plan of job 1, None without lists, and a sentence about each thing that is missing or differs."""
+) -> CleanPlan:
+    """Returns the plan of job 1. Raises UsageError, after a note about each thing that is missing or differs."""
     recipe, found, inside = Recipe.from_json(stored["recipe"]), list[str](), dict[str, InputFile]()
     listed, opener, selection = None, InputOpener(options.network), None
     with _collect(found):
@@ -123,9 +116,14 @@ def _plan_build(
             inside |= {file.name: file for file in files}
     found += _compare_inputs(stored, inside, opener)
     files = tuple(inside[file["name"]] for file in stored["inputs"] if file["name"] in inside)
-    if isinstance(options, ImportOptions):
+    if isinstance(options, ImportOptions) and not found:
         files = divide(files, options.layout, options.work_folder, opener, progress.note)
-    return CleanPlan(options, listed, files) if listed else None, found
+    for each in found:
+        progress.note(each)
+    if found or not listed:
+        ways = format_count(len(found), "way")
+        raise UsageError(f"nothing was built: the manifest differs from what is here in {ways}")
+    return CleanPlan(options, listed, files)
 
 
 def _compare_versions(stored: Manifest, recipe: Recipe) -> Iterator[str]:
@@ -133,7 +131,7 @@ def _compare_versions(stored: Manifest, recipe: Recipe) -> Iterator[str]:
     here = {**versions(), "text": text_versions(recipe), "extraction": recipe.extraction}
     there = {**stored["versions"], "extraction": stored["recipe"].get("extraction", "")}
     for name in sorted(there.keys() - _NEUTRAL - ({"python"} if "text" in there else set())):
-        before, now = there[name], here.get(name, "")
+        before, now = there[name], here.get(name, "none")
         if before != now:
             yield f"the corpus was made with {name} {differing(before, now)}, and here is {differing(now, before)}"
 
@@ -141,7 +139,8 @@ def _compare_versions(stored: Manifest, recipe: Recipe) -> Iterator[str]:
 def _compare_lists(stored: Manifest, listed: ListedRecipe) -> Iterator[str]:
     """Yields the lists and models that have another content; all of them if an earlier manifest has no digests."""
     here = listed.lists.digests
-    there = stored.get("lists") or (here if stored["fingerprint"] == listed.fingerprint else {})
+    recipe = Recipe.from_json(stored["recipe"])  # `listed` can have another version of an extractor
+    there = stored.get("lists") or (here if stored["fingerprint"] == recipe.fingerprint(here) else {})
     for name in sorted({*there, *here}):
         if there.get(name) != here.get(name):
             yield f"the list {name} is not that of the corpus: name it with --lists, --links or --language-model"
@@ -160,7 +159,7 @@ def _compare_inputs(stored: Manifest, inside: Mapping[str, InputFile], opener: I
     """Yields the inputs that are missing or have another content, as far as it can be told without downloads."""
     if missing := [file["name"] for file in stored["inputs"] if file["name"] not in inside]:
         names, inputs = ", ".join(first_of(missing, 3)), format_count(len(stored["inputs"]), "input")
-        how = "name their places with --inputs (no manifest has paths of a machine, and secrets of URLs)"
+        how = "name their places with --inputs (a manifest has neither paths of a machine nor URLs with secrets)"
         yield f"{len(missing):,} of {inputs} not found ({names}): {how}"
     for file in stored["inputs"]:
         path, _, size, *_ = inside.get(file["name"], InputFile("", "", None))

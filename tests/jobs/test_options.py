@@ -5,6 +5,7 @@ import io
 import os
 import socket
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ import pytest
 
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import RemotePath
-from c4pipe.jobs.build import plan_build
+from c4pipe.jobs.build import build as run_build
 from c4pipe.jobs.clean_plan import plan_clean
 from c4pipe.jobs.dedup_plan import plan_dedup
 from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions
+from c4pipe.runners.events import Progress
 from c4pipe.vocab.job import plan_vocab
 from c4pipe.vocab.request import VocabOptions
 
@@ -92,6 +94,7 @@ def test_options_read_nothing_and_open_nothing(url: str, offline: list[str]) -> 
 def test_plans_do_look(offline: list[str]) -> None:
     """So that the test above can fail: what is forbidden is what plans use."""
     clean, build, dedup, vocab = made("/nowhere/folder")
+    plan_build = partial(run_build, progress=Progress())
     for plan, options in ((plan_clean, clean), (plan_build, build), (plan_dedup, dedup), (plan_vocab, vocab)):
         with pytest.raises((AssertionError, UsageError)):
             plan(options)

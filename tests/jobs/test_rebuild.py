@@ -98,7 +98,7 @@ def test_all_differences_are_said_before_any_work(
         "input 'nothing': there is no such file or folder",
         rf"crawl/{longer.name} has [\d,]+ bytes, and the input had [\d,]+: bring that one back",
         f"crawl/{changed.name} has another content than the input: bring that one back",
-        "nothing was built: 7 differences between the manifest of corpus and what is here",
+        "nothing was built: the manifest differs from what is here in 7 ways",
     ):
         assert len(re.findall(pattern, said)) == 1, (pattern, said)
     assert said.count("\n") == 7
@@ -195,6 +195,19 @@ def test_a_crawl_and_urls_without_their_secrets(tmp_path: Path, capsys: pytest.C
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert [path for path in written if b"verysecret" in path.read_bytes()] == []
     assert capsys.readouterr().out.startswith("same corpus: 2 shards")
+
+
+def test_a_manifest_on_a_server_of_a_corpus_that_lacks_a_file(tmp_path: Path) -> None:
+    corpus, served = tmp_path / "corpus", made_crawl(3)
+    lost = next(name for name in served if name.endswith("1.warc.wet.gz"))
+    with serve({name: data for name, data in served.items() if name != lost}) as web:
+        assert run("build", CRAWL, "--source", web.url, "--output", corpus) == 3
+    with serve({**served, "corpus/manifest.json": (corpus / "manifest.json").read_bytes()}) as web:
+        manifest = f"{web.url}/corpus/manifest.json"
+        assert run("rebuild", manifest, "--source", web.url, "--output", tmp_path / "again") == 0
+    assert read_manifest(tmp_path / "again")["missing"] == []
+    edit_manifest(corpus, lambda of: of.update(places=[CRAWL_FOLDER, "@/etc/passwd"]))  # a manifest can be anyone's
+    assert run("rebuild", corpus, "--output", tmp_path / "other") == 2
 
 
 SECRET = st.text("abcXYZ0123456789%'\"!$()*,;:=.~-@", min_size=1)

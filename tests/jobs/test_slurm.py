@@ -296,3 +296,11 @@ def test_what_sbatch_refuses_is_one_sentence_and_leaves_nothing(
     assert ended.stderr.count("\n") == 1
     assert cluster.queue() == []
     assert list((folder / "_work/_slurm").iterdir()) == []
+
+
+def test_a_corpus_is_built_again_from_its_manifest(cluster: Cluster, folder: Path, local: dict[str, bytes]) -> None:
+    command = ("rebuild", "local", "--inputs", "crawl", "--output", "out")
+    assert "submitted: 3 files" in submit(cluster, *command).stderr
+    cluster.wait()
+    assert submit(cluster, *command).returncode == 0
+    assert corpus(cluster, "out") == local
