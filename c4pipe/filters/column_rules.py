@@ -123,7 +123,7 @@ class UsageRefused(ColumnRule):
     source = f"{AIPREF}; TDM Reservation Protocol (W3C Community Group 2024); noai (DeviantArt 2022)"
     stage = "crawled"
     types = ("string",)
-    made = "statements", "or of WARC files with --usage"
+    made = "statements", "of WARC files with --usage"
     column: str = "usage"
     usages: Texts = ("train-ai",)
     draft: Draft = LATEST

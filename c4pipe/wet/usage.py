@@ -123,4 +123,4 @@ def find_refusals(
 def unknown_usage(usages: Sequence[str], draft: str) -> str | None:
     """Returns why a rule can't ask for some usages; None if it can."""
     unknown = [each for each in usages if each not in DRAFTS[draft]]
-    return f"{unknown[0]!r} is no usage of {draft}: choose from {', '.join(DRAFTS[draft])}" if unknown else None
+    return f"usages: {unknown[0]!r} is no usage of {draft}: choose from {', '.join(DRAFTS[draft])}" if unknown else None

@@ -261,7 +261,7 @@ def test_what_servers_state_is_a_column_and_a_rule_drops_by_it(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--from", "warc"], "read them with c4pipe import --columns usage, or of WARC files with --usage, or leave"),
+        (["--from", "warc"], "read them with c4pipe import --columns usage, of WARC files with --usage, or leave"),
         (["--usage"], "--usage is for WARC files, which have headers of HTTP: add --from warc, or leave it out"),
     ],
 )
