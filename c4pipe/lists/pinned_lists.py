@@ -4,6 +4,11 @@ The bad words are LDNOOBW's "List of Dirty, Naughty, Obscene, and Otherwise Bad 
 is from another commit than the other languages. Dolma's English is from the commit of the others. The domains are
 Grover's (Apache-2.0). `pinned_lists.tsv` pins all files, so all runs have the same. c4pipe ships none of them: `fetch`
 (`fetch_lists`) downloads them into a folder.
+
+Digests and sizes are those of the bytes in the repositories on GitHub (LDNOOBW, Grover, datatrove, the list of public
+suffixes, GSM8K, HumanEval); of TensorFlow Datasets' url_checksums (HellaSwag); of the pointers of large files in
+commits of the Hub (lid.176, GlotLID, fineweb-edu-fasttext, ARC-Easy); and of public programs that check a download of
+the same address by them (dclm, OpenLID-v3, ARC-Challenge, MMLU).
 """
 
 import os

@@ -106,6 +106,20 @@ def test_a_large_download_goes_on_where_it_was_cut(tmp_path: Path) -> None:
     assert files_of(tmp_path) == {MODEL.path: LARGE}
 
 
+def test_a_download_goes_on_behind_a_redirect(tmp_path: Path) -> None:
+    """The Hub redirects to another server, each time with another signature."""
+    with serve({"x": LARGE}, lambda path, number: "reset" if number < 2 else "503") as cdn, serve({}) as hub:
+        hub.redirects[MODEL.url] = f"{cdn.url}/x"
+        with pytest.raises(C4pipeError, match=f"Can't fetch {hub.url}/{MODEL.url} "):
+            fetch(tmp_path, hub, MODEL)
+        left = part_of(tmp_path).stat().st_size
+        assert 0 < left < len(LARGE)
+        cdn.script, cdn.received = (lambda path, number: None), []
+        fetch(tmp_path, hub, MODEL)
+        assert ranges(cdn) == ["0-0", f"{left}-"]
+    assert files_of(tmp_path) == {MODEL.path: LARGE}
+
+
 @pytest.mark.parametrize("server", ["ranges", "no ranges"])
 def test_a_large_download_goes_on_after_a_kill(server: str, tmp_path: Path) -> None:
     code = (
