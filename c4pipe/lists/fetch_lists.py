@@ -53,7 +53,7 @@ def fetch(
     statuses = status_of_lists(target, lists)
     wanted = [pinned for pinned, status in statuses if status in WANTED]
     for pinned, _ in filter(lambda each: each[1] == OWN, statuses):
-        report(f"not fetched: {pinned.path}, as there is a list of yours")
+        report(f"not fetched: {pinned.path}, as there is a file of yours: move it away for this one")
     urls = [_address(pinned, source) for pinned in wanted]
     if not wanted:
         return 0

@@ -31,8 +31,8 @@ KINDS = {"classifiers": "--classifier", "language_models": "--language-model", "
 WANTED = ("missing", "other content")
 """The statuses of files that `fetch` downloads."""
 
-OWN = "own list"
-"""The status of a file in whose place is a list of the user's own."""
+OWN = "own file"
+"""The status of a file in whose place is one of the user's own."""
 
 _WARNINGS = {"-NC": ", which forbids commercial use", "unknown": ": read the terms on the page of its publisher"}
 _HOW_TO_GET = "run `c4pipe lists fetch`, or name a folder that has it with `--lists DIR` (in Python `lists=DIR`)"
@@ -149,23 +149,24 @@ def status_of_lists(directory: Path, lists: Sequence[PinnedList] = PINNED) -> li
     """Returns some pinned files, each with its status in a folder.
 
     "ok"; "first download" for a file without a pinned digest; "missing" or "other content", which `fetch` downloads;
-    "own list" if the user has put another list of blocked URLs there, which stays.
+    "own file" if the user has put another file there, or another list of blocked URLs beside it, which stays. Lists of
+    bad words and of domains (PINNED) are replaced.
     """
     return [(pinned, _status(directory, pinned)) for pinned in lists]
 
 
 def _status(folder: Path, pinned: PinnedList) -> str:
-    own = OWN if pinned.kind == BLOCKED_FOLDER else ""
     try:
         with open_file(folder / pinned.path) as file:
             digest = sha256_of(file)
     except (FileNotFoundError, NotADirectoryError):
-        return OWN if own and blocked_files(folder, PurePath(pinned.path).stem) else "missing"
+        return OWN if pinned.kind == BLOCKED_FOLDER and blocked_files(folder, PurePath(pinned.path).stem) else "missing"
     except OSError:  # a folder in its place, or unreadable
         return "other content"
-    made, download = pinned.recorded(folder) if pinned.has_record else (digest, digest)
+    recorded = pinned.recorded(folder)
+    made, download = recorded if pinned.has_record else (digest, digest)
     if digest != made or download != (pinned.sha256 or download):
-        return own or "other content"
+        return OWN if pinned not in PINNED and not any(recorded) else "other content"
     return "ok" if pinned.sha256 else "first download"
 
 

@@ -90,7 +90,7 @@ def test_a_row_of_the_table_is_consistent(pinned: PinnedList) -> None:
         if each.path == pinned.path or (each.kind, each.name) == (pinned.kind, pinned.name)
     ]
     assert same == [pinned]
-    assert len(f"  own list       {pinned.path:42} 1.23 GB {pinned.licence}") <= 80
+    assert len(f"  own file       {pinned.path:42} 1.23 GB {pinned.licence}") <= 80
 
 
 def test_a_large_download_goes_on_where_it_was_cut(tmp_path: Path) -> None:
@@ -264,6 +264,17 @@ def test_files_of_several_hosts_from_one_mirror(tmp_path: Path) -> None:
         assert [status for _, status in status_of_lists(tmp_path, lists)] == ["ok", "ok", "missing"]
 
 
+@pytest.mark.parametrize("pinned", [MODEL, replace(UNPINNED, path="evaluation/gsm8k.jsonl")])
+def test_a_file_of_the_user_stays(pinned: PinnedList, tmp_path: Path) -> None:
+    path = tmp_path / pinned.path
+    path.parent.mkdir()
+    path.write_bytes(b"mine")
+    assert status_of_lists(tmp_path, [pinned]) == [(pinned, "own file")]
+    with serve({pinned.url: LARGE}) as web:
+        assert "not fetched" in fetch(tmp_path, web, pinned)[0]
+    assert files_of(tmp_path) == {pinned.path: b"mine"}
+
+
 def test_own_lists_of_blocked_urls_stay(tmp_path: Path) -> None:
     recipe = choose_recipe(ROOT / "examples/recipes/fineweb_urls.toml")
     own = {"blocked/adult/domains": b"example.org\n", "blocked/public_suffix_list.dat": b"org\n"}
@@ -272,17 +283,19 @@ def test_own_lists_of_blocked_urls_stay(tmp_path: Path) -> None:
         (tmp_path / path).write_bytes(data)
     statuses = {pinned.path: status for pinned, status in status_of_lists(tmp_path, needed_lists(recipe))}
     assert statuses == {
-        "blocked/datatrove/domains": "own list",
+        "blocked/datatrove/domains": "own file",
         "blocked/datatrove/urls": "missing",
         "blocked/datatrove/banned_words.txt": "missing",
         "blocked/datatrove/soft_banned_words.txt": "missing",
         "blocked/datatrove/banned_subwords.txt": "missing",
-        "blocked/public_suffix_list.dat": "own list",
+        "blocked/public_suffix_list.dat": "own file",
     }
-    stay = [pinned for pinned in needed_lists(recipe) if statuses[pinned.path] == "own list"]
+    stay = [pinned for pinned in needed_lists(recipe) if statuses[pinned.path] == "own file"]
     lines: list[str] = []
     assert fetch_lists.fetch(tmp_path, None, lines.append, stay) == 0
-    assert lines == [f"not fetched: {pinned.path}, as there is a list of yours" for pinned in stay]
+    assert lines == [
+        f"not fetched: {pinned.path}, as there is a file of yours: move it away for this one" for pinned in stay
+    ]
     assert files_of(tmp_path) == own
 
 
