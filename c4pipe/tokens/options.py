@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, PathArgument
 from c4pipe.io.words import FILE_ERRORS, explain_errors
-from c4pipe.read.mix_file import read_mix_table
 from c4pipe.runners.runner_options import RunnerOptions
 
 _CORPUS = "folder of a finished corpus, or of one of its languages"
@@ -35,6 +34,8 @@ def parse_weights(text: str) -> Mapping[Any, Any]:
     Raises ArgumentTypeError for another form.
     """
     if text.lower().endswith(".toml"):
+        from c4pipe.read.mix_file import read_mix_table  # NumPy comes with it
+
         with explain_errors(f"{text} can't be read", kind=ArgumentTypeError, errors=FILE_ERRORS):
             return read_mix_table(text)
     if text.isidentifier():
