@@ -1,6 +1,5 @@
 """The common parts of all downloads: options, errors, tries and the pauses between them, time limits."""
 
-import email.utils
 import io
 import logging
 import random
@@ -100,12 +99,14 @@ def _find_pause(headers: Mapping[str, str]) -> float:
     """Returns the seconds that a server asks to wait: `Retry-After` has a number or a date, the Hub's `RateLimit`
     (https://huggingface.co/docs/hub/rate-limits) the seconds to the next window; 0 for other headers.
     """
+    from email.utils import parsedate_to_datetime  # only for a busy server: it takes as long as a tenth of a start
+
     reset = re.search(r";r=0;t=([0-9]+)", headers.get("RateLimit", ""))
     asked = headers.get("Retry-After") or (reset[1] if reset else "")
     if asked.isascii() and asked.isdigit():
         return float(asked[:9])
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(asked).timestamp() - time())
+        return max(0.0, parsedate_to_datetime(asked).timestamp() - time())
     except (ValueError, TypeError, IndexError, OverflowError, OSError):  # the parser's errors for a wrong date vary
         return 0.0
 
