@@ -27,7 +27,7 @@ from c4pipe.io.options import PathArgument
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.jobs import dedup_plan
 from c4pipe.lists.lists import Lists
-from c4pipe.recipes.choose import ListedRecipe, RecipeArgument, RecipeKeywords
+from c4pipe.recipes.choose import ListedRecipe, RecipeArgument, RecipeKeywords, text_versions
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
@@ -243,21 +243,22 @@ def begin_corpus(report: Report, rules: ListedRecipe, options: WriteOptions) -> 
         raise C4pipeError(f"no page was found in the {len(missing):,} input files: {missing[0]['error']}")
     identity = dedup_plan.corpus_identity(recipe, rules.lists.digests, inputs, options.formats, layout)
     files = shard_files(layout, options.formats)
-    return ShardPlan(layout, _begin_once(storage_path(options.folder), identity, files, counts, missing))
+    values = {
+        "clean_counts": dict(counts),
+        "missing": missing,
+        "text_versions": text_versions(recipe),
+        "sources": {"lists": rules.lists.digests},
+    }
+    return ShardPlan(layout, _begin_once(storage_path(options.folder), identity, files, values))
 
 
 def _begin_once(
-    output: StoragePath,
-    identity: Mapping[str, Any],
-    files: Sequence[str],
-    counts: Mapping[str, int],
-    missing: Sequence[Mapping[str, Any]] = (),
+    output: StoragePath, identity: Mapping[str, Any], files: Sequence[str], values: Mapping[str, Any]
 ) -> str:
     """Makes the output folder ready, and returns the publication token.
 
     A runner may do this again when shards are written already: they stay.
     """
-    values = {"clean_counts": dict(counts), "missing": list(missing)}
     try:
         draft, token = publishers.read_draft(output)
         if {**draft, "stale": []} == {"identity": identity, "expected": list(files), **values, "stale": []}:

@@ -112,7 +112,7 @@ def test_a_second_attempt_keeps_what_is_written(tmp_path: Path) -> None:
     identity, files = {"train_shards": {"en": 1}}, ["en/c4-train-00000-of-00001.parquet"]
 
     def begin(read: int) -> str:
-        return write_corpus._begin_once(tmp_path, identity, files, {"pages.read": read})
+        return write_corpus._begin_once(tmp_path, identity, files, {"clean_counts": {"pages.read": read}})
 
     token = begin(1)
     written.parent.mkdir()
