@@ -91,6 +91,7 @@ def made(path: Path, output: Path, size: int, recipe: str = "as-is", **options: 
     for name in ("report.json", "dedup.json", "manifest.json"):
         values = json.loads(files[name])
         assert values.pop("sha256")
+        values.pop("places", None)  # URLs of the inputs
         values.pop("examples", None)  # a report shows examples of each work file
         for count in ("compared", "similar"):  # how much work it was, which depends on the groups of work files
             values.get("counts", {}).pop(f"near_duplicates.{count}", None)
