@@ -1,20 +1,21 @@
 """The command `report`: writes a missing report of a corpus, or the report of an earlier version again."""
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from c4pipe.cli.console import printer, say
 from c4pipe.cli.options import CorpusArgument, TerminalOptions, path_or_url
 from c4pipe.cli.parser import Command
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
+from c4pipe.io.words import format_count
 from c4pipe.runners.runner_options import RunnerOptions, WorkerOptions
 
 if TYPE_CHECKING:
     from c4pipe.io.paths import StoragePath
+    from c4pipe.report.data import OptOuts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,10 +114,15 @@ def _load_suffixes(options: ReportOptions) -> list[str]:
     return load_public_suffixes(lists_dir(options.lists), outputs[0][1]) if outputs else []
 
 
-def _print_refused(opt_outs: Mapping[str, Any], pages: int) -> None:
+def _print_refused(opt_outs: "OptOuts", pages: int) -> None:
     """Prints the number of refused pages by reason."""
-    for name, refused in opt_outs["refused"].items():
+    from c4pipe.report.data import reasons_to_show
+
+    shown = reasons_to_show(opt_outs)
+    for name, refused in shown.items():
         say(printer(sys.stdout), f"{name}: {refused['pages']:,} of {pages:,} pages, {refused['bytes']:,} bytes of text")
+    if left := len(opt_outs["refused"]) - len(shown):
+        say(printer(sys.stdout), f"{format_count(left, 'other reason')}: no page")
 
 
 COMMAND = Command(ReportOptions, run, examples=("c4pipe report corpus", "c4pipe report corpus --domains d.parquet"))

@@ -11,6 +11,7 @@ from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.rule import Others, PageRule, Texts, parameter_text
 from c4pipe.io.words import short, suggestion
 from c4pipe.lists.lists import ListFolder
+from c4pipe.lists.robots import expand_agents
 from c4pipe.wet.usage import AIPREF, LATEST, Draft, find_refusals, unknown_usage
 
 
@@ -128,6 +129,10 @@ class UsageRefused(ColumnRule):
     usages: Texts = ("train-ai",)
     draft: Draft = LATEST
     agents: Texts = ("CCBot",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "agents", expand_agents(self.agents))
 
     def contradiction(self, others: Others, stage: str) -> str | None:
         """A usage needs a name of the draft."""

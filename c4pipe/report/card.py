@@ -27,7 +27,7 @@ from c4pipe.filters.page_size import FewSentences, FewSentencesLeft
 from c4pipe.filters.rules import BLOCKED_URL_RULES, OPT_OUT_RULES
 from c4pipe.filters.word_rules import CountRule
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.report.data import OptOuts
+from c4pipe.report.data import OptOuts, reasons_to_show
 from c4pipe.report.rendering import render
 from c4pipe.text.languages import OLD_CODES, UNKNOWN, drops_by_language, two_letter_code
 from c4pipe.text.scripts.facts import scripts_of
@@ -123,7 +123,7 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
         format=best.name,
         example=_example(pages, best.extension),
         versions=manifest["versions"],
-        opt_outs=opt_outs,
+        refused=reasons_to_show(opt_outs) if opt_outs else {},
         warning=empty_warning(recipe, counts),
         limits=render_limits(recipe, languages, len(manifest["missing"])),
     )

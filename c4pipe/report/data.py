@@ -27,6 +27,7 @@ MOST_SHOWN = 20
 """The most repeated spans and clusters of near-duplicates that a report shows."""
 
 TOGETHER = "together"
+_FEW_REASONS = 12
 """The reason in `opt_outs.json` that counts the pages that any list refuses."""
 
 
@@ -118,6 +119,13 @@ class OptOuts(TypedDict):
     refused: Mapping[str, Refused]
     hosts: Sequence[RefusedHost]
     hosts_cut: bool
+
+
+def reasons_to_show(opt_outs: OptOuts) -> Mapping[str, Refused]:
+    """Returns the refused pages by reason: all reasons if they are few, else only those that refuse a page."""
+    refused = opt_outs["refused"]
+    is_short = len(refused) <= _FEW_REASONS
+    return {name: each for name, each in refused.items() if is_short or each["pages"] or name == TOGETHER}
 
 
 def make_dedup_data(

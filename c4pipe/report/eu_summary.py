@@ -10,7 +10,7 @@ from c4pipe.corpus.manifest import OTHER_NAMES, sum_inputs
 from c4pipe.corpus.opened import Corpus
 from c4pipe.filters.listed_words import BadWords
 from c4pipe.filters.rules import BLOCKED_URL_RULES, RESERVATION_RULES
-from c4pipe.report.data import OptOuts
+from c4pipe.report.data import OptOuts, reasons_to_show
 from c4pipe.report.profile import Profile
 from c4pipe.report.rendering import render
 
@@ -53,6 +53,6 @@ def render_summary(
         tokens=sum(split["tokens"] for splits in tokens.values() for split in splits.values()) if tokens else None,
         totals=totals,
         reservation_rules=sentences(RESERVATION_RULES),
-        refused=opt_outs["refused"] if opt_outs else {},
+        refused=reasons_to_show(opt_outs) if opt_outs else {},
         content_rules=sentences((*BLOCKED_URL_RULES, BadWords)),
     )

@@ -29,7 +29,7 @@ from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, StaleCaptur
 from c4pipe.filters.rule import CorpusRule
 from c4pipe.io.words import URL_SIZE, format_size, short, visible
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.report.data import TOGETHER, OptOuts, ReportData
+from c4pipe.report.data import TOGETHER, OptOuts, ReportData, reasons_to_show
 from c4pipe.report.profile import Profile
 from c4pipe.report.rendering import (
     Examples,
@@ -380,7 +380,7 @@ def _opt_outs(report: _Report) -> Iterator[ReportBlock]:
     )
     rows = [
         _share_row(report, name, each["pages"], each["bytes"], total=name == TOGETHER)
-        for name, each in found["refused"].items()
+        for name, each in reasons_to_show(found).items()
     ]
     yield Table("Pages that would be refused", ("reason", *_SHARES), rows, chart="share")
     hosts = [_share_row(report, each["host"], each["pages"], each["bytes"]) for each in found["hosts"]]

@@ -10,10 +10,10 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.filters.classifier_rule import ClassifierScore
-from c4pipe.filters.column_rules import ColumnBelow, LabelNotWanted
+from c4pipe.filters.column_rules import ColumnBelow, LabelNotWanted, UsageRefused
 from c4pipe.filters.damaged_text import DamagedCharacters
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
-from c4pipe.filters.rules import BLOCKED_URL_RULES, OPT_OUT_RULES, REFINEDWEB_RULES, RULES
+from c4pipe.filters.rules import BLOCKED_URL_RULES, REFINEDWEB_RULES, RESERVATION_RULES, RULES
 from c4pipe.recipes.presets import RECIPES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -142,11 +142,12 @@ def test_recipes_shows_every_rule_and_its_source(capsys: pytest.CaptureFixture[s
 def test_recipes_shows_the_rules_that_only_a_recipe_file_has(capsys: pytest.CaptureFixture[str]) -> None:
     folder = Path(__file__).parents[2] / "examples" / "recipes"
     rows: dict[str, list[str]] = {}
-    for base, file in (("fineweb", "fineweb_urls.toml"), ("c4", "opt_outs.toml")):
+    for base, file in (("fineweb", "fineweb_urls.toml"), ("c4", "opt_outs.toml"), ("c4", "usage.toml")):
         assert main.main(["recipes", base, str(folder / file)]) == 0
         rows |= {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line[:1].strip()}
-    rules = (*BLOCKED_URL_RULES, *OPT_OUT_RULES)
-    assert [rows[rule.name] for rule in rules] == [[rule.name, "readable"] for rule in rules]
+    rules = (*BLOCKED_URL_RULES, *RESERVATION_RULES)
+    stages = {rule.name: "crawled" if rule is UsageRefused else "readable" for rule in rules}
+    assert {name: rows[name] for name in stages} == {name: [name, stage] for name, stage in stages.items()}
 
 
 def test_recipes_lists_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,8 +163,9 @@ def test_recipes_shows_all_of_them_side_by_side(capsys: pytest.CaptureFixture[st
     rows: dict[str, list[str]] = {}
     for name, *cells in map(str.split, filter(str.strip, lines)):
         rows.setdefault(name, []).extend(cells)
-    in_files = {rule.name for rule in (*BLOCKED_URL_RULES, *OPT_OUT_RULES)} | {EvaluationOverlap.name, ColumnBelow.name}
-    in_files |= {ClassifierScore.name, LabelNotWanted.name, DamagedCharacters.name}
+    in_files = {rule.name for rule in (*BLOCKED_URL_RULES, *RESERVATION_RULES)}
+    in_files |= {EvaluationOverlap.name, ColumnBelow.name, ClassifierScore.name}
+    in_files |= {LabelNotWanted.name, DamagedCharacters.name}
     in_files |= {rule.name for rule in REFINEDWEB_RULES}
     assert [name for name in rows if name in RULES] == [
         name for name in RULES if name not in in_files

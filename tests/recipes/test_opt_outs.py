@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from c4pipe.clean.text_cleaner import Cleaner
-from c4pipe.cli import main
+from c4pipe.cli import main, report
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
 from c4pipe.filters.url_rules import RobotsRefused
@@ -296,3 +297,13 @@ def test_beam_gives_the_same_corpus(runner: str, lists: Path, recipe: Path, tmp_
     shards = [path.relative_to(here) for path in sorted(here.glob("[!_]*/*.parquet"))]
     assert [(beam / path).read_bytes() for path in shards] == [(here / path).read_bytes() for path in shards]
     assert shards
+
+
+def test_crawlers_to_which_no_page_is_refused_are_not_listed_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
+    refused = {f"robots_refused, bot{number}": {"pages": number % 2, "bytes": 5} for number in range(160)}
+    found: Any = {"refused": {**refused, "together": {"pages": 0, "bytes": 0}}}
+    report._print_refused(found, 200)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 82
+    assert lines[0] == "robots_refused, bot1: 1 of 200 pages, 5 bytes of text"
+    assert lines[-2:] == ["together: 0 of 200 pages, 0 bytes of text", "80 other reasons: no page"]

@@ -233,5 +233,6 @@ def test_there_is_an_example_of_each_tool_and_of_each_kind_of_list() -> None:
         "opt_outs",
         "scored_pages",
         "undamaged",
+        "usage",
     ]
     assert [path.stem for path in EXAMPLES] == names

@@ -30,7 +30,7 @@ from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
 from c4pipe.filters.phrases import Policy
 from c4pipe.filters.repetition_rules import REPETITION_RULES
 from c4pipe.filters.rule import Rule, choices, parameter_text
-from c4pipe.filters.rules import BLOCKED_URL_RULES, FINEWEB_RULES, OPT_OUT_RULES, REFINEDWEB_RULES, RULES
+from c4pipe.filters.rules import BLOCKED_URL_RULES, FINEWEB_RULES, REFINEDWEB_RULES, RESERVATION_RULES, RULES
 from c4pipe.filters.word_rules import GOPHER_RULES
 from c4pipe.recipes.presets import C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTERED, find_recipe
 from c4pipe.recipes.recipe import STAGES, Recipe
@@ -41,7 +41,7 @@ LISTS = {"bad_words": "12ab", "domains": "34cd"}
 SPANS, TEXT = choices(FewSentencesLeft, "count")
 """How `few_sentences_left` counts: remaining sentences, or Punkt over the whole text."""
 SINGLE_RULES = (EvaluationOverlap, ColumnBelow, ClassifierScore, LabelNotWanted, DamagedCharacters)
-USER_LISTS: tuple[type[Rule], ...] = (*BLOCKED_URL_RULES, *OPT_OUT_RULES, *SINGLE_RULES)
+USER_LISTS: tuple[type[Rule], ...] = (*BLOCKED_URL_RULES, *RESERVATION_RULES, *SINGLE_RULES)
 """The rules that a recipe file switches on; most need lists or columns of the user's."""
 EVERY_RECIPE = pytest.mark.parametrize("recipe", RECIPES.values(), ids=list(RECIPES))
 WITH_LANGUAGE = pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from c4pipe import Cleaner
 from c4pipe.errors import UsageError
 from c4pipe.filters.classifier_rule import ClassifierScore
-from c4pipe.filters.column_rules import ColumnBelow, LabelNotWanted
+from c4pipe.filters.column_rules import ColumnBelow, LabelNotWanted, UsageRefused
 from c4pipe.filters.lines import FewWords
 from c4pipe.filters.listed_words import BadWords
 from c4pipe.filters.rule import parameter_names
@@ -28,6 +28,7 @@ ALLOWED = {
     ColumnBelow.name: {"column": ["'3'", "'boats'"], "minimum": ["-1"]},
     ClassifierScore.name: {"name": ["'3'", "'boats'"], "model": ["'3'", "'boats'"], "label": ["'3'", "'boats'"]},
     LabelNotWanted.name: {"name": ["'3'", "'boats'"], "column": ["'3'", "'boats'"]},
+    UsageRefused.name: {"column": ["'3'", "'boats'"]},
 }
 OTHERS: list[Any] = [object(), math, type]
 
