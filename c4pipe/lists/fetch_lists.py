@@ -9,12 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from pyarrow import parquet
-
 from c4pipe.errors import C4pipeError, UsageError, hide_secrets
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors, write_text
 from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.lock import only_run
+from c4pipe.io.parquet_footer import open_parquet
 from c4pipe.io.paths import check_inner, open_file, sha256_of
 from c4pipe.io.text import lines_in, open_content, open_list, parse_row
 from c4pipe.io.words import format_size
@@ -195,6 +194,7 @@ def _answer(row: Any, answer: str, right: str = "") -> Any:
 
 def _rows(source: Path, name: str) -> list[Any]:
     if name.endswith(".parquet"):
-        return cast(list[Any], parquet.read_table(source).to_pylist())
+        with open_parquet(source)[0] as parquet:
+            return cast(list[Any], parquet.read().to_pylist())
     with open_content(open_list(source), name) as file:
         return list(map(parse_row, lines_in(file)))
