@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import compress, repeat
 from operator import not_
 from typing import Literal
@@ -23,7 +22,6 @@ RESPLIT_STAGES = {TWICE: "crawled", CRAWLED_TWICE: "lines"}
 """The stage that begins with the second cut."""
 
 
-@dataclass(frozen=True)
 class BodyLines(LineRule):
     """Cuts the body of a record into lines, before all other rules. Each recipe has it."""
 
@@ -34,7 +32,6 @@ class BodyLines(LineRule):
     line_separators: Separators = "unicode"
 
 
-@dataclass(frozen=True)
 class MetadataLine(LineRule):
     """Drops lines of the body that start with one of `starts`: TensorFlow Datasets takes them for headers."""
 

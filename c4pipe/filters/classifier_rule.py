@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from c4pipe.errors import UsageError
@@ -24,7 +23,6 @@ _NEWLINES: Mapping[str, Callable[[str], str]] = {
 }
 
 
-@dataclass(frozen=True)
 class ClassifierScore(PageRule):
     """Drops a page by the probability that a fastText classifier gives to a label. A recipe can have several.
 

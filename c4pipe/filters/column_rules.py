@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from c4pipe.errors import UsageError
@@ -52,7 +51,6 @@ class ColumnRule(PageRule):
         )
 
 
-@dataclass(frozen=True)
 class ColumnBelow(ColumnRule):
     """Drops a page whose number in a column of `import --columns` is too small."""
 
@@ -75,7 +73,6 @@ class ColumnBelow(ColumnRule):
         return f"{said}; at least {self.minimum:,}"
 
 
-@dataclass(frozen=True)
 class LabelNotWanted(ColumnRule):
     """Drops a page by its label in a column. A recipe can have several.
 
@@ -115,7 +112,6 @@ class LabelNotWanted(ColumnRule):
             )
 
 
-@dataclass(frozen=True)
 class UsageRefused(ColumnRule):
     """Drops a page whose server refuses one of some usages in the headers of the response, or in the page itself."""
 

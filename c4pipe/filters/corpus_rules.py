@@ -1,7 +1,6 @@
 """The rules that need all pages together, with their parameters. Job 2 applies them (`dedup`)."""
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -22,7 +21,6 @@ KNOWN_URL = "known_url"
 """The name in counters for pages whose URL known corpora have. No recipe has such a rule: the corpora are an option."""
 
 
-@dataclass(frozen=True)
 class NormalisedUrl(CorpusRule):
     """Says which URLs are the same. Each recipe has it. See `hashes.normalise_url`."""
 
@@ -42,7 +40,6 @@ class NormalisedUrl(CorpusRule):
         return normalised_url
 
 
-@dataclass(frozen=True)
 class StaleCapture(CorpusRule):
     """Keeps the newest page of each URL. See `dedup.order.find_stale_captures`."""
 
@@ -52,7 +49,6 @@ class StaleCapture(CorpusRule):
     drops_pages = True
 
 
-@dataclass(frozen=True)
 class NearDuplicate(CorpusRule):
     """Keeps one of the pages that are nearly the same. See `minhash` and `dedup`."""
 
@@ -107,7 +103,6 @@ class NearDuplicate(CorpusRule):
         return limit - DEVIATIONS[0] * deviation, limit + DEVIATIONS[1] * deviation
 
 
-@dataclass(frozen=True)
 class RepeatedSpan(CorpusRule):
     """Keeps one copy of each span of consecutive sentences or lines. See `spans` and `dedup`."""
 
@@ -126,7 +121,6 @@ class RepeatedSpan(CorpusRule):
         return self.size > 1 and self.keep == "one"
 
 
-@dataclass(frozen=True)
 class Validation(CorpusRule):
     """Sets pages aside for validation, by the MD5 of their URL."""
 

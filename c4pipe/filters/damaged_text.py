@@ -1,7 +1,6 @@
 """The rule for pages whose characters were damaged before they came to Common Crawl."""
 
 import re
-from dataclasses import dataclass
 
 from c4pipe.filters.rule import Share
 from c4pipe.filters.word_rules import AtMost
@@ -12,7 +11,6 @@ _CYRILLIC_FIRST_BYTES = ((range(0xD0, 0xD2), 1),)
 _NOT_AFTER_CYRILLIC = "\xa0ЁёЄєІіЇїЎўҐґ"  # what people really write after Р and С, such as Рівне
 
 
-@dataclass(frozen=True)
 class DamagedCharacters(AtMost):
     """Drops pages with many damaged characters."""
 

@@ -5,7 +5,7 @@ plain text has an example on each line; a Parquet file has an example in each ro
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +113,6 @@ EXAMPLES_FOLDER = "evaluation"
 """The folder of the examples, in a lists folder."""
 
 
-@dataclass(frozen=True)
 class EvaluationOverlap(PageRule):
     """Drops pages that share n-grams of words with an evaluation example."""
 

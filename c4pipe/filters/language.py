@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from c4pipe.errors import UsageError
@@ -18,7 +17,6 @@ def check_detector(detector: str) -> None:
         cld3_module()
 
 
-@dataclass(frozen=True)
 class Language(PageRule):
     """Drops pages in other languages. The guess is stored with the page, and other rules use it, too.
 

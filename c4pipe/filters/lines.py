@@ -5,7 +5,6 @@ A rule takes all lines of a page because that is several times faster than a cal
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, compress, repeat
 
@@ -21,7 +20,6 @@ END_QUOTATION_MARKS = tuple("\"'”’“‘»«›‹」』〞〟﹂﹄＂＇�
 one."""
 
 
-@dataclass(frozen=True)
 class LongWord(LineRule):
     """Drops lines that have a very long word, by white space."""
 
@@ -40,7 +38,6 @@ class LongWord(LineRule):
         return native_step("drop_long_words", self.max_word_length)
 
 
-@dataclass(frozen=True)
 class Citation(LineRule):
     """Removes `[12]`, `[]`, `[edit]` and `[citation needed]` from each line.
 
@@ -69,7 +66,6 @@ def remove_citations(line: str, strip: bool) -> str:
     return edited.strip() if strip else edited
 
 
-@dataclass(frozen=True)
 class NoTerminalPunctuation(LineRule):
     """Keeps lines that end in one of `endings`, but in none of `excluded_endings`.
 
@@ -102,7 +98,6 @@ class NoTerminalPunctuation(LineRule):
         return native_step("keep_endings", tuple(dict.fromkeys(self._endings)), self.excluded_endings)
 
 
-@dataclass(frozen=True)
 class FewWords(LineRule):
     """Drops lines of few words, by white space.
 

@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from typing import Any, Literal
@@ -28,7 +27,6 @@ _VOICED = "\u3099\u309a"  # marks of kana that are characters of their own
 _THAI_VOWELS_BEFORE, _THAI_VOWELS_AFTER = "\u0e40-\u0e44", "\u0e30-\u0e3a\u0e45\u0e47-\u0e4e"
 
 
-@dataclass(frozen=True)
 class BadWords(PageRule):
     """Drops a page that has a listed word or phrase of its language, as whole words, in any case (T5 paper, 2.2).
 
@@ -119,7 +117,6 @@ def list_language(language: str) -> str:
     return two_letter_code(language).partition("-")[0]
 
 
-@dataclass(frozen=True)
 class BadToken(PageRule):
     """Drops a page that has a listed word between white space, or a listed phrase anywhere, as Dolma does."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from c4pipe.filters.checked_page import CheckedPage
@@ -19,7 +18,6 @@ SPACY = "spacy english"
 NLTK = "nltk english"
 
 
-@dataclass(frozen=True)
 class Incomplete(PageRule):
     """Drops pages that lack their URL, their text, or a timestamp that can be read."""
 
@@ -44,7 +42,6 @@ class Incomplete(PageRule):
         return lacks if dropped else "it has a URL, text and a timestamp"
 
 
-@dataclass(frozen=True)
 class TooLong(PageRule):
     """Drops very long pages: TensorFlow Datasets can't process them."""
 
@@ -69,7 +66,6 @@ class TooLong(PageRule):
         return native_step("exceeds", self.max_characters)
 
 
-@dataclass(frozen=True)
 class Empty(PageRule):
     """Drops pages of which no line is left."""
 
@@ -88,7 +84,6 @@ class Empty(PageRule):
         return format_count(len(value), "line")
 
 
-@dataclass(frozen=True)
 class FewLongLines(PageRule):
     """Drops pages with few long lines (mT5 paper, 3.1)."""
 
@@ -112,7 +107,6 @@ class FewLongLines(PageRule):
         return f"{format_count(value, 'line')} of {self.min_characters} characters; at least {self.min_lines}"
 
 
-@dataclass(frozen=True)
 class FewSentences(PageRule):
     """Drops pages of few sentences. Each line is split by itself."""
 
@@ -151,7 +145,6 @@ class FewSentences(PageRule):
         return len(page.sentence_starts)
 
 
-@dataclass(frozen=True)
 class FewSentencesLeft(PageRule):
     """Drops pages of which few sentences are left after the removal of repeated spans."""
 

@@ -6,7 +6,6 @@ the next, so its time is linear also in a line of many signs.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from itertools import cycle
 from typing import ClassVar
@@ -67,7 +66,6 @@ class _Mask(LineRule):
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
 class EmailAddress(_Mask):
     """Replaces e-mail addresses."""
 
@@ -90,7 +88,6 @@ class EmailAddress(_Mask):
             at = line.find("@", max(at + 1, last))
 
 
-@dataclass(frozen=True)
 class PublicIpAddress(_Mask):
     """Replaces public IPv4 addresses."""
 

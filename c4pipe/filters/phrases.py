@@ -1,7 +1,6 @@
 """The rules that look for phrases: in a page, or in each line (T5 paper, 2.2)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from c4pipe.filters.checked_page import CheckedPage
@@ -54,7 +53,6 @@ class _PagePhrases(PageRule):
         return native_step("body_has_phrase" if as_crawled else "has_phrase", self.phrases)
 
 
-@dataclass(frozen=True)
 class LoremIpsum(_PagePhrases):
     """Drops pages with a placeholder text."""
 
@@ -64,7 +62,6 @@ class LoremIpsum(_PagePhrases):
     phrases: LowerTexts = ("lorem ipsum",)
 
 
-@dataclass(frozen=True)
 class CurlyBracket(_PagePhrases):
     """Drops pages of code: a curly bracket is in many programming languages, and rare in prose."""
 
@@ -75,7 +72,6 @@ class CurlyBracket(_PagePhrases):
     phrases: Texts = ("{",)
 
 
-@dataclass(frozen=True)
 class JavascriptPage(_PagePhrases):
     """Drops pages that name Javascript, as Dolma does."""
 
@@ -103,7 +99,6 @@ class _LinePhrases(LineRule):
         return native_step("drop_phrases", self.phrases) if is_simple else None
 
 
-@dataclass(frozen=True)
 class Javascript(_LinePhrases):
     """Drops lines that warn that Javascript should be enabled."""
 
@@ -113,7 +108,6 @@ class Javascript(_LinePhrases):
     phrases: LowerTexts = ("javascript",)
 
 
-@dataclass(frozen=True)
 class Policy(_LinePhrases):
     """Drops lines of boilerplate on policies."""
 

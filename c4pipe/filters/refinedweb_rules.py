@@ -7,7 +7,6 @@ words are in them; DCLM's code says how that is counted (github.com/mlfoundation
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.rule import LineRule, Others, Share, Texts, Whole
@@ -18,7 +17,6 @@ _SOURCE = "RefinedWeb (Penedo et al. 2023), G.2; counted as in DCLM's code, "
 _COUNTER = r"\W*\d[\d,.]*[kmb]?\s+(?:{})\W*"
 
 
-@dataclass(frozen=True)
 class BoilerplateLine(LineRule):
     """Drops lines of capital letters, of digits, and such as `3 likes`."""
 
@@ -44,7 +42,6 @@ class BoilerplateLine(LineRule):
         return not line.islower() and sum(map(str.isupper, line)) > self.max_capitals * len(line)
 
 
-@dataclass(frozen=True)
 class SitePhrase(LineRule):
     """Removes phrases of web sites from short lines: `items in cart`, `Sign-in`, `Read more...`."""
 
@@ -73,7 +70,6 @@ class SitePhrase(LineRule):
 _PHRASES = tuple(re.compile(each, re.IGNORECASE) for each in (r"\s?items in cart", r"\s?read more...$", r"^sign-in\s?"))
 
 
-@dataclass(frozen=True)
 class ManyRemovedWords(AtMost):
     """Drops pages of which the line rules removed much."""
 

@@ -4,7 +4,6 @@ Sources: Gopher (Rae et al. 2021), A.1.1 and table A1, and FineWeb (Penedo et al
 counts (`gopher_repetition_filter.py`, `fineweb_quality_filter.py`). The rules stand in datatrove's order.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from c4pipe.filters.rule import Number, PageRule, Share
@@ -14,7 +13,6 @@ from c4pipe.text.page_text import PageText, count_repeats
 _SOURCE = "Gopher (Rae et al. 2021), table A1; counted as in datatrove 0.10.1, gopher_repetition_filter.py"
 
 
-@dataclass(frozen=True)
 class RepeatedParagraphs(AtMost):
     """Drops pages of repeated paragraphs. Blank lines separate paragraphs."""
 
@@ -28,7 +26,6 @@ class RepeatedParagraphs(AtMost):
         return count_repeats(words.paragraphs)[0] / len(words.paragraphs)
 
 
-@dataclass(frozen=True)
 class RepeatedParagraphText(AtMost):
     """Drops pages with much text in repeated paragraphs."""
 
@@ -42,7 +39,6 @@ class RepeatedParagraphText(AtMost):
         return _of_text(count_repeats(words.paragraphs)[1], words)
 
 
-@dataclass(frozen=True)
 class RepeatedLines(AtMost):
     """Drops pages of repeated lines. Blank lines do not count, except at the ends."""
 
@@ -56,7 +52,6 @@ class RepeatedLines(AtMost):
         return words.lines.repeats / words.lines.lines
 
 
-@dataclass(frozen=True)
 class RepeatedLineText(AtMost):
     """Drops pages with much text in repeated lines."""
 
@@ -91,70 +86,60 @@ class _NGramText(AtMost):
         return _of_text(words.ngrams[self.size], words)
 
 
-@dataclass(frozen=True)
 class Top2Gram(_NGramText, size=2, top=True):
     """The most frequent 2 words in a row."""
 
     at_most: Number = 0.2
 
 
-@dataclass(frozen=True)
 class Top3Gram(_NGramText, size=3, top=True):
     """The most frequent 3 words in a row."""
 
     at_most: Number = 0.18
 
 
-@dataclass(frozen=True)
 class Top4Gram(_NGramText, size=4, top=True):
     """The most frequent 4 words in a row."""
 
     at_most: Number = 0.16
 
 
-@dataclass(frozen=True)
 class Repeated5Grams(_NGramText, size=5):
     """Repeats of 5 words in a row."""
 
     at_most: Number = 0.15
 
 
-@dataclass(frozen=True)
 class Repeated6Grams(_NGramText, size=6):
     """Repeats of 6 words in a row."""
 
     at_most: Number = 0.14
 
 
-@dataclass(frozen=True)
 class Repeated7Grams(_NGramText, size=7):
     """Repeats of 7 words in a row."""
 
     at_most: Number = 0.13
 
 
-@dataclass(frozen=True)
 class Repeated8Grams(_NGramText, size=8):
     """Repeats of 8 words in a row."""
 
     at_most: Number = 0.12
 
 
-@dataclass(frozen=True)
 class Repeated9Grams(_NGramText, size=9):
     """Repeats of 9 words in a row."""
 
     at_most: Number = 0.11
 
 
-@dataclass(frozen=True)
 class Repeated10Grams(_NGramText, size=10):
     """Repeats of 10 words in a row."""
 
     at_most: Number = 0.1
 
 
-@dataclass(frozen=True)
 class RepeatedCharacters(AtMost):
     """Drops pages with much text in repeated lines, as FineWeb counts."""
 

@@ -10,9 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, partial
 from string import Formatter
-from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import ByLanguage, CheckedPage
@@ -59,8 +71,18 @@ LowerTexts = Annotated[tuple[str, ...], LowerCase]
 Scripts = Annotated[tuple[str, ...], ScriptCodes]
 
 
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+    dataclass_transform = partial(partial, lambda rule, **_: rule)  # it is for type checkers alone
+
+
+@dataclass_transform(frozen_default=True)
 class Rule:
     """One rule of a recipe. Its subclasses are frozen dataclasses; their fields are the parameters of the rule.
+
+    A subclass without the decorator becomes one when it is first used: no recipe has all rules, and each takes a
+    millisecond.
 
     The types of the fields say which values are allowed: `bool`, `int`, `float` (with `Between`), `Literal[...]`, or
     `tuple[str, ...]`. A list that is given for texts becomes a tuple.
@@ -92,6 +114,15 @@ class Rule:
     file_parameters: ClassVar[tuple[str, ...]] = ()
     added: ClassVar[tuple[str, ...]] = ()
     scripts_do: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        for base in cls.__bases__:
+            if "name" in vars(base) and issubclass(base, Rule):  # its fields are inherited
+                _complete_class(base)
+
+    def __new__(cls, *_: Any, **__: Any) -> Any:
+        _complete_class(cls)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         for name in _hints(type(self)):
@@ -281,8 +312,14 @@ def _quote(value: Any) -> str:
     return f"'{value}'" if '"' in str(value) else f'"{value}"'
 
 
+def _complete_class(rule: type[Rule]) -> None:
+    if "__dataclass_fields__" not in vars(rule):
+        dataclass(frozen=True)(rule)
+
+
 def _find_hints(rule: Any) -> dict[str, Any]:
     """Returns the types of a rule's parameters by name, in the order of the fields."""
+    _complete_class(rule)
     types = {each.name: each.type for each in fields(rule)}
     if any(isinstance(each, str) for each in types.values()):  # to evaluate the texts of all hints takes longer
         hints = get_type_hints(rule, include_extras=True)

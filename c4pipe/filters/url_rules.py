@@ -6,7 +6,6 @@ has them: a recipe file switches them on.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -43,7 +42,6 @@ OPT_OUTS, ROBOTS = "opt_outs", "robots.npy"
 _FINEWEB = "FineWeb (Penedo et al. 2024), 3.3; as in datatrove 0.10.1, url_filter.py"
 
 
-@dataclass(frozen=True)
 class DomainNotListed(PageRule):
     """Keeps the pages of listed domains (T5 paper, 3.4.1: RealNews)."""
 
@@ -68,7 +66,6 @@ class DomainNotListed(PageRule):
         return {"domains": pinned_lists.load_domains(lists.path)}
 
 
-@dataclass(frozen=True)
 class UrlNotListed(PageRule):
     """Keeps the pages of a list of links (T5 paper, 3.4.1: WebText)."""
 
@@ -102,7 +99,6 @@ class _Blocked(PageRule):
         return value is not None
 
 
-@dataclass(frozen=True)
 class BlockedDomain(_Blocked):
     """Drops pages of blocked domains or hosts. A host without a registered domain, such as an IP, is never blocked."""
 
@@ -137,7 +133,6 @@ class BlockedDomain(_Blocked):
         return {"blocked_domains": blocked, "public_suffixes": load_public_suffixes(lists.path, needs)}
 
 
-@dataclass(frozen=True)
 class BlockedUrl(_Blocked):
     """Drops pages of blocked URLs, as they were crawled."""
 
@@ -181,7 +176,6 @@ class _UrlWords(_Blocked):
         return page.tools.once(self.file, lambda: frozenset(page.tools.lists.url_words.get(self.file, ())))
 
 
-@dataclass(frozen=True)
 class BannedUrlWord(_UrlWords):
     """Drops pages whose URL has a banned word, as a whole word."""
 
@@ -195,7 +189,6 @@ class BannedUrlWord(_UrlWords):
         return next(iter(find_words(page.page.url, self._load_words(page))), None)
 
 
-@dataclass(frozen=True)
 class SoftBannedUrlWords(_UrlWords):
     """Drops pages whose URL has several soft-banned words."""
 
@@ -222,7 +215,6 @@ class SoftBannedUrlWords(_UrlWords):
         return len(value)
 
 
-@dataclass(frozen=True)
 class BannedUrlSubword(_UrlWords):
     """Drops pages whose URL has a banned text anywhere, also inside words."""
 
@@ -236,7 +228,6 @@ class BannedUrlSubword(_UrlWords):
         return find_subword(page.page.url, page.tools.lists.url_words.get(self.file, ()))
 
 
-@dataclass(frozen=True)
 class OptedOut(_Blocked):
     """Drops pages of hosts, or of paths on them, whose owners do not want their pages in a corpus."""
 
@@ -256,7 +247,6 @@ class OptedOut(_Blocked):
         return {"opt_outs": load_opt_outs(lists.path, lists.needed_by(self.name))}
 
 
-@dataclass(frozen=True)
 class RobotsRefused(_Blocked):
     """Drops pages that the robots.txt of their host refuses to a crawler (RFC 9309)."""
 

@@ -5,7 +5,6 @@ Sources: Gopher (Rae et al. 2021), A.1.1, and FineWeb (Penedo et al. 2024), 3.6,
 never applies the rule to it, or divides by zero. The rules stand in datatrove's order.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from typing import ClassVar
@@ -67,7 +66,6 @@ class AtMost(CountRule):
         return self._in_words(value, f"at most {self.at_most:,}")
 
 
-@dataclass(frozen=True)
 class FewPageWords(AtLeast):
     """Drops pages of few words."""
 
@@ -81,7 +79,6 @@ class FewPageWords(AtLeast):
         return words.word_counts.with_more
 
 
-@dataclass(frozen=True)
 class ManyPageWords(AtMost):
     """Drops pages of very many words."""
 
@@ -95,7 +92,6 @@ class ManyPageWords(AtMost):
         return words.word_counts.with_more
 
 
-@dataclass(frozen=True)
 class ShortMeanWord(AtLeast):
     """Drops pages of short words."""
 
@@ -109,7 +105,6 @@ class ShortMeanWord(AtLeast):
         return _share(words.word_counts.characters, words.word_counts.with_more)
 
 
-@dataclass(frozen=True)
 class LongMeanWord(AtMost):
     """Drops pages of long words."""
 
@@ -123,7 +118,6 @@ class LongMeanWord(AtMost):
         return _share(words.word_counts.characters, words.word_counts.with_more)
 
 
-@dataclass(frozen=True)
 class ManyHashes(AtMost):
     """Drops pages with many hash signs."""
 
@@ -137,7 +131,6 @@ class ManyHashes(AtMost):
         return _share(words.text.count("#"), words.word_number)
 
 
-@dataclass(frozen=True)
 class ManyEllipses(AtMost):
     """Drops pages with many ellipses."""
 
@@ -151,7 +144,6 @@ class ManyEllipses(AtMost):
         return _share(words.ellipses, words.word_number)
 
 
-@dataclass(frozen=True)
 class ManyBulletLines(AtMost):
     """Drops pages of lists."""
 
@@ -171,7 +163,6 @@ class ManyBulletLines(AtMost):
         return _share([line.lstrip().startswith(("-", "•")) for line in marked].count(True), len(lines))
 
 
-@dataclass(frozen=True)
 class ManyEllipsisLines(AtMost):
     """Drops pages of cut lines."""
 
@@ -190,7 +181,6 @@ class ManyEllipsisLines(AtMost):
         return _share(sum(line.rstrip().endswith(("...", "…")) for line in cut), len(lines))
 
 
-@dataclass(frozen=True)
 class FewAlphabeticWords(AtLeast):
     """Drops pages of numbers and signs."""
 
@@ -204,7 +194,6 @@ class FewAlphabeticWords(AtLeast):
         return _share(words.word_counts.with_letter, words.word_number)
 
 
-@dataclass(frozen=True)
 class FewStopWords(AtLeast):
     """Drops pages with few stop words."""
 
@@ -225,7 +214,6 @@ class FewStopWords(AtLeast):
         return len(set(self.stop_words).intersection(words.joined_words.words()))
 
 
-@dataclass(frozen=True)
 class FewPunctuatedLines(AtLeast):
     """Drops pages of lines without an end."""
 
@@ -240,7 +228,6 @@ class FewPunctuatedLines(AtLeast):
         return _share(lines.marked, lines.lines)
 
 
-@dataclass(frozen=True)
 class ManyShortLines(AtMost):
     """Drops pages of short lines."""
 
@@ -256,7 +243,6 @@ class ManyShortLines(AtMost):
         return _share(lines.short, lines.lines)
 
 
-@dataclass(frozen=True)
 class ManyNewlines(AtMost):
     """Drops pages with many line ends."""
 

@@ -9,7 +9,8 @@ import pytest
 from c4pipe.cli.main import main
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.inspect.overlap import Overlap, find_overlap
-from c4pipe.recipes.presets import C4, FINEWEB_2_RECIPE, FINEWEB_RECIPE, MC4, TFDS
+from c4pipe.recipes.other_presets import FINEWEB_2_RECIPE, FINEWEB_RECIPE
+from c4pipe.recipes.presets import C4, MC4, TFDS
 from c4pipe.text import minhash
 from tests.helpers.near_crawls import pages_of
 from tests.helpers.wet_writer import wet_members

@@ -17,7 +17,8 @@ from c4pipe.filters.language import Language
 from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
 from c4pipe.filters.page_size import FewSentences
 from c4pipe.lists.lists import ListFolder, Lists
-from c4pipe.recipes.presets import C4, DATATROVE_C4, DOLMA_C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTERED
+from c4pipe.recipes.other_presets import DATATROVE_C4, DOLMA_C4
+from c4pipe.recipes.presets import C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTERED
 from c4pipe.recipes.recipe import Recipe, page_settings
 from c4pipe.recipes.recipe_file import read_recipe, recipe_toml
 from c4pipe.report.card import render_limits
