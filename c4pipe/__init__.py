@@ -21,20 +21,28 @@ RuleVerdict.
 `__init__.pyi` lists the names. Each is imported when it is first used.
 """
 
-import lazy_loader
-
-_import_public, _, _names = lazy_loader.attach_stub(__name__, __file__)
-__all__ = sorted([*_names, "__version__"])
+from functools import cache
+from typing import Any
 
 
-def __getattr__(name: str) -> object:
+@cache
+def _faces() -> tuple[Any, list[str]]:
+    """Returns a function that imports a public name, and all these names. Commands need neither."""
+    import lazy_loader
+
+    find, _, names = lazy_loader.attach_stub(__name__, __file__)
+    return find, sorted([*names, "__version__"])
+
+
+def __getattr__(name: str) -> Any:
     """Returns a public name (PEP 562). Raises AttributeError for any other name."""
     if name == "__version__":
         from importlib.metadata import version
 
         return version("c4pipe")
-    return _import_public(name)
+    find, names = _faces()
+    return names if name == "__all__" else find(name)
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return _faces()[1]

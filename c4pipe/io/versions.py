@@ -1,8 +1,10 @@
 """The versions of c4pipe and of the libraries that affect its output."""
 
 import platform
+import sys
 import zlib
 from functools import cache
+from pathlib import Path
 
 TEXT_RULES = 1
 """The version of everything in c4pipe that decides which text a corpus has. A release that changes the corpora of some
@@ -22,9 +24,27 @@ def versions() -> dict[str, str]:
     return {name: version for name, version in found.items() if version}
 
 
-@cache
 def version_of(package: str) -> str:
-    """Returns the version of an installed package; "" if it is not installed."""
+    """Returns the version of an installed package; "" if it is not installed.
+
+    The name of its folder has it. importlib.metadata, which reads files, is for packages without such a folder.
+    """
+    version = _folder_versions().get(package.replace("-", "_"))
+    return version if version is not None else _recorded_version(package)
+
+
+@cache
+def _folder_versions() -> dict[str, str]:
+    """Returns the versions of the folders `NAME-VERSION.dist-info` of sys.path, by name."""
+    found: dict[str, str] = {}
+    for path in (path for folder in sys.path for path in Path(folder).glob("*-*.dist-info")):
+        name, _, version = path.stem.partition("-")
+        found.setdefault(name.lower(), version)
+    return found
+
+
+@cache
+def _recorded_version(package: str) -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     try:

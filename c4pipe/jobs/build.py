@@ -14,7 +14,6 @@ from c4pipe.jobs.clean_plan import CleanPlan, plan_clean
 from c4pipe.jobs.dedup import write_corpus
 from c4pipe.jobs.dedup_plan import check_corpus_options, corpus_identity, note_files
 from c4pipe.jobs.options import BuildOptions, ImportOptions
-from c4pipe.jobs.slurm import build_on_slurm
 from c4pipe.runners.events import Progress
 from c4pipe.runners.local_flow import Workers
 from c4pipe.runners.table import find_runner
@@ -31,6 +30,8 @@ def build_plan(options: BuildOptions | ImportOptions, plan: CleanPlan, progress:
     _check_folders(options, plan)
     note_files(options, progress)
     if find_runner(options.runner).submits:
+        from c4pipe.jobs.slurm import build_on_slurm
+
         return build_on_slurm(options, plan, progress)
     with Workers() as workers, ExitStack() as locks:
         clean(plan, progress, workers, locks)

@@ -8,7 +8,6 @@ from c4pipe.jobs.clean_plan import CleanPlan, prepare_work
 from c4pipe.jobs.clean_run import finish_work, largest_first, run_clean
 from c4pipe.jobs.logs import log_cost
 from c4pipe.jobs.options import CleanOptions
-from c4pipe.jobs.slurm import clean_on_slurm
 from c4pipe.native import kernels
 from c4pipe.runners.events import Progress
 from c4pipe.runners.local_flow import Workers
@@ -37,6 +36,8 @@ def clean(
     if (cache := plan.options.network.cache) and not has_locks(cache):
         progress.note(f"--cache {cache}: its file system has no locks (flock), so downloaded files are not kept")
     if find_runner(plan.options.runner).submits:
+        from c4pipe.jobs.slurm import clean_on_slurm
+
         return clean_on_slurm(plan, progress)
     annotate = plan.options.annotation
     with ExitStack() as own_locks:

@@ -17,7 +17,6 @@ from c4pipe.filters.lines import FewWords
 from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.paths import StoragePath, check_inner, check_is_folder, list_names, storage_path
 from c4pipe.io.streams import InputOpener, digest_ends
-from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
 from c4pipe.lists.lists import LISTS_FOLDER
 from c4pipe.recipes.choose import ListedRecipe, choose_recipe, text_versions
@@ -104,6 +103,8 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
     notes: list[str] = []
     columns: tuple[str, ...] = CRAWL_PROVENANCE if options.provenance else ()
     if isinstance(options, ImportOptions):
+        from c4pipe.jobs.import_text import find_text
+
         files, columns = find_text(options, notes.append)
     else:
         if options.usage and not made:
