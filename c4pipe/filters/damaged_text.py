@@ -1,6 +1,7 @@
 """The rule for pages whose characters were damaged before they came to Common Crawl."""
 
 import re
+from functools import cache
 
 from c4pipe.filters.rule import Share
 from c4pipe.filters.word_rules import AtMost
@@ -26,7 +27,7 @@ class DamagedCharacters(AtMost):
     def count(self, words: PageText) -> float:
         """Returns the share of damaged characters; 0 for a text without characters."""
         text = words.text
-        return 0.0 if text.isascii() else sum(map(len, _damaged.findall(text))) / len(text)
+        return 0.0 if text.isascii() else sum(map(len, _damage().findall(text))) / len(text)
 
 
 def _mojibake(encoding: str, first_bytes: tuple[tuple[range, int], ...], not_after: str = "") -> str:
@@ -47,12 +48,15 @@ def _read(byte: int, encoding: str) -> str:
         return chr(byte)
 
 
-_damaged = re.compile(
-    "|".join(
-        (
-            "\ufffd+",
-            _mojibake("cp1252", _FIRST_BYTES),
-            _mojibake("cp1251", _CYRILLIC_FIRST_BYTES, _NOT_AFTER_CYRILLIC),
+@cache
+def _damage() -> re.Pattern[str]:
+    """Returns the pattern of damaged characters, compiled for the first page."""
+    return re.compile(
+        "|".join(
+            (
+                "\ufffd+",
+                _mojibake("cp1252", _FIRST_BYTES),
+                _mojibake("cp1251", _CYRILLIC_FIRST_BYTES, _NOT_AFTER_CYRILLIC),
+            )
         )
     )
-)
