@@ -45,6 +45,23 @@ def test_the_funnel_of_the_demo_is_what_is_printed(built: tuple[Path, str]) -> N
     assert whole[-1].startswith("bytes of text kept")
 
 
+def test_the_readme_is_short_and_its_figures_stand_in_their_sources() -> None:
+    lines = README.splitlines()
+    assert len(lines) <= 120
+    assert max(map(len, lines)) <= 120
+    (kept,) = re.findall(r"`c4` keeps ([0-9,]+)", README)
+    costs = re.findall(r"([0-9.]+) CPU-hours a TB of text with `c4`, ([0-9.]+) with `fineweb`", README)
+    scale = section(page("docs/scale.md"), "Files of real size")
+    assert f"| pages in the corpus | {kept} |" in scale
+    assert re.findall(r"CPU-hours a TB of text\*\* \| \*\*([0-9.]+)\*\* \|.*\*\*([0-9.]+)\*\* \|", scale) == costs
+    results = page("benchmarks/results.md")
+    times = re.findall(r"Datasets takes (\d+) times, datatrove (\d+) times", " ".join(README.split()))
+    measured = [
+        re.findall(rf"cpu of {name} / build-tfds, .* it is ([0-9.]+)", results)[0] for name in ("tfds", "datatrove")
+    ]
+    assert [tuple(f"{float(each):.0f}" for each in measured)] == times
+
+
 def test_each_recipe_is_in_the_table() -> None:
     assert first_quotes(section(RECIPES_PAGE, "The recipes of c4pipe")) == RECIPES.keys()
 
