@@ -235,7 +235,7 @@ def test_each_rule_has_words_for_its_value(name: str, tmp_path: Path) -> None:
     text = "Lorem ipsum {and more}."
     rule = RULES[name]()
     crawled = page_of(text)
-    crawled.extra = {"score": None, "topic": None}
+    crawled.extra = {"score": None, "topic": None, "usage": None}
     lists = Lists(classifiers={rule.name: small_classifier(tmp_path)})
     page = CheckedPage(crawled, RuleTools(page_settings([("final", rule)]), lists), [text])
     for page.as_crawled in (True, False):

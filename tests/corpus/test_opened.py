@@ -21,7 +21,8 @@ from c4pipe.corpus.reader import Shard, read_shard, read_tables
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.corpus_rules import Validation
 from c4pipe.io import versions
-from c4pipe.recipes.presets import RECIPES
+from c4pipe.recipes.choose import text_versions
+from c4pipe.recipes.presets import C4, RECIPES
 from c4pipe.text.hashes import is_validation, normalise_url, page_key
 from tests.helpers.corpora import contents, edit_manifest, largest_shard, read_manifest
 from tests.helpers.web import serve
@@ -257,7 +258,7 @@ def test_a_column_that_a_file_lacks(tmp_path: Path) -> None:
 def test_what_a_manifest_holds(small_corpus: Path) -> None:
     manifest = json.loads((small_corpus / "manifest.json").read_text())
     assert (manifest["format"], manifest["version"]) == ("c4pipe corpus", 3)
-    assert manifest["versions"] == versions.versions()
+    assert manifest["versions"] == {**versions.versions(), "text": text_versions(C4)}
 
 
 def test_a_library_that_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:

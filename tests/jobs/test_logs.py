@@ -32,7 +32,7 @@ def test_the_log_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     made = manifest.read_manifest(output)
     assert made is not None
     found = log_records(log)
-    versions = " ".join(f"{name}={version}" for name, version in made["versions"].items())
+    versions = " ".join(f"{name}={version}" for name, version in made["versions"].items() if name != "text")
     assert found[0] == ("INFO", f"versions: {versions}")
     assert found[1] == ("INFO", f"kernels: {' '.join(f'{name}={kernel}' for name, kernel in kernels().items())}")
     assert found[2] == ("INFO", f"command: c4pipe {' '.join(command)}")

@@ -299,6 +299,7 @@ def test_own_lists_of_blocked_urls_stay(tmp_path: Path) -> None:
     assert files_of(tmp_path) == own
 
 
+@pytest.mark.languages
 def test_languages_of_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["lists", "show", "--lists", str(tmp_path), "--recipe", "fineweb-2", "--languages", "tha_Thai"]
     assert main.main([*command, "--language-model", "glotlid"]) == 0
@@ -311,7 +312,7 @@ def test_languages_of_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ("recipe", "paths"),
     [
         ("fineweb", ["blocked/datatrove/domains", "language_models/lid.176.bin"]),
-        ("fineweb-2", ["language_models/glotlid.bin"]),
+        pytest.param("fineweb-2", ["language_models/glotlid.bin"], marks=pytest.mark.languages),
         (ROOT / "examples/recipes/dclm_baseline.toml", ["classifiers/dclm.bin", "language_models/lid.176.bin"]),
         ("c4", ["ldnoobw/en.25e679f0"]),
         ("dolma-c4", ["ldnoobw/en.5faf2ba4", "language_models/lid.176.bin"]),
