@@ -1,7 +1,7 @@
-"""Runs the notebook examples/first_corpus.ipynb in a new kernel, and writes what it prints and draws into the file.
+"""Runs the notebooks of examples/, each in a new kernel, and writes what they print and draw into their files.
 
-`--check` compares instead: exit status 1 if a cell prints something else than the file has. Pictures are not compared,
-since their bytes depend on the version of matplotlib; but each has to be there.
+Names of notebooks choose some of them. `--check` compares instead: exit status 1 if a cell prints something else than
+the file has. Pictures are not compared, as their bytes depend on the version of matplotlib; but each has to be there.
 """
 
 import json
@@ -16,7 +16,7 @@ import nbformat
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parents[1]
-NOTEBOOK = ROOT / "examples" / "first_corpus.ipynb"
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 
 
 def run_notebook(path: Path) -> dict[str, Any]:
@@ -57,14 +57,25 @@ def _result(output: Mapping[str, Any]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the notebook; returns the exit status."""
-    notebook = run_notebook(NOTEBOOK)
-    if "--check" not in arguments:
-        NOTEBOOK.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    """Runs the notebooks; returns the exit status."""
+    names = {name for name in arguments if name != "--check"}
+    if unknown := names - {path.name for path in NOTEBOOKS}:
+        print(f"examples/ has no notebook {min(unknown)}; it has {', '.join(path.name for path in NOTEBOOKS)}")
+        return 2
+    return max(
+        [run_one(path, "--check" in arguments) for path in NOTEBOOKS if path.name in names or not names], default=0
+    )
+
+
+def run_one(path: Path, check: bool) -> int:
+    """Runs a notebook, and writes its outputs into the file or compares them; returns the exit status."""
+    notebook = run_notebook(path)
+    if not check:
+        path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         return 0
-    before, after = results(json.loads(NOTEBOOK.read_text(encoding="utf-8"))), results(notebook)
+    before, after = results(json.loads(path.read_text(encoding="utf-8"))), results(notebook)
     if before != after:
-        print(f"{NOTEBOOK.name} is out of date: run scripts/run_notebook.py. In the file: {before}. Now: {after}")
+        print(f"{path.name} is out of date: run scripts/run_notebook.py. In the file: {before}. Now: {after}")
     return int(before != after)
 
 

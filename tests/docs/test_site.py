@@ -75,7 +75,8 @@ def test_the_site_has_all_pages_and_its_links_lead_to_them(site: Path) -> None:
     home = texts[site / "index.html"]
     pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"README"}
     assert {f"{name}.html" for name in pages} <= set(links(home))  # they are in the menu
-    assert {"project/ARCHITECTURE.html", "project/examples/first_corpus.ipynb.html"} <= set(links(home))
+    notebooks = {f"project/examples/{path.name}.html" for path in (ROOT / "examples").glob("*.ipynb")}
+    assert {"project/ARCHITECTURE.html", *notebooks} <= set(links(home))
     assert "def main(" in re.sub(r"<[^>]+>", "", texts[site / "project" / "examples" / "pretrain.py.html"])
 
 
