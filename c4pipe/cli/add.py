@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 
 from c4pipe.cli.options import TerminalOptions, refuse_job_file, start_workers
-from c4pipe.cli.outcome import corpus_status, print_funnel
+from c4pipe.cli.outcome import corpus_status, print_outcome
 from c4pipe.cli.parser import Command
 from c4pipe.io.words import format_count
 from c4pipe.jobs.options import AddOptions
@@ -29,7 +29,7 @@ def run(options: AddCommandOptions) -> int:
         pages = format_count(whole["counts"].get("pages.kept", 0), "page")
         parts = format_count(len(whole.get("parts", [whole])), "part")
         outcome = f"corpus: {options.folder} has {pages} in {parts} ({time.monotonic() - started:,.1f} s)"
-        print_funnel(options.folder, part, outcome, progress)
+        print_outcome(options.folder, part, outcome, progress)
     return corpus_status(options, part, None, "clean it again into another work folder, and add that one")
 
 

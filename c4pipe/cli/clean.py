@@ -1,12 +1,11 @@
 """The command `clean`: job 1 alone."""
 
-import sys
 import time
 from dataclasses import dataclass
 
-from c4pipe.cli.console import printer, say
+from c4pipe.cli.console import say
 from c4pipe.cli.options import TerminalOptions, start_workers
-from c4pipe.cli.outcome import funnel_table, report_missing, report_nothing_kept
+from c4pipe.cli.outcome import print_funnel, report_missing, report_nothing_kept
 from c4pipe.cli.parser import Command
 from c4pipe.jobs.options import CleanOptions
 
@@ -28,9 +27,8 @@ def run(options: CleanCommandOptions) -> int:
     plan = plan_clean(options, progress)
     counts = clean(plan, progress)
     if not options.quiet:
-        console = printer(sys.stdout)
-        console.print(funnel_table(plan.recipe, counts))
-        say(console, f"work files: {options.folder} ({time.monotonic() - started:,.1f} s)")
+        print_funnel(plan.recipe, counts)
+        say(f"work files: {options.folder} ({time.monotonic() - started:,.1f} s)")
     report_nothing_kept(options, plan.recipe, counts)  # no error: other work folders of the corpus may have pages
     return report_missing(options, plan.missing(), options.max_missing)
 

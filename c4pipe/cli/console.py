@@ -111,9 +111,9 @@ def printer(file: IO[str] | None = None, width: int = 160) -> "Console":
     return SafeConsole(file=file, width=None if file.isatty() else width)
 
 
-def say(console: "Console", text: str) -> None:
-    """Prints a line of text. Rich and the terminal take no part of it for a command."""
-    console.print(_wrapped(visible(text), console.file), highlight=False, markup=False, soft_wrap=True)
+def say(text: str, file: IO[str] | None = None) -> None:
+    """Prints a line of text to a file (default: standard output). The terminal takes no part of it for a command."""
+    print(_wrapped(visible(text), file or sys.stdout), file=file, flush=True)
 
 
 def _wrapped(text: str, file: IO[str]) -> str:

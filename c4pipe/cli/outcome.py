@@ -5,13 +5,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from c4pipe.cli.console import MISSING, NOTHING_KEPT, new_table, note, printer, say
+from c4pipe.cli.console import MISSING, NOTHING_KEPT, note, say
 from c4pipe.cli.options import TerminalOptions, refuse_job_file, start_workers
-from c4pipe.io.words import format_count
+from c4pipe.io.words import format_count, visible
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from c4pipe.corpus.manifest import Manifest
     from c4pipe.io.paths import StoragePath
     from c4pipe.jobs.options import BuildOptions, ImportOptions
@@ -36,24 +34,23 @@ def make_corpus(options: "BuildOptions | ImportOptions", terminal: TerminalOptio
 
 
 def print_corpus(folder: "StoragePath", manifest: "Manifest", seconds: float, progress: "Progress") -> None:
-    """Prints the funnel of a corpus and its folder, as `print_funnel`."""
+    """Prints the funnel of a corpus and its folder, as `print_outcome`."""
     shards = manifest["shards"]
     size = format_count(sum(shard["bytes"] for shard in shards), "byte")
     outcome = f"corpus: {folder} ({format_count(len(shards), 'file')}, {size}, {seconds:,.1f} s)"
-    print_funnel(folder, manifest, outcome, progress)
+    print_outcome(folder, manifest, outcome, progress)
 
 
-def print_funnel(folder: "StoragePath", manifest: "Manifest", outcome: str, progress: "Progress") -> None:
+def print_outcome(folder: "StoragePath", manifest: "Manifest", outcome: str, progress: "Progress") -> None:
     """Prints the funnel of a corpus or of its new part, and the outcome; the path of the report if nothing was done."""
     from c4pipe.recipes.recipe import Recipe
     from c4pipe.report.html_page import REPORT_PAGE
 
-    console = printer(sys.stdout)
     if progress.did_nothing:
-        say(console, f"report: {folder / REPORT_PAGE}")
+        say(f"report: {folder / REPORT_PAGE}")
         return
-    console.print(funnel_table(Recipe.from_json(manifest["recipe"]), manifest["counts"]))
-    say(console, outcome)
+    print_funnel(Recipe.from_json(manifest["recipe"]), manifest["counts"])
+    say(outcome)
 
 
 def corpus_status(options: TerminalOptions, manifest: "Manifest", allowed: int | None, next_step: str = "") -> int:
@@ -97,18 +94,16 @@ def report_missing(
     return MISSING
 
 
-def funnel_table(recipe: "Recipe", counts: Mapping[str, int]) -> "Table":
-    """Returns the funnel as a table: records, pages, lines, sentences, bytes, damage (see `funnel_rows`)."""
+def print_funnel(recipe: "Recipe", counts: Mapping[str, int]) -> None:
+    """Prints the funnel as a table: records, pages, lines, sentences, bytes, damage (see `funnel_rows`)."""
     from c4pipe.corpus.funnel import funnel_rows
 
-    table = new_table("", numbers=("number", "%"))
-    rows = funnel_rows(recipe, counts)
-    section = rows[0].section
-    for row in rows:
-        if row.section != section and row.section != "damage":
-            table.add_section()
-        section = row.section
+    is_bold, cells = [True], [("", "number", "%")]
+    for row in funnel_rows(recipe, counts):
         indent = "  " if row.is_rule or row.kind in ("part", "skipped") else ""
-        bold = row.kind == "kept" and row.section != "bytes"
-        table.add_row(f"{indent}{row.label}", row.signed, row.percent, style="bold" if bold else None)
-    return table
+        cells.append((f"{indent}{row.label}", row.signed, row.percent))
+        is_bold.append(row.kind == "kept" and row.section != "bytes")
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for (label, number, percent), bold in zip(cells, is_bold, strict=True):
+        line = f"{visible(label):<{widths[0]}}  {number:>{widths[1]}}  {percent:>{widths[2]}}"
+        print(f"\x1b[1m{line}\x1b[0m" if bold and sys.stdout.isatty() else line)

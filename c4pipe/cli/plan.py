@@ -43,7 +43,7 @@ def run(options: PlanOptions) -> int:
     else:
         for text in clean.notes:
             note(text)
-        say(printer(), f"measuring slices of {format_count(min(options.measure, len(clean.files)), 'file')} ...")
+        say(f"measuring slices of {format_count(min(options.measure, len(clean.files)), 'file')} ...", sys.stderr)
         plan = make_plan(clean, formats, options.measure, cores, progress)
     console = printer(sys.stdout)
     console.print(plan_table(plan, options.price))
@@ -52,7 +52,7 @@ def run(options: PlanOptions) -> int:
         note(f"not measured: {plan.problem}")
         return MISSING
     for line in ASSUMPTIONS:
-        say(console, f"- {line}")
+        say(f"- {line}")
     return 0
 
 

@@ -29,10 +29,9 @@ def make_progress(options: Shown) -> Progress:
         return Progress(show_json(sys.stderr), lambda text: note(text, as_json=True), _JSON_SECONDS)
     if options.quiet:
         return Progress()
-    console = printer()
-    if console.is_terminal:
-        return Progress(ProgressBar(console), note, BAR_SECONDS)
-    return Progress(show_lines(console), note, _LINE_SECONDS)
+    if sys.stderr.isatty():
+        return Progress(ProgressBar(printer()), note, BAR_SECONDS)
+    return Progress(show_lines(sys.stderr), note, _LINE_SECONDS)
 
 
 class ProgressBar:
@@ -89,15 +88,14 @@ def _clock(event: ProgressEvent) -> str:
     return f"{format_clock(event.seconds) if left is None else f'{format_clock(left)} left':<12}"
 
 
-def show_lines(console: "Console") -> Callable[[ProgressEvent], None]:
+def show_lines(file: IO[str]) -> Callable[[ProgressEvent], None]:
     """Returns a function that prints an event as a line of text; the first event of a job prints nothing."""
 
     def show(event: ProgressEvent) -> None:
         if event.phase == "begin":
             return
         left = f", {event.seconds_left:,.0f} s left" if event.seconds_left and event.share < 1 else ""
-        line = f"{event.job}: {_words(event)}, {event.seconds:,.0f} s{left}"
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        print(f"{event.job}: {_words(event)}, {event.seconds:,.0f} s{left}", file=file, flush=True)
 
     return show
 

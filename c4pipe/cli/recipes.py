@@ -61,7 +61,7 @@ def run(options: RecipesOptions) -> None:
         console = printer(sys.stdout)
         console.print(names_table(RECIPES.values(), no_wrap=True))
         console.print()
-        say(console, "c4pipe recipes NAME... shows the rules of a recipe, or several recipes side by side")
+        say("c4pipe recipes NAME... shows the rules of a recipe, or several recipes side by side")
         return
     recipes = [find_recipe(name) for name in options.names]
     console = printer(sys.stdout, 100)
@@ -167,13 +167,13 @@ def _print_drops(options: RecipesOptions, folder: "StoragePath") -> None:
     drops = count_rule_drops(annotated)
     console = printer(sys.stdout)
     files = format_count(len(annotated.paths), "file")
-    say(console, f"recipe {annotated.recipe.name}: {format_count(annotated.pages, 'page')} in {files} of {folder}")
+    say(f"recipe {annotated.recipe.name}: {format_count(annotated.pages, 'page')} in {files} of {folder}")
     for table in cost_tables(drops):
         console.print()
         console.print(table)
     console.print()
     for line in _COST_NOTES:
-        say(console, line)
+        say(line)
 
 
 _COST_NOTES = (

@@ -1,11 +1,10 @@
 """The command `report`: writes a missing report of a corpus, or the report of an earlier version again."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from c4pipe.cli.console import printer, say
+from c4pipe.cli.console import say
 from c4pipe.cli.options import CorpusArgument, TerminalOptions, path_or_url
 from c4pipe.cli.parser import Command
 from c4pipe.errors import UsageError
@@ -94,9 +93,9 @@ def run(options: ReportOptions) -> None:
     if not options.quiet:
         if options.opt_outs is not None and refused:
             _print_refused(refused, counts.get("pages.kept", 0))
-        say(printer(sys.stdout), f"report: {options.corpus / html_page.REPORT_PAGE}")
+        say(f"report: {options.corpus / html_page.REPORT_PAGE}")
         for path in filter(None, (options.domains, options.eu_summary)):
-            say(printer(sys.stdout), f"written: {path}")
+            say(f"written: {path}")
 
 
 def _load_suffixes(options: ReportOptions) -> list[str]:
@@ -120,9 +119,9 @@ def _print_refused(opt_outs: "OptOuts", pages: int) -> None:
 
     shown = reasons_to_show(opt_outs)
     for name, refused in shown.items():
-        say(printer(sys.stdout), f"{name}: {refused['pages']:,} of {pages:,} pages, {refused['bytes']:,} bytes of text")
+        say(f"{name}: {refused['pages']:,} of {pages:,} pages, {refused['bytes']:,} bytes of text")
     if left := len(opt_outs["refused"]) - len(shown):
-        say(printer(sys.stdout), f"{format_count(left, 'other reason')}: no page")
+        say(f"{format_count(left, 'other reason')}: no page")
 
 
 COMMAND = Command(ReportOptions, run, examples=("c4pipe report corpus", "c4pipe report corpus --domains d.parquet"))

@@ -36,16 +36,15 @@ def run(options: StatusCommandOptions) -> int:
 
 
 def _print_table(status: "RunStatus") -> None:
-    console = printer(sys.stdout)
     table = new_table("", numbers=("",), show_header=False)
     for state, number in status.files.items():
         if number or state == "done":
             total = status.files_total if state == "done" else 0
             of = f" of {total:,} ({number / total:.0%})" if total else ""
             table.add_row(f"files {state}", f"{number:,}{of}")
-    console.print(table)
+    printer(sys.stdout).print(table)
     for sentence in status.sentences:
-        say(console, sentence)
+        say(sentence)
 
 
 COMMAND = Command(StatusCommandOptions, run, examples=("c4pipe status corpus", "c4pipe status corpus --json"))

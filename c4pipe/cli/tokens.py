@@ -124,9 +124,9 @@ def _count(options: TokensOptions, name: str, vocabulary: str) -> None:
         console.print(curve_table([(name, planned)]))
     if written:
         content = f"{format_count(written.documents, 'document')}, {format_count(written.tokens, 'token')}"
-        say(console, f"subset: {written.file} ({content})")
+        say(f"subset: {written.file} ({content})")
         times = format_count(written.epochs(training), "time")
-        say(console, f"a training of {training:,} tokens reads it {times}, the last time perhaps in part")
+        say(f"a training of {training:,} tokens reads it {times}, the last time perhaps in part")
 
 
 def _write_files(options: TokensOptions, file_options: TokenFileOptions) -> None:
@@ -139,21 +139,19 @@ def _write_files(options: TokensOptions, file_options: TokenFileOptions) -> None
     manifest = files.write(file_options, make_progress(options))
     if options.quiet:
         return
-    console = printer(sys.stdout)
-    console.print(tokens_table(manifest))
+    printer(sys.stdout).print(tokens_table(manifest))
     size = format_count(sum(each["bytes"] for each in manifest["files"]), "byte")
     files_written = format_count(len(manifest["files"]), "file")
-    say(console, f"token files: {output} ({files_written}, {size}, {time.monotonic() - started:,.1f} s)")
+    say(f"token files: {output} ({files_written}, {size}, {time.monotonic() - started:,.1f} s)")
 
 
 def _find(folder: str, number: int) -> None:
     """Prints the pages of a document or row of token files."""
     from c4pipe.tokens.folder import find_pages
 
-    console = printer(sys.stdout)
     for place in find_pages(folder, number):
         where = f"document {place.document:,}: {place.shard}, row {place.row:,}"
-        say(console, f"{where}, {format_count(place.tokens, 'token')}, {place.url}")
+        say(f"{where}, {format_count(place.tokens, 'token')}, {place.url}")
 
 
 def tokens_table(counts: Mapping[str, Any]) -> "Table":

@@ -1,10 +1,9 @@
 """The command `vocab`: text to a vocabulary, and its figures."""
 
-import sys
 import time
 from dataclasses import dataclass
 
-from c4pipe.cli.console import printer, say
+from c4pipe.cli.console import say
 from c4pipe.cli.options import TerminalOptions, refuse_job_file
 from c4pipe.cli.parser import Command
 from c4pipe.io.words import format_count
@@ -32,7 +31,7 @@ def run(options: VocabCommandOptions) -> None:
     if not options.quiet:
         size = format_count(sum(each["bytes"] for each in vocabulary["training_data"]), "byte")
         text = f"{options.size:,} pieces from {size} of text"
-        say(printer(sys.stdout), f"vocabulary: {options.folder} ({text}, {time.monotonic() - started:,.1f} s)")
+        say(f"vocabulary: {options.folder} ({text}, {time.monotonic() - started:,.1f} s)")
 
 
 COMMAND = Command(VocabCommandOptions, run, examples=("c4pipe vocab corpus/en:10 corpus/de:1 --output vocabulary",))

@@ -38,7 +38,7 @@ EVENTS = [
 
 def test_lines_have_the_time_left() -> None:
     file = io.StringIO()
-    show = show_lines(Console(file=file, width=30))
+    show = show_lines(file)
     for event in EVENTS:
         show(event)
     assert file.getvalue().splitlines() == [
@@ -49,7 +49,7 @@ def test_lines_have_the_time_left() -> None:
 
 def test_lines_obey_nothing_that_a_runner_says() -> None:
     file = io.StringIO()
-    show_lines(Console(file=file))(ProgressEvent("clean", "end", 1.0, "[red]", runner_job_id="a\x1b[2J"))
+    show_lines(file)(ProgressEvent("clean", "end", 1.0, "[red]", runner_job_id="a\x1b[2J"))
     assert file.getvalue() == "clean: [red], job a\ufffd[2J, 0 s\n"
 
 
