@@ -57,7 +57,9 @@ def test_a_stopped_run_goes_on(corpus: Path, tmp_path: Path) -> None:
     assert (work / f"{SAMPLES[0].name}.parquet").stat().st_ino == before.st_ino
 
 
-@pytest.mark.parametrize("runner", [pytest.param("ray", marks=pytest.mark.ray), "DirectRunner"])
+@pytest.mark.parametrize(
+    "runner", [pytest.param("ray", marks=pytest.mark.ray), pytest.param("DirectRunner", marks=pytest.mark.beam)]
+)
 @pytest.mark.slow
 def test_other_runners_build_the_same_corpus(runner: str, corpus: Path, tmp_path: Path) -> None:
     inputs = ["--inputs", CRAWL_FOLDER, "--runner", runner]
