@@ -16,6 +16,7 @@ from tests.helpers.documents import ROOT
 PRINTED = {
     "first_corpus.ipynb": "38 kept",
     "limits_by_looking.ipynb": "7 near-duplicates dropped",
+    "own_classifier.ipynb": "82 pages dropped by the classifier",
 }
 """What each notebook prints, among others."""
 FIRST = "first_corpus.ipynb"  # it is longer than the others

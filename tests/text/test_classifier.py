@@ -4,6 +4,8 @@ import io
 import random
 import re
 import struct
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +23,7 @@ from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.classifiers import HQ_WORDS, random_classifier, small_classifier, trained_classifier
 from tests.helpers.crawls import sample_pages
+from tests.helpers.documents import ROOT
 from tests.helpers.language_models import lid176, model_bytes
 from tests.helpers.machine import library
 
@@ -65,6 +68,22 @@ def test_probabilities_are_those_of_the_package(tmp_path: Path, monkeypatch: pyt
             assert score == pytest.approx(min(1.0, theirs[label]), abs=1e-5), (label, text[:80])
             spread.add(round(score, 1))
     assert len(spread) > 3
+
+
+def test_the_model_that_the_example_trains_is_one_of_fasttext(tmp_path: Path) -> None:
+    pages = [page.body for page in sample_pages()]
+    lines = [f"__label__{('story', 'recipe')['oven' in page]} {line}" for page in pages for line in page.splitlines()]
+    labelled, path = tmp_path / "labelled.txt", tmp_path / "model.bin"
+    labelled.write_text("\n".join(lines))
+    command: list[str | Path] = [sys.executable, ROOT / "examples" / "train_classifier.py", labelled, path]
+    subprocess.run(command, check=True)
+    assert check_labels(path, TEXTS).keys() == {"story", "recipe", None}
+    oven, boats = (FastTextClassifier(path).scores(text)["recipe"] for text in (b"oven", b"The boats came in."))
+    assert oven > 0.5 > boats
+    labelled.write_text("\n".join([*lines[:2], "no label"]))
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == f"{labelled}: line 3 does not begin with __label__ and the name of a label\n"
 
 
 TOPICS = (
