@@ -120,7 +120,7 @@ class UsageRefused(ColumnRule):
     source = f"{AIPREF}; TDM Reservation Protocol (W3C Community Group 2024); noai (DeviantArt 2022)"
     stage = "crawled"
     types = ("string",)
-    made = "statements", "of WARC files with --usage"
+    made = "statements", "read WARC files with --usage"
     column: str = "usage"
     usages: Texts = ("train-ai",)
     draft: Draft = LATEST
@@ -132,7 +132,7 @@ class UsageRefused(ColumnRule):
 
     def contradiction(self, others: Others, stage: str) -> str | None:
         """A usage needs a name of the draft."""
-        return super().contradiction(others, stage) or unknown_usage(self.usages, self.draft)
+        return super().contradiction(others, stage) or unknown_usage(self.usages or ("",), self.draft)
 
     def value(self, page: CheckedPage) -> str | None:
         """Returns what refuses one of the usages, or None."""

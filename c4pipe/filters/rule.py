@@ -292,7 +292,7 @@ def _format_values(values: Sequence[Any]) -> str:
     """Returns a parameter's values for all languages, in a sentence."""
     first = values[0]
     if all(each == first for each in values):
-        *most, last = map(_quote, first) if isinstance(first, tuple) and first else [parameter_text(first)]
+        *most, last = _quote_all(first) if isinstance(first, tuple) and first else [parameter_text(first)]
         return f"{', '.join(most)} or {last}" if most else last
     if isinstance(first, tuple):
         return "of the language"
@@ -302,10 +302,16 @@ def _format_values(values: Sequence[Any]) -> str:
 def parameter_text(value: Any) -> str:
     """Returns a parameter's value for readers: `yes`, `1,000`, `"a", "b"`, `none` for an empty list."""
     if isinstance(value, (tuple, list)):
-        return ", ".join(map(_quote, value)) or "none"
+        return ", ".join(_quote_all(value)) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _quote_all(values: Sequence[Any]) -> list[str]:
+    """Returns quoted values; of a named set of crawlers, which is longer than any list of languages, the first ones."""
+    quoted = [*map(_quote, values)]
+    return quoted if len(quoted) <= 120 else [*quoted[:5], f"one of {len(quoted) - 5} more"]
 
 
 def _quote(value: Any) -> str:

@@ -14,7 +14,7 @@ from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.rule import PAPER_VARIANTS, Others, PageRule, Texts, Whole, parameter_text
 from c4pipe.io.paths import MOST_BYTES
 from c4pipe.io.text import read_text
-from c4pipe.io.words import error_reason, format_count
+from c4pipe.io.words import error_reason, first_of, format_count
 from c4pipe.lists import pinned_lists
 from c4pipe.lists.addresses import ascii_host, checked_host, covering_entries, opt_out_entry
 from c4pipe.lists.lists import (
@@ -329,7 +329,7 @@ def load_robots(folder: Path, needs: str, agents: Sequence[str] = ()) -> U64:
     for agent in agents:
         if agent.lower() not in known:
             raise UsageError(
-                f"{path} was made without the crawler {agent}, for {', '.join(known)}: make it with {make}"
+                f"{path} was made without the crawler {agent}, for {', '.join(first_of(known))}: make it with {make}"
             )
     return words
 

@@ -23,7 +23,7 @@ from c4pipe.io.words import short
 from c4pipe.lists.lists import BLOCKED_FOLDER, Lists
 from c4pipe.lists.robots_list import RobotsList
 from c4pipe.report.data import OPT_OUTS_VERSION, TOGETHER, OptOuts
-from c4pipe.runners.events import Progress, Status
+from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
 from c4pipe.text.hashes import U64
@@ -56,7 +56,7 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
             f"{needs}: {blocked} has no list of opt-outs: put a file {url_rules.OPT_OUTS} there, or make "
             f"that of robots.txt files with `c4pipe lists robots FILE... --lists {lists}`"
         )
-    found, shards = Lists(), corpus.shards()
+    found = Lists()
     if has_entries:
         found = replace(found, opt_outs=url_rules.load_opt_outs(lists, needs))
     if has_robots:
@@ -66,11 +66,9 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
             "Count opt-outs",
             _CountOptOuts(found.opt_outs, str(lists.absolute()) if has_robots else ""),
             Path(parts),
-            {f"{number:06}.json": shard for number, shard in enumerate(shards)},
+            {f"{number:06}.json": shard for number, shard in enumerate(corpus.shards())},
         )
-        status = Status(0.0, f"reading {len(shards):,} shards, {corpus.pages:,} pages")
-        with progress.show("opt-outs", folder, lambda: status):
-            scan.run(runner, progress)
+        scan.run(runner, progress, "opt-outs")
         refused, hosts, cut = PagesAndBytes(), PagesAndBytes(), False
         for refused_in_shard, hosts_in_shard, is_cut in scan.parts():
             _add(refused, refused_in_shard)

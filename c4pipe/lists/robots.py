@@ -87,7 +87,8 @@ def parse_robots(body: bytes, agents: Sequence[str], counts: Counter[str]) -> di
     Args:
         body: the file, of which SIZE_CAP bytes count.
         agents: product tokens, such as `ccbot`, in small letters.
-        counts: gets the number of statements of preferences by field, and of those that can't be read.
+        counts: gets the number of statements of preferences by field, and of those that can't be read
+            or stand before the first crawler.
     """
     if len(body) > SIZE_CAP:
         body = body[: max(body.rfind(b"\n", 0, SIZE_CAP), body.rfind(b"\r", 0, SIZE_CAP)) + 1]
@@ -111,6 +112,8 @@ def _groups(text: str, counts: Counter[str]) -> dict[str, list[RobotsRule]]:
             tokens.append(token)
         elif field in _FIELDS:
             has_rules = True
+            if field in STATEMENTS and not tokens:  # which counts for nobody (RFC 9309, 2.2)
+                counts["usage.no_crawler"] += 1
             rules = list(_read_rules(field, value, counts))
             for token in tokens:
                 groups[token] += rules

@@ -138,14 +138,15 @@ def test_damage_is_counted_and_the_rest_is_read(
 
 def test_preferences_and_named_crawlers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     body = "User-agent: *\nContent-Signal: search=yes,ai-train=no,use=reference\nAllow: /\n"
-    own = "User-agent: GPTBot\nContent-Usage: /a train-ai=n\nContent-Usage: Train-AI=n\n"
+    own = "Content-Usage: search=n\nUser-agent: GPTBot\nContent-Usage: /a train-ai=n\nContent-Usage: Train-AI=n\n"
     members = [response("https://a.example/robots.txt", body), response("https://b.example/robots.txt", own)]
     (tmp_path / "one.warc.gz").write_bytes(b"".join(members))
     made = list_of(tmp_path / "lists", tmp_path / "one.warc.gz", agents="ccbot,@ai")
     shown, said = capsys.readouterr()
     assert "@ai stands for 160 crawlers of https://github.com/ai-robots-txt/ai.robots.txt, commit 738c80df," in said
     counts = dict(line.split() for line in shown.splitlines() if line.startswith("  usage."))
-    assert counts == {"usage.content-usage": "2", "usage.content-signal": "1", "usage.unreadable": "1"}
+    signals = {"usage.content-usage": "3", "usage.content-signal": "1"}
+    assert counts == {**signals, "usage.unreadable": "1", "usage.no_crawler": "1"}
     assert {"ccbot", "claudebot", "google-extended"} < {*made.agents}
     signal = RobotsRule("content-signal", "", ("ai-train=no", "search=yes"))
     assert refusal(made, "https://a.example/", ("CCBot",), ("train-ai",)) == ("CCBot", signal)

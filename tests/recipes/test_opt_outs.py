@@ -10,6 +10,7 @@ from c4pipe.clean.text_cleaner import Cleaner
 from c4pipe.cli import main, report
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
+from c4pipe.filters.rule import sentence_of
 from c4pipe.filters.url_rules import RobotsRefused
 from c4pipe.lists.lists import find_lists
 from c4pipe.lists.robots import AGENT_SETS
@@ -156,10 +157,9 @@ def test_a_finished_corpus_says_what_would_be_refused(
     assert main.main(["report", str(corpus), "--eu-summary", str(summary), "--lists", str(lists), "--quiet"]) == 0
     text = summary.read_text("utf-8")
     assert "the recipe has no rule on reservations of rights. `[to be filled in" in text
-    still = (
-        f"- Still in the corpus, by the lists given to `c4pipe report --opt-outs`: {sums['together']['pages']} pages"
-    )
-    assert f"{still} for together." in text
+    still = "- Still in the corpus, as `c4pipe report --opt-outs` counted:"
+    assert f"{still} {sums['together']['pages']} pages for any of these reasons.\n" in text
+    assert f"{still} 1 page for robots" in text
     assert main.main(["report", str(corpus), "--quiet"]) == 0  # the counts stay
     assert (corpus / "report.html").read_text(encoding="utf-8") == report
 
@@ -171,13 +171,14 @@ def test_a_finished_corpus_says_what_would_be_refused(
         ({"opt_outs.txt": None}, "put a file opt_outs"),
         ({"opt_outs.txt": "example.com?a\n"}, "blocked_url"),
         ({"opt_outs.txt": "/blog\n"}, "has no host name"),
-        ({"../../mine.toml": ROBOTS + 'agents = ["Bot"]'}, "the crawler Bot"),
+        ({"../../mine.toml": ROBOTS + 'agents = ["Bot"]'}, "the crawler Bot, for ccbot, gptbot: make"),
         ({"../../mine.toml": ROBOTS + "agents = []"}, "no agents"),
         ({"../../mine.toml": ROBOTS + 'agents = ["@bots"]'}, "@bots is no set of crawlers"),
         ({"../../mine.toml": ROBOTS + 'usages = ["ai"]'}, "'ai' is no usage of aipref-05: choose from train-ai"),
+        ({"../../mine.toml": ROBOTS.replace("robots_", "usage_") + "usages = []"}, "'' is no usage of aipref-05"),
         ({"../../mine.toml": ROBOTS + 'draft = "aipref-01"'}, "choose from 'aipref-05', 'aipref-04'"),
     ],
-    ids=["no robots", "no opt-outs", "query", "no host", "agent", "no agent", "no set", "no usage", "no draft"],
+    ids=["robots", "opt-outs", "query", "no host", "agent", "no agent", "no set", "no usage", "no usages", "no draft"],
 )  # fmt: skip
 def test_a_list_that_is_missing_or_wrong_is_said_before_any_work(
     change: dict[str, str | None],
@@ -262,7 +263,7 @@ def test_what_servers_state_is_a_column_and_a_rule_drops_by_it(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--from", "warc"], "read them with c4pipe import --columns usage, of WARC files with --usage, or leave"),
+        (["--from", "warc"], "read them with c4pipe import --columns usage, read WARC files with --usage, or leave"),
         (["--usage"], "--usage is for WARC files, which have headers of HTTP: add --from warc, or leave it out"),
     ],
 )
@@ -279,6 +280,7 @@ def test_a_recipe_with_usages_names_their_draft() -> None:
     assert RobotsRefused().stored_parameters == {"agents": ("CCBot",)}
     stored = RobotsRefused(usages=("train-ai",)).stored_parameters
     assert stored == {"agents": ("CCBot",), "usages": ("train-ai",), "draft": "aipref-05"}
+    assert sentence_of([RobotsRefused(agents=("@ai",))]).endswith('"Ai2Bot-Dolma" or one of 155 more')
     assert RobotsRefused(agents=("CCBot", "@ai")).agents == tuple(dict.fromkeys(("CCBot", *AGENT_SETS["@ai"][1])))
 
 

@@ -85,6 +85,7 @@ def test_the_fields_are_the_templates_in_its_order(crawl: Path) -> None:
     names = re.findall(r"^#{2,3} (.*)$|(?:^|\| )\*\*(.*?)\*\*", "## " + text.partition("\n## ")[2], re.MULTILINE)
     assert [heading or name for heading, name in names] == FIELDS
     assert "C(2025) 8311 final" in text
+    assert "copies of the template of July 2025, C(2025) 5235" in text, "what could not be checked is said"
     assert "\n**" not in text.replace("\n\n**", ""), "each field is a paragraph of its own"
 
 
@@ -151,7 +152,7 @@ def test_texts_have_no_times_and_no_domains(tmp_path: Path) -> None:
     c4pipe.import_text(tmp_path / "a.txt", output=tmp_path / "c", workers=1)
     text = render(tmp_path / "c", DomainTotals(0, [], ["1970-01-01T00:00:00Z"]))
     assert "the corpus has no times" in part(text, "Period of data collection")
-    assert "not known 100.0 %" in part(text, "Description of the linguistic")
+    assert "`[to be filled in: the languages: the corpus does not know" in part(text, "Description of the linguistic")
     assert "No page of this corpus has a host name. `[to be filled in" in part(text, "Summary of the most relevant")
     assert "1 document of text" in part(text, "Comprehensive description")
 
