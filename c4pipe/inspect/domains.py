@@ -21,9 +21,9 @@ from pyarrow import feather
 from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.io.atomic import AtomicFile, FileBatch
-from c4pipe.io.json_files import decode_checked_json, encode_checked_json
+from c4pipe.io.json_files import encode_checked_json
 from c4pipe.io.parquet_footer import parquet_writer
-from c4pipe.io.paths import StoragePath, read_file
+from c4pipe.io.paths import StoragePath
 from c4pipe.lists.addresses import ascii_host
 from c4pipe.report.eu_summary import MOST_OF_SME, DomainTotals
 from c4pipe.runners.events import Progress
@@ -139,7 +139,3 @@ class _CountDomains(ScanStep[Shard, dict[str, Any]]):
                     count[:] = count[0] + 1, count[1] + size, count[2] + number
         rows = [(domain, *count) for domain, count in counts.items()]
         return encode_checked_json({"rows": rows, "times": [min(times), max(times)] if times else []})
-
-    def read(self, part: StoragePath, item: Shard) -> dict[str, Any]:
-        """Returns the domains and times of a shard."""
-        return decode_checked_json(read_file(part), part, dict)

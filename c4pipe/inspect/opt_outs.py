@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow.compute as pc
 
@@ -17,7 +18,7 @@ from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.errors import UsageError
 from c4pipe.filters import url_rules
 from c4pipe.filters.url_rules import OptedOut
-from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_json, write_json
+from c4pipe.io.json_files import encode_checked_json, read_json, write_json
 from c4pipe.io.paths import StoragePath, read_file
 from c4pipe.io.words import short
 from c4pipe.lists.lists import BLOCKED_FOLDER, Lists
@@ -38,9 +39,6 @@ _HOSTS = 30  # in the report: those with the most refused pages
 _HOSTS_OF_SHARD = 1_000  # that are counted in each shard
 
 PagesAndBytes = dict[str, tuple[int, int]]
-
-OptOutCounts = tuple[PagesAndBytes, PagesAndBytes, bool]
-"""The refused pages by reason and by host, and whether hosts with few refused pages were left out."""
 
 
 def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: RunnerOptions, progress: Progress) -> None:
@@ -70,10 +68,10 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
         )
         scan.run(runner, progress, "opt-outs")
         refused, hosts, cut = PagesAndBytes(), PagesAndBytes(), False
-        for refused_in_shard, hosts_in_shard, is_cut in scan.parts():
-            _add(refused, refused_in_shard)
-            _add(hosts, hosts_in_shard)
-            cut = cut or is_cut
+        for part in scan.parts():
+            _add(refused, part["refused"])
+            _add(hosts, part["hosts"])
+            cut = cut or part["hosts_cut"]
     content: OptOuts = {
         "format": _FORMAT,
         "version": OPT_OUTS_VERSION,
@@ -98,7 +96,7 @@ def read_opt_outs(folder: StoragePath) -> OptOuts | None:
     return content if content["manifest"] == digest else None
 
 
-class _CountOptOuts(ScanStep[Shard, OptOutCounts]):
+class _CountOptOuts(ScanStep[Shard, dict[str, Any]]):
     """(shard, path of its counts) -> nothing; the counts of the shard are written there."""
 
     def __init__(self, opt_outs: U64, lists: str) -> None:
@@ -125,11 +123,6 @@ class _CountOptOuts(ScanStep[Shard, OptOutCounts]):
                     _add(refused, dict.fromkeys((*reasons, TOGETHER), (1, size)))
         most = _largest(hosts, _HOSTS_OF_SHARD)
         return encode_checked_json({"refused": refused, "hosts": most, "hosts_cut": len(hosts) > len(most)})
-
-    def read(self, part: StoragePath, item: Shard) -> OptOutCounts:
-        """Returns the counts of a shard."""
-        values = decode_checked_json(read_file(part), part, dict)
-        return values["refused"], values["hosts"], values["hosts_cut"]
 
     def _find_reasons(self, url: str, stated: Sequence[str]) -> Iterator[str]:
         """Yields the reasons for which a URL is refused, given what its server states on usages."""

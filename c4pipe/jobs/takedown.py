@@ -26,9 +26,9 @@ from c4pipe.dedup.removals import MOVED_SPANS
 from c4pipe.dedup.taken_down import TAKEDOWNS, find_taken_down, store_taken_down, unlisted_examples, unlisted_findings
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.atomic import AtomicFile, make_folder, move, sync
-from c4pipe.io.json_files import decode_checked_json, encode_checked_json
+from c4pipe.io.json_files import encode_checked_json
 from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath, check_inner, list_names, read_file, remove_tree, storage_path
+from c4pipe.io.paths import StoragePath, check_inner, list_names, remove_tree, storage_path
 from c4pipe.io.streams import InputPath
 from c4pipe.io.versions import versions
 from c4pipe.io.words import explain_errors, first_of, format_count
@@ -270,10 +270,6 @@ class _WriteShard(ScanStep[tuple[Shard, ...], dict[str, Any]]):
             "profile": profiler.result(),
         }
         return encode_checked_json(values)
-
-    def read(self, part: StoragePath, item: tuple[Shard, ...]) -> dict[str, Any]:
-        """Returns the result of `scan`."""
-        return decode_checked_json(read_file(part), part, dict)
 
 
 def _rewrite(formats: Sequence[Shard], kept: Sequence[pa.Table], folder: StoragePath) -> list[ShardFile]:

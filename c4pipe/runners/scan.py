@@ -7,12 +7,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError
 from c4pipe.io.atomic import clear_abandoned, make_folder, write_bytes
-from c4pipe.io.json_files import parse_json, read_intact_json, write_checked_json
-from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
+from c4pipe.io.json_files import decode_checked_json, parse_json, read_intact_json, write_checked_json
+from c4pipe.io.paths import StoragePath, list_names, read_file, remove_tree, storage_path
 from c4pipe.io.words import explain_errors
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow, Step
@@ -54,11 +54,11 @@ class ScanStep(Step, Generic[Item, Content]):
         raise NotImplementedError
 
     def read(self, part: StoragePath, item: Item) -> Content:
-        """Returns the content of the part of an item, in the command's process.
+        """Returns the content of the part of an item, in the command's process; by default, an `encode_checked_json`.
 
         Raises DamagedFileError if the part differs from the bytes that `scan` returned for this item.
         """
-        raise NotImplementedError
+        return cast(Content, decode_checked_json(read_file(part), part, dict))
 
     def process(self, element: tuple[Item, str]) -> Sequence[tuple[str, Any]]:
         """Writes a part. Raises C4pipeError if that is not possible."""
