@@ -106,9 +106,10 @@ def _check_options(options: ListsOptions) -> None:
         )
     if not is_robots and (options.files or options.agents):
         raise UsageError(f"lists {options.action} takes no files and no --agents: only lists robots reads WARC files")
-    for name in ("recipe", "languages", "classifier", "language_model", "evaluation"):
-        if is_robots and getattr(options, name) not in (None, ()):
-            raise UsageError(f"lists robots takes no --{name.replace('_', '-')}: leave it out")
+    of_fetch = ("recipe", "languages", "classifier", "language_model", "evaluation")
+    for name in {"robots": of_fetch, "show": ("source",)}.get(options.action, ()):
+        if getattr(options, name) not in (None, ()):
+            raise UsageError(f"lists {options.action} takes no --{name.replace('_', '-')}: leave it out")
 
 
 def _list_robots(options: ListsOptions) -> None:

@@ -375,8 +375,8 @@ def _opt_outs(report: _Report) -> Iterator[ReportBlock]:
         return
     digests = ", ".join(f"{name} {digest[:12]}" for name, digest in sorted(found["lists"].items()))
     yield Paragraph(
-        "Pages of the corpus that the lists given to `c4pipe report --opt-outs` would refuse. A page can count for "
-        f"several reasons. Lists, by SHA-256: {digests}."
+        "Pages of the corpus that are refused by the lists given to `c4pipe report --opt-outs`, or by what their "
+        f"servers state (column usage). A page can count for several reasons. Lists, by SHA-256: {digests}."
     )
     rows = [
         _share_row(report, name, each["pages"], each["bytes"], total=name == TOGETHER)

@@ -32,7 +32,7 @@ SIGNALS = {"ai-train": "train-ai", "search": "search", "ai-input": "ai-input"}
 STATEMENTS = {"content-usage": ("y", "n"), "content-signal": ("yes", "no")}
 """The fields that state preferences, and the tokens that allow and refuse a usage."""
 
-LISTS = (*STATEMENTS, "x-robots-tag")
+LISTS = (*STATEMENTS, "x-robots-tag", "tdm-reservation")
 """The fields of HTTP that can stand several times in a response."""
 
 _HEAD_BYTES = 65536  # in which the elements `meta` of a page are searched
@@ -81,6 +81,7 @@ def usage_of(fields: Mapping[str, str], html: bytes) -> str | None:
     reservation: list[str] = []
     for name, value in (*fields.items(), *_read_metas(html)):
         if name == "tdm-reservation":
+            value = "1" if "1" in value.split("\n") else value.partition("\n")[0]
             reservation = [f"{name}={value}"] if value in ("0", "1") else reservation or [f"{name}=?"]
         elif name in STATEMENTS and value:
             read = parse_statement(name, value.replace("\n", ", "))

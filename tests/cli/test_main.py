@@ -27,6 +27,7 @@ WEBTEXT = ["build", CRAWL, "--lists", LISTS, "--recipe", "webtextlike"]
 
 MISTAKES = [
     ("Beam's option for lists", ["lists", "show", "--runner", "x"], 2, ["--runner", "lists"]),
+    ("--source for show", ["lists", "show", "--source", "x"], 2, ["lists show takes no --source"]),
     ("not a WET file", ["build", "{tmp}/file", "--lists", LISTS, "--output", OUT], 1, ["no page", "WET"]),
     ("links without a URL", [*WEBTEXT, "--links", "{tmp}/empty", *OUTPUT], 2, ["{tmp}/empty", "no URL"]),
     ("no domains", ["build", CRAWL, "--lists", LISTS, "--recipe", "realnewslike", *OUTPUT], 2, ["realnews/", "fetch"]),

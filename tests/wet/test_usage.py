@@ -69,6 +69,8 @@ def test_a_long_value_takes_linear_time(value: str) -> None:
         (["Content-Signal: ai-train=no, search=yes"], "", "ai-train=no, search=yes"),
         (["tdm-reservation: 1", "tdm-policy: https://example.com/p.json"], "", "tdm-reservation=1"),
         (["TDM-Reservation: yes"], "", "tdm-reservation=?"),
+        (["tdm-reservation: 0", "tdm-reservation: 1"], "", "tdm-reservation=1"),
+        (["tdm-reservation: 0", "tdm-reservation: 0"], "", "tdm-reservation=0"),
         (["X-Robots-Tag: noindex, noai, noimageai"], "", "noai"),
         (["X-Robots-Tag: noindex", "X-Robots-Tag: GPTBot: NoAI", "X-Robots-Tag: noai"], "", "gptbot: noai, noai"),
         (["X-Robots-Tag: max-snippet: 50, noimageai"], "", None),
