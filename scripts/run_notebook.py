@@ -25,7 +25,8 @@ def run_notebook(path: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as settings:
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {**os.environ, "IPYTHONDIR": settings, "PYTHONPATH": os.pathsep.join(paths)}
-        client = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(path.parent)}})
+        place = {"metadata": {"path": str(path.parent)}}
+        client = NotebookClient(notebook, timeout=120, startup_timeout=300, resources=place)
         client.execute(env=environment)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # the times of the run

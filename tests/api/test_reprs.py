@@ -93,7 +93,7 @@ def test_a_notebook_shows_the_bar_and_the_corpus(corpus: c4pipe.Corpus, tmp_path
     source = f"import c4pipe\ncorpus = c4pipe.build_corpus({str(CRAWL)!r}, output={str(tmp_path / 'c')!r}, "
     source += f"lists={str(LISTS)!r}, workers=1, progress=True)\ncorpus"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
-    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    nbclient.NotebookClient(notebook, timeout=120, startup_timeout=300, kernel_name="python3").execute()
     outputs = notebook.cells[0].outputs
     bar = "".join(output["text"] for output in outputs if output.get("name") == "stderr")
     assert "clean    [####################] 100%" in bar
