@@ -44,7 +44,7 @@ def train_classifier(
     pairs = [(label, WORD.findall(text)) for label, text in texts]
     labels = Counter(label for label, _ in pairs)
     if len(labels) < 2:
-        raise ValueError(f"the texts have {len(labels)} labels; a classifier needs at least two")
+        raise ValueError(f"number of labels of the texts: {len(labels)}; a classifier needs two or more")
     words = Counter(word for _, some in pairs for word in some)
     rows = {word: row for row, word in enumerate(word for word, count in words.most_common() if count >= least)}
     known = [[rows[word] for word in some if word in rows] for _, some in pairs]
@@ -95,13 +95,21 @@ def main(arguments: list[str]) -> None:
     """Reads a file of labelled texts, and writes a model."""
     if len(arguments) != 2:
         sys.exit("usage: python train_classifier.py LABELLED.txt MODEL.bin")
+    try:
+        train_classifier(read_labelled(arguments[0]), arguments[1])
+    except (OSError, ValueError) as error:
+        sys.exit(str(error))
+
+
+def read_labelled(file: str) -> list[tuple[str, str]]:
+    """Returns the label and the text of each line. Raises ValueError for a line without a label, OSError."""
     pairs = []
-    for number, line in enumerate(Path(arguments[0]).read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(Path(file).read_text(encoding="utf-8").splitlines(), 1):
         label, _, text = line.partition(" ")
         if not label.startswith("__label__"):
-            sys.exit(f"{arguments[0]}: line {number} does not begin with __label__ and the name of a label")
+            raise ValueError(f"{file}: line {number} does not begin with __label__ and the name of a label")
         pairs.append((label.removeprefix("__label__"), text))
-    train_classifier(pairs, arguments[1])
+    return pairs
 
 
 if __name__ == "__main__":
