@@ -75,6 +75,7 @@ def test_a_long_value_takes_linear_time(value: str) -> None:
         (["X-Robots-Tag: noindex", "X-Robots-Tag: GPTBot: NoAI", "X-Robots-Tag: noai"], "", "gptbot: noai, noai"),
         (["X-Robots-Tag: max-snippet: 50, noimageai"], "", None),
         (["X-Robots-Tag: max-snippet: 50, noai"], "", "noai"),
+        (["X-Robots-Tag: GPTBot: noindex, noai"], "", "noai"),  # may be two fields that a proxy joined
         ([], '<meta content="noai, noimageai" name="robots">', "noai"),
         ([], "<META NAME=Robots CONTENT=noai />", "noai"),
         ([], "<meta name='tdm-reservation' content='1'>", "tdm-reservation=1"),
