@@ -89,6 +89,8 @@ def count_tokens(
         if new := [shard for shard in shards if shard.path not in counted or (is_new and shard.id.split == "train")]:
             parts = (folder / _PARTS).absolute()  # a worker may run in any folder
             prepare_folder(parts, {**identity, **tokenizer.versions, **({"sizes": "train"} if is_new else {})})
+            if tokenizer.note:
+                progress.note(tokenizer.note)
             step = _CountTokens(tokenizer.copied(parts), opened.recipe.label_columns, is_new)
             items = {f"{shard.path.replace('/', '-')}.json": shard for shard in new}
             scan = Scan("Count tokens", step, parts, items)
@@ -107,7 +109,7 @@ def count_tokens(
             **identity,
             "totals": _totals(in_order),
             "shards": in_order,
-            "versions": {name: version(name) for name in ("c4pipe", tokenizer.library)},
+            "versions": {"c4pipe": version("c4pipe"), **tokenizer.packages},
             **({"plans": plans} if plans else {}),
         }
         if new or is_new:

@@ -212,6 +212,8 @@ def _run(job: _Job, progress: Progress) -> dict[TokenSet, SetFigures]:
     """Writes missing parts, joins all parts, and returns the figures of each set."""
     prepare_folder(job.parts, {**job.identity, **job.tokenizer.versions})
     clear_abandoned(job.output)
+    if job.tokenizer.note:
+        progress.note(job.tokenizer.note)
     common = (job.tokenizer.copied(job.parts), job.identity["dtype"], job.parts)
     step = WriteParts(*common, job.weights[0])
     if job.mix:
@@ -241,7 +243,7 @@ def _manifest(job: _Job, sets: Mapping[TokenSet, SetFigures]) -> TokenManifest:
         **({} if job.mix else {"recipe": first.recipe.name, "fingerprint": first.manifest["fingerprint"]}),
         "totals": totals,
         "files": [dict(file) for figures in sets.values() for file in figures["files"]],
-        "versions": {name: version(name) for name in ("c4pipe", job.tokenizer.library)},
+        "versions": {"c4pipe": version("c4pipe"), **job.tokenizer.packages},
     }
     return cast(TokenManifest, values)
 

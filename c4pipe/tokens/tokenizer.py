@@ -25,6 +25,7 @@ from c4pipe.io.paths import StoragePath, list_names, read_file, storage_path
 from c4pipe.io.words import error_reason, explain_errors, short, short_repr, suggestion
 from c4pipe.objectives.rows import TokenRows, starts_of
 from c4pipe.text.long_runs import cut_runs
+from c4pipe.tokens.byte_level import O200K, fast_encoder
 from c4pipe.vocab.model import MODEL, TOKENIZER, TOKENIZER_CONFIG, SentencePieceModel, load_model, read_description
 
 SENTENCEPIECE, TOKENIZERS, TIKTOKEN = "sentencepiece", "tokenizers", "tiktoken"
@@ -45,13 +46,11 @@ _CL100K = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|"
     r"\s+(?!\S)|\s"
 )
-_CASE = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]%s[\p{Ll}\p{Lm}\p{Lo}\p{M}]%s(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
-_O200K = _CASE % ("*", "+") + _CASE % ("+", "*") + r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _OPENAI: Mapping[str, tuple[str, int]] = {
     "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930": (_GPT2, 50256),  # r50k_base, also of GPT-2
     "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069": (_GPT2, 50256),  # p50k_base
     "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7": (_CL100K, 100257),  # cl100k_base
-    "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d": (_O200K, 199999),  # o200k_base
+    "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d": (O200K, 199999),  # o200k_base
 }
 """The pattern and the id of `<|endoftext|>` of OpenAI's files, by SHA-256 (tiktoken_ext/openai_public.py)."""
 
@@ -61,14 +60,16 @@ _STOPS = (KeyboardInterrupt, SystemExit)  # all other exceptions are the librari
 
 @dataclass(frozen=True)
 class _Loaded:
-    """A tokenizer in memory: function for texts, number of ids, special tokens with ids, and the token that ends a
-    document, if the file names it.
+    """A tokenizer in memory: function for texts, number of ids, special tokens with ids, the token that ends a
+    document, if the file names it, and the fields of `TokenizerFile`.
     """
 
     encode: Callable[[Sequence[str]], Iterable[npt.NDArray[Any]]]
     size: int
     special: Mapping[str, int]
     end: str | None = None
+    faster: str = ""
+    note: str = ""
 
 
 class DocumentTokenizer:
@@ -117,6 +118,8 @@ class TokenizerFile:
         end: the id after each document.
         begin: the id before each document; None for nothing.
         pattern: for tiktoken, the regular expression that divides a text into words.
+        faster: the package that makes the same ids of most texts; empty if there is none.
+        note: a sentence for the user, if that package is missing.
     """
 
     file: str
@@ -126,14 +129,21 @@ class TokenizerFile:
     end: int
     begin: int | None = None
     pattern: str = ""
+    faster: str = ""
+    note: str = ""
 
     def __repr__(self) -> str:
         return short_repr(self, self.file, self.library, f"{self.size:,} ids", f"sha256 {self.sha256[:12]}")
 
     @property
+    def packages(self) -> dict[str, str]:
+        """The versions of the packages that make the ids."""
+        return {name: version(name) for name in (self.library, self.faster) if name}
+
+    @property
     def versions(self) -> dict[str, str]:
-        """The library with its version, which decides the ids, for the identity of parts."""
-        return {"library": f"{self.library} {version(self.library)}"}
+        """The packages with their versions, which decide the ids, for the identity of parts."""
+        return {"library": ", ".join(f"{name} {number}" for name, number in self.packages.items())}
 
     def copied(self, folder: StoragePath) -> "TokenizerFile":
         """Copies the file into a folder of all workers, and returns the tokenizer of the copy. Raises C4pipeError if
@@ -188,7 +198,8 @@ def open_tokenizer(vocabulary: str, end: str | None = None, begin: str | None = 
             ids[option] = loaded.special[name]
     end_id, begin_id = ids["--end-of-document"], ids.get("--begin-of-document")
     path = file.absolute()  # a worker may run in any folder
-    return TokenizerFile(str(path), library, _digest(data, pattern), loaded.size, end_id, begin_id, pattern)
+    about = (str(path), library, _digest(data, pattern), loaded.size, end_id, begin_id, pattern)
+    return TokenizerFile(*about, loaded.faster, loaded.note)
 
 
 def _digest(data: bytes, pattern: str) -> str:
@@ -281,9 +292,18 @@ def _load_json(data: bytes) -> _Loaded:
     first = "|".join(f"{re.escape(name[0])}(?={re.escape(name[1:])})" for name in found)
     split = [pre_tokenizers.Split(Regex(first), "merged_with_previous")]
     apart = pre_tokenizers.Sequence([words, *split] if words else split)
+    faster, note = None, ""
+    try:
+        faster = None if found else fast_encoder(data, tokenizer, special)
+    except ImportError:
+        note = "tiktoken is missing, so tokens take about 5 times as long: run pip install 'c4pipe[tokenizers]'"
 
     def encode(texts: Sequence[str]) -> Iterable[npt.NDArray[Any]]:
         for text in texts:  # one at a time: the library needs 170 bytes of memory for each token
+            has_run = len(text) >= 100_000 and _LONG_RUN.search(text)
+            if (row := faster(text) if faster and not has_run else None) is not None:
+                yield row
+                continue
             for tokenizer.pre_tokenizer in (words, apart):
                 (encoding,) = tokenizer.encode_batch_fast([text], add_special_tokens=False)
                 ids = np.array(encoding.ids, np.uint32)
@@ -291,7 +311,8 @@ def _load_json(data: bytes) -> _Loaded:
                     break
             yield ids
 
-    return _Loaded(encode, max([*tokenizer.get_vocab().values(), -1]) + 1, special)
+    size = max([*tokenizer.get_vocab().values(), -1]) + 1
+    return _Loaded(encode, size, special, faster=TIKTOKEN if faster else "", note=note)
 
 
 def _check_growth(normalizer: Any) -> None:

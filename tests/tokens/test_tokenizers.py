@@ -104,7 +104,7 @@ def test_a_tokenizer_json(small_corpus: Path, bpe: Path, ids: list[list[int]], t
     assert megatron_rows(small_corpus, tmp_path / "new", "--vocab", bpe) == ids
     manifest = json.loads((tmp_path / "new" / "manifest.json").read_text())
     assert manifest["vocabulary"] == open_tokenizer(str(bpe)).sha256
-    assert manifest["versions"].keys() == {"c4pipe", "tokenizers"}
+    assert manifest["versions"].keys() == {"c4pipe", "tokenizers", "tiktoken"}
     (place,) = find_pages(tmp_path / "new" / "c4-en-train.bin", 3)
     assert place.tokens == len(ids[3])
     assert run(small_corpus, "--vocab", bpe, "--format", "npy", "--length", 50, "--output", tmp_path / "npy") == 0
@@ -211,7 +211,7 @@ def test_counts_and_a_subset(small_corpus: Path, bpe: Path, ids: list[list[int]]
     total = sum(map(len, ids))
     assert content["totals"]["en"]["train"] == {"documents": len(ids), "tokens": total}
     assert content["vocabulary"] == open_tokenizer(str(bpe)).sha256
-    assert content["versions"].keys() == {"c4pipe", "tokenizers"}
+    assert content["versions"].keys() == {"c4pipe", "tokenizers", "tiktoken"}
     ends = np.cumsum([len(row) for row in ids])
     wanted = int(np.searchsorted(ends, 4000)) + 1
     assert len(list(read.documents(corpus / "subset-en-4000.json"))) == wanted
