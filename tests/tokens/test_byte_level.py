@@ -62,7 +62,7 @@ def train(form: str, texts: Sequence[str]) -> dict[str, Any]:
     from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE(ignore_merges=form == "llama3"))
-    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=form == "gpt2")
+    level: Any = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=form == "gpt2")
     if form != "gpt2":
         level = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(PATTERNS[form]), "isolated"), level])
     tokenizer.pre_tokenizer = level
@@ -99,7 +99,7 @@ def load_both(values: dict[str, Any]) -> Both:
     data = json.dumps(values).encode()
     library = Tokenizer.from_buffer(data)
     library.encode_special_tokens = True
-    fast = byte_level.fast_encoder(data, Tokenizer.from_buffer(data), {END: library.token_to_id(END)})
+    fast = byte_level.fast_encoder(data, Tokenizer.from_buffer(data), {END: library.token_to_id(END) or 0})
     return fast, lambda text: list(library.encode(text).ids)
 
 
