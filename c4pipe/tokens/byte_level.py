@@ -14,7 +14,6 @@ A text that has more than the pattern and the tokens, or characters of which the
 Unicode, is for tokenizers.
 """
 
-import json
 import re
 import sys
 import unicodedata
@@ -24,6 +23,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from c4pipe.io.json_files import parse_json
 
 FastEncoder = Callable[[str], npt.NDArray[Any] | None]
 
@@ -64,7 +65,7 @@ def fast_encoder(data: bytes, tokenizer: Any, special: Mapping[str, int]) -> Fas
     is_fit = pattern and isinstance(tokenizer.model, models.BPE) and "".join(added).isascii()
     if not is_fit or normalizer not in ({}, {"type": "NFC"}):
         return None
-    ranks = _find_ranks(json.loads(data)["model"], tokenizer.model)
+    ranks = _find_ranks(parse_json(data)["model"], tokenizer.model)
     if not ranks:
         return None
     from tiktoken import Encoding
@@ -85,7 +86,7 @@ def fast_encoder(data: bytes, tokenizer: Any, special: Mapping[str, int]) -> Fas
 
 def _read_state(part: Any) -> dict[str, Any]:
     """Returns a part of a tokenizer as in the JSON file, with all members."""
-    return dict(json.loads(part.__getstate__())) if part else {}
+    return dict(parse_json(part.__getstate__())) if part else {}
 
 
 def _find_pattern(words: dict[str, Any]) -> str:
