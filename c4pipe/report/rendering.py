@@ -9,20 +9,15 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from c4pipe.corpus.funnel import FunnelRow
-from c4pipe.errors import UsageError
-from c4pipe.io.versions import version_of
 from c4pipe.io.words import JOINERS, visible
-from c4pipe.lists.pinned_lists import cache_dir
 
 if TYPE_CHECKING:
-    from jinja2 import BytecodeCache, Environment
+    from jinja2 import Environment
 
 
 @dataclass(frozen=True)
@@ -199,7 +194,6 @@ def _environment() -> "Environment":
         autoescape=lambda name: name is not None and name.endswith(".html"),
         undefined=StrictUndefined,
         optimized=False,  # a template is rendered once: folding its constants takes longer than it saves
-        bytecode_cache=_template_cache(),
         finalize=lambda value: value if isinstance(value, Markup) else visible(str(value), keep=f"\n{JOINERS}"),
         trim_blocks=True,
         lstrip_blocks=True,
@@ -207,41 +201,6 @@ def _environment() -> "Environment":
     )
     environment.filters.update(md=as_markdown, quoted=quoted, number="{:,}".format, breakable=breakable)
     return environment
-
-
-def _template_cache() -> "BytecodeCache | None":
-    """Returns the compiled templates of the user's cache; None if it can't be written. To compile them takes 0.06 s.
-
-    They are compiled anew if the template, this module, Jinja2 or Python is another one.
-    """
-    from jinja2 import FileSystemBytecodeCache
-    from jinja2.bccache import Bucket
-
-    maker = hashlib.sha256(f"{version_of('jinja2')} {Path(__file__).read_text('utf-8')}".encode()).hexdigest()
-
-    class TemplateCache(FileSystemBytecodeCache):
-        """A cache that is not needed: without its files, templates are compiled."""
-
-        def get_cache_key(self, name: str, filename: str | None = None) -> str:
-            return name
-
-        def get_source_checksum(self, source: str) -> str:
-            return super().get_source_checksum(source) + maker
-
-        def load_bytecode(self, bucket: Bucket) -> None:
-            with suppress(Exception):  # a damaged file can raise any
-                super().load_bytecode(bucket)
-
-        def dump_bytecode(self, bucket: Bucket) -> None:
-            with suppress(OSError):
-                super().dump_bytecode(bucket)
-
-    try:
-        folder = cache_dir().with_name("templates")
-        folder.mkdir(0o700, parents=True, exist_ok=True)
-    except (OSError, UsageError):
-        return None
-    return TemplateCache(str(folder), "%s.compiled")
 
 
 def as_markdown(text: str) -> str:

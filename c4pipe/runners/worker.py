@@ -27,7 +27,6 @@ _TRIM_BYTES = 16 * 1024 * 1024
 _RELEASE_SECONDS = 1.0  # between two releases of memory, at least
 _next_release = time.monotonic() + _RELEASE_SECONDS
 _DOCSTRINGS = "pyarrow.vendored.docscrape"
-_NUMPY_DOCSTRINGS = "numpy._core._add_newdocs"
 _COLLECTED_AT = 100_000  # further objects before a search: pages are in no cycles, and imported objects stay
 
 
@@ -51,13 +50,12 @@ def lighten() -> None:
     """Hides pandas, which Arrow imports if it is installed, and keeps NumPy from starting threads.
 
     Nothing here uses pandas or these threads; they take a quarter of a second and some 40 MB in every process. The
-    docstrings of pyarrow.compute (0.02 seconds) and of NumPy (0.006) are not needed: the former have no parameters,
-    the latter are not written. Arrow takes its memory from the C library, which gives it back to the system (see
-    `release_memory`). Only for processes of c4pipe's own, at their start. Cycles are searched less often.
+    docstrings of pyarrow.compute take another 0.02 seconds and are not needed: they get no parameters. Arrow takes its
+    memory from the C library, which gives it back to the system (see `release_memory`). Only for processes of c4pipe's
+    own, at their start. Cycles are searched less often.
     """
     sys.meta_path.insert(0, _WithoutPandas())
     sys.modules.setdefault(_DOCSTRINGS, _WithoutParameters(_DOCSTRINGS))
-    sys.modules.setdefault(_NUMPY_DOCSTRINGS, ModuleType(_NUMPY_DOCSTRINGS))
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")  # another pool, which is not used

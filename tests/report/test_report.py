@@ -169,30 +169,3 @@ def test_any_text_in_a_page_is_text(value: str) -> None:
 def rendered_paragraph(value: str) -> str:
     blocks = _environment().get_template("blocks.html").module
     return str(blocks.paragraph(Paragraph(value)))  # type: ignore[attr-defined]
-
-
-def compiled_anew(cache: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Renders a block as a new process does."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    _environment.cache_clear()
-    return rendered_paragraph("<text>")
-
-
-def test_compiled_templates_are_never_of_another_maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are kept, are used again, and a damaged or old file is replaced; without a folder, all are compiled."""
-    rendered = compiled_anew(tmp_path, monkeypatch)
-    (kept,) = (tmp_path / "c4pipe" / "templates").iterdir()
-    assert (rendered, kept.name) == ("<p>&lt;text&gt;</p>", "blocks.html.compiled")
-    good, other = kept.read_bytes(), kept.read_bytes().replace(b"<p>", b"<q>")
-    kept.write_bytes(other)
-    assert compiled_anew(tmp_path, monkeypatch) == rendered.replace("<p>", "<q>"), "it is used"
-    for content in (b"", good[:20], good[:-9], b"j2" * 99):
-        kept.write_bytes(content)
-        assert compiled_anew(tmp_path, monkeypatch) == rendered
-        assert kept.read_bytes() == good
-    kept.write_bytes(other)
-    monkeypatch.setattr("c4pipe.report.rendering.version_of", lambda package: "another version")
-    assert compiled_anew(tmp_path, monkeypatch) == rendered
-    (tmp_path / "file").touch()
-    assert compiled_anew(tmp_path / "file", monkeypatch) == rendered
-    _environment.cache_clear()
