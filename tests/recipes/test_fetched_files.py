@@ -108,7 +108,7 @@ def test_a_large_download_goes_on_where_it_was_cut(tmp_path: Path) -> None:
 
 def test_a_download_goes_on_behind_a_redirect(tmp_path: Path) -> None:
     """The Hub redirects to another server, each time with another signature."""
-    with serve({"x": LARGE}, lambda path, number: "reset" if number < 2 else "503") as cdn, serve({}) as hub:
+    with serve({"x": LARGE}, lambda path, number: "cut" if number < 2 else "503") as cdn, serve({}) as hub:
         hub.redirects[MODEL.url] = f"{cdn.url}/x"
         with pytest.raises(C4pipeError, match=f"Can't fetch {hub.url}/{MODEL.url} "):
             fetch(tmp_path, hub, MODEL)
