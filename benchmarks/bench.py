@@ -2,9 +2,9 @@
 
     python benchmarks/bench.py [--data DIR]
 
-The pages are those of tests/data, or of a larger folder of the same form (--data). It prints the minutes that it took,
-without those for environments of peers that are not there yet. The exit status is 1 where a benchmark failed, or where
-it took more than 15 % longer than it may.
+The pages are made of those of tests/data, or of a larger folder of the same form (--data). It prints the minutes that
+it took, without those for environments of peers that are not there yet. `peers.py --sections large` is not part of it.
+The exit status is 1 where a benchmark failed, or where it took more than 15 % longer than it may.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """How fast text becomes pretraining batches: tokenised, corrupted, packed, and all of it, in million tokens a second.
 
-    python benchmarks/objectives.py [TEXTS VOCABULARY] [--pages 5000] [--pieces 16000] [--seconds 20]
+    python benchmarks/objectives.py [TEXTS VOCABULARY] [--pages 4000] [--pieces 16000] [--seconds 20]
 
 TEXTS is what `c4pipe.read.documents` reads, a corpus or a file of text; it is held in memory. Without it, a corpus and
 a vocabulary of --pieces are made of 4 WET files with --pages pages of tests/data. One core, CPU time, best of three.
@@ -102,7 +102,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("texts", nargs="?", help="a corpus, or a file of text")
     parser.add_argument("vocabulary", type=Path, nargs="?", help="folder of a vocabulary")
-    parser.add_argument("--pages", type=int, default=5000, help="of each synthetic WET file, without TEXTS")
+    parser.add_argument("--pages", type=int, default=4000, help="of each synthetic WET file, without TEXTS")
     parser.add_argument("--pieces", type=int, default=16_000, help="of the vocabulary, without VOCABULARY")
     parser.add_argument("--seconds", type=float, default=20.0, help="of each training that waits for batches")
     options = parser.parse_args()

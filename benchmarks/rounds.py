@@ -1,7 +1,6 @@
 """Peers in turn: what is given to a peer, what its runs took, and the ratio of two peers."""
 
 import shutil
-import statistics
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -83,11 +82,14 @@ def measured(peers: Mapping[str, Peer], files: list[str], lists: Path, folder: P
 
 
 def ratio(rows: Mapping[str, Row], figure: str, above: str, below: str) -> float | None:
-    """Returns the median of a figure of one peer over that of another, or None where one was not measured."""
+    """Returns the least of a figure of one peer over that of another, or None where one was not measured.
+
+    Other work on a machine only adds to what a run takes, so the least is nearest to what the program itself takes.
+    """
     first, second = rows.get(above), rows.get(below)
     if not isinstance(first, Measured) or not isinstance(second, Measured):
         return None
-    return statistics.median(first.values(figure)) / statistics.median(second.values(figure))
+    return min(first.values(figure)) / min(second.values(figure))
 
 
 def ratio_spread(rows: Mapping[str, Row], figure: str, above: str, below: str) -> tuple[float, float] | None:

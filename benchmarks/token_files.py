@@ -1,6 +1,6 @@
 """What Megatron's token files of a corpus take: c4pipe beside the logic of Megatron-LM's `tools/preprocess_data.py`.
 
-    python benchmarks/token_files.py [CORPUS VOCABULARY] [--bpe FOLDER] [--pages 5000] [--pieces 16000] [--language en]
+    python benchmarks/token_files.py [CORPUS VOCABULARY] [--bpe FOLDER] [--pages 4000] [--pieces 16000] [--language en]
         [--rounds 5] [--write]
 
 Without CORPUS, a corpus and a vocabulary of --pieces are made of 4 WET files with --pages pages of tests/data.
@@ -14,7 +14,6 @@ Whole processes, start-up and children included. Measure on an idle machine.
 
 import argparse
 import json
-import statistics
 import sys
 import tempfile
 from importlib.metadata import version
@@ -128,15 +127,15 @@ def c4pipe_tokens(folder: Path) -> int:
 
 def row(name: str, costs: list[Cost], tokens: int, first: float) -> str:
     """Returns a row of the table; `first` is the CPU seconds that the last column is in."""
-    cpu = statistics.median(cost.cpu for cost in costs)
+    cpu = min(cost.cpu for cost in costs)
     values = [f"{tokens:,}", *(spread([getattr(cost, each) for cost in costs]) for each in ("cpu", "wall"))]
     values += [f"{max(cost.peak for cost in costs):.0f}", f"{tokens / cpu / 1e6:.2f}", f"{cpu / first:.2f}"]
     return f"| {' | '.join([name, *values])} |"
 
 
 def ratio(costs: list[Cost], others: list[Cost]) -> float:
-    """Returns the CPU of some runs in that of others, by their medians."""
-    return statistics.median(each.cpu for each in costs) / statistics.median(each.cpu for each in others)
+    """Returns the CPU of some runs in that of others, each by its least."""
+    return min(each.cpu for each in costs) / min(each.cpu for each in others)
 
 
 def main() -> int:
@@ -145,7 +144,7 @@ def main() -> int:
     parser.add_argument("corpus", type=Path, nargs="?")
     parser.add_argument("vocabulary", type=Path, nargs="?")
     parser.add_argument("--bpe", type=Path, help="the folder of a byte-level BPE tokenizer; without it, one is made")
-    parser.add_argument("--pages", type=int, default=5000, help="of each synthetic WET file, without CORPUS")
+    parser.add_argument("--pages", type=int, default=4000, help="of each synthetic WET file, without CORPUS")
     parser.add_argument("--pieces", type=int, default=16_000, help="of a vocabulary that is made")
     parser.add_argument("--language", default="en")
     parser.add_argument("--rounds", type=int, default=5, help="runs of c4pipe; preprocess_data.py runs once")
@@ -173,7 +172,7 @@ def main() -> int:
             peer = measure([*serial, PREPROCESS, *given])
             if any(cost.status for cost in (*ours, *alone, peer)):
                 sys.exit("a command failed; its error is above")
-            tokens, cpu = c4pipe_tokens(folder / f"{kind}0"), statistics.median(cost.cpu for cost in ours)
+            tokens, cpu = c4pipe_tokens(folder / f"{kind}0"), min(cost.cpu for cost in ours)
             table.append(row(f"{kind}: c4pipe tokens --format megatron, 1 worker", ours, tokens, cpu))
             table.append(row(f"{kind}: preprocess_data.py, 1 worker", [peer], int(peer.output.split()[-1]), cpu))
             least = 2 if kind == "SentencePiece" else 2.5

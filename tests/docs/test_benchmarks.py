@@ -1,10 +1,13 @@
 """benchmarks/: each runs on small data, and results.md has the goals of today."""
 
+import math
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
+import make_crawl  # noqa: E402
+import rounds  # noqa: E402
 import sections  # noqa: E402
+from measuring import Cost  # noqa: E402
 
 
 def test_results_have_the_goals_of_today() -> None:
@@ -24,6 +30,36 @@ def test_results_have_the_goals_of_today() -> None:
         for each in section.goals:
             bound = f", {each.side} {each.bound:g}" if each.side else ""
             assert f"- {each.figure} of {each.above} / {each.below}{bound}: " in body[1]
+
+
+def test_made_pages_are_as_long_as_those_of_a_crawl() -> None:
+    pages = [*islice(make_crawl.made_pages(ROOT / "tests" / "data", 3000), 3000)]
+    lengths = sorted(len(page.body.encode()) for page in pages)
+    assert max(lengths) <= make_crawl.LONGEST
+    assert statistics.mean(lengths) == pytest.approx(make_crawl.MEAN, rel=0.15)
+    middle = make_crawl.MEAN / math.exp(make_crawl.SIGMA**2 / 2)
+    deciles = [lengths[300], lengths[1500], lengths[2700]]
+    steps = (-1.2816, 0, 1.2816)  # of a normal distribution; a page ends with a line, so it is shorter
+    assert deciles == [pytest.approx(middle * math.exp(make_crawl.SIGMA * step), rel=0.2) for step in steps]
+    assert len({page.url for page in pages}) < 3000 == len({page.url + page.timestamp + page.body for page in pages})
+
+
+def test_made_pages_are_of_one_language_and_kind() -> None:
+    groups = make_crawl.kinds(
+        ["The cat sat on the mat.", "Die Katze sitzt auf der Matte.", "The dog ate it {all}."] * 2
+    )
+    assert [len(group) for _, group in groups] == [2] * 6
+    assert all(text in group for text, group in groups)
+
+
+def test_a_ratio_is_of_the_cheapest_run_of_each_side() -> None:
+    rows: dict[str, rounds.Row] = {
+        name: rounds.Measured([Cost(each, each, 0.0, "", 0) for each in cpu], 1)
+        for name, cpu in {"theirs": [90.0], "ours": [3.0, 9.0, 5.0]}.items()
+    }
+    assert rounds.ratio(rows, "cpu", "theirs", "ours") == 30
+    assert rounds.ratio_spread(rows, "cpu", "theirs", "ours") == (10, 30)
+    assert rounds.ratio({**rows, "ours": "not measured: it is not here"}, "cpu", "theirs", "ours") is None
 
 
 SMALL = {
