@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Annotated, TypedDict
+from typing import Annotated, NamedTuple, TypedDict
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -146,8 +146,7 @@ class FilesList(TypedDict):
     files: Sequence[FileName]
 
 
-@dataclass(frozen=True)
-class Annotate:
+class Annotate(NamedTuple):
     """The folder of annotated files, as a path or URL, and how many languages the column `language_labels` has."""
 
     folder: str
@@ -212,8 +211,7 @@ def _listed_files(folder: StoragePath) -> Sequence[str] | None:
     return values["files"] if values else None
 
 
-@dataclass(frozen=True)
-class AnnotatedPages:
+class AnnotatedPages(NamedTuple):
     """The pages of a complete annotated folder: its files in the order of their names, with 1 page or more."""
 
     recipe: Recipe

@@ -7,8 +7,7 @@ They are Parquet files in a separate folder, one for each WET file and job: `<WE
 import contextlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -44,8 +43,7 @@ at: the page as crawled, or the lines that were kept so far; `lines` is the numb
 _FOOTERS_AT_ONCE = 16  # a store answers slowly
 
 
-@dataclass(frozen=True)
-class KeepDropped:
+class KeepDropped(NamedTuple):
     """Which dropped pages are kept: a share of all URLs, above 0 and at most 1; and their folder, as a path or URL."""
 
     share: float

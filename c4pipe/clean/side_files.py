@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -40,8 +40,7 @@ _TOMBSTONE = (*[None] * (len(_PAGE_VALUES) - 2), (), ())
 _NO_SPANS = np.empty(0, dtype=np.uint64)
 
 
-@dataclass(frozen=True)
-class CleanedFile:
+class CleanedFile(NamedTuple):
     """A WET file of which all pages were cleaned. The names mean the same as in `WorkHeader`; `size` is in bytes."""
 
     source: str

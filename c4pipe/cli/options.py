@@ -20,14 +20,14 @@ class Shown:
     json_progress = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class QuietOptions(Shown):
     """Whether results and progress are printed."""
 
     quiet: Annotated[bool, Option("print only errors")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class LogOptions(Shown):
     """The log, and progress for programs."""
 
@@ -61,7 +61,7 @@ def readable_path(text: str) -> "StoragePath":
     return storage_path(text, reads=True)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class CorpusArgument:
     """A finished corpus."""
 

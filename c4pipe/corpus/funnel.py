@@ -5,8 +5,7 @@ Pure rows, made only from a recipe and counts. The terminal, the dataset card an
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from c4pipe.corpus.manifest import TAKEDOWN
 from c4pipe.filters.body_lines import BodyLines
@@ -28,8 +27,7 @@ FunnelSection = Literal["records", "pages", "lines", "units", "spans", "bytes", 
 RowKind = Literal["read", "skipped", "dropped", "changed", "kept", "part", "damage"]
 
 
-@dataclass(frozen=True)
-class FunnelRow:
+class FunnelRow(NamedTuple):
     """One row of a funnel.
 
     Attributes:
@@ -199,8 +197,7 @@ _SECTIONS: dict[FunnelSection, Callable[[Recipe, Counter[str]], _Rows]] = {
 }
 
 
-@dataclass(frozen=True)
-class LanguageFunnel:
+class LanguageFunnel(NamedTuple):
     """The pages of one language.
 
     Attributes:

@@ -6,7 +6,6 @@ settles the rest of the cluster alone: they are few.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -92,8 +91,8 @@ class NearStep(DedupStep):
         assert plan.near
         self._near = plan.near
         self._bands, self._numbers = self._near.bands, self._near.bands * self._near.rows
-        self._signatures = replace(near_pages.SIGNATURES, dtype=near_pages.signature_row(self._numbers))
-        self._open = replace(near_pages.OPEN_PAGES, dtype=near_pages.signature_row(self._numbers, near_pages.OPEN_PAGE))
+        self._signatures = near_pages.SIGNATURES._replace(dtype=near_pages.signature_row(self._numbers))
+        self._open = near_pages.OPEN_PAGES._replace(dtype=near_pages.signature_row(self._numbers, near_pages.OPEN_PAGE))
 
     def _groups(self, files: Any) -> Any:
         return files // np.uint32(self._plan.group)

@@ -10,9 +10,8 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.manifest import Manifest, ShardPath
@@ -55,8 +54,7 @@ def read_draft(output: StoragePath) -> tuple[dict[str, Any], str]:
     return draft, _digest(data.decode())
 
 
-@dataclass(frozen=True)
-class LocalPublisher:
+class LocalPublisher(NamedTuple):
     """Publishes on this machine: a staging folder, then renames."""
 
     output: Path
@@ -100,8 +98,7 @@ class LocalPublisher:
         remove_tree(staging)
 
 
-@dataclass(frozen=True)
-class StorePublisher:
+class StorePublisher(NamedTuple):
     """Publishes in an object store: shards are uploaded to their place, and the manifest makes them a corpus."""
 
     output: RemotePath

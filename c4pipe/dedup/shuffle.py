@@ -7,7 +7,6 @@ An *occurrence* of a span is the key of its page and the index of its first unit
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,8 +84,7 @@ class Sent(NamedTuple):
     blocks: Iterable[tuple[int, bytes]]
 
 
-@dataclass(frozen=True)
-class Shuffle:
+class Shuffle(NamedTuple):
     """A channel of rows: some steps send them, other steps receive them.
 
     Attributes:

@@ -5,7 +5,6 @@ plain text has an example on each line; a Parquet file has an example in each ro
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +137,7 @@ class EvaluationOverlap(PageRule):
         known = page.tools.once(ExampleNgrams, lambda: self._load_ngrams(page.tools.lists.evaluation_examples))
         words = split_words(ngram_words(page.text), self.scripts, self.ngram)
         found = known.most_shared(words, self.min_ngrams, self.min_share)
-        return found and replace(found, text=readable_words(found.text, self.scripts))
+        return found and found._replace(text=readable_words(found.text, self.scripts))
 
     def drops(self, value: SharedNgrams | None) -> bool:
         return value is not None

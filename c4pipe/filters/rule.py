@@ -18,6 +18,7 @@ from typing import (
     Any,
     ClassVar,
     Literal,
+    NamedTuple,
     Protocol,
     TypeVar,
     cast,
@@ -46,8 +47,7 @@ _MOST = 2**31 - 1  # of a whole number
 _OWN_NAME = "[a-z][a-z0-9_]{0,63}"
 
 
-@dataclass(frozen=True)
-class Between:
+class Between(NamedTuple):
     """The limits of a number, both included: `Annotated[float, Between(0, 1)]`."""
 
     least: float

@@ -10,8 +10,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from c4pipe.io.arguments import bind_arguments
 
@@ -23,8 +22,7 @@ _Record = TypeVar("_Record")
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """The properties of an option that the command line and its help need besides name, type and default.
 
     Attributes:

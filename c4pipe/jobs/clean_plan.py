@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import NamedTuple
 
 from c4pipe.clean import examples, work_folder
 from c4pipe.clean.annotated_folder import check_annotated, check_annotated_file
@@ -152,8 +153,7 @@ def _check_annotate_folder(options: CleanOptions | BuildOptions | ImportOptions)
         )
 
 
-@dataclass(frozen=True)
-class WorkState:
+class WorkState(NamedTuple):
     """The state of a work folder: each file of a plan is in one of these three groups.
 
     Attributes:

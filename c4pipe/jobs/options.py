@@ -42,7 +42,7 @@ def recipe_option(otherwise: str = "") -> Option:
     return Option("a recipe, or the path of a TOML file", "NAME", otherwise, names=recipe_names)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class KindOptions:
     """The kind of the inputs, and how text is made of them."""
 
@@ -65,7 +65,7 @@ class KindOptions:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class DownloadOptions:
     """Where crawls are read from, and how files are downloaded."""
 
@@ -89,7 +89,7 @@ class DownloadOptions:
         return NetworkOptions(bytes_per_second=rate, cache=None if self.cache is None else Path(self.cache))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False, repr=False, eq=False)
 class CrawlOptions(KindOptions, DownloadOptions):
     """The WET files to read, and how."""
 
@@ -121,7 +121,7 @@ class CrawlOptions(KindOptions, DownloadOptions):
         return Selection(self.source or COMMON_CRAWL, files, self.sample, self.network)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class UsageOptions:
     """The column `usage`."""
 
@@ -131,7 +131,7 @@ class UsageOptions:
     ] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class ListOptions:
     """The lists and the model that a recipe needs."""
 
@@ -151,7 +151,7 @@ class ListOptions:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class RecipeOptions(ListOptions):
     """The recipe and its lists."""
 
@@ -178,7 +178,7 @@ class RecipeOptions(ListOptions):
         return comma_separated(self.languages)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class FormatOptions:
     """The formats of the shards."""
 
@@ -193,7 +193,7 @@ class FormatOptions:
         return parse_formats(self.format if isinstance(self.format, str) else ",".join(self.format))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class KnownOptions:
     """The finished corpora whose pages and spans are left out."""
 
@@ -212,7 +212,7 @@ class KnownOptions:
         return _storage_paths(self.known)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class ShardOptions(KnownOptions):
     """The number of the shards, and the finished corpora whose pages and spans they leave out."""
 
@@ -221,7 +221,7 @@ class ShardOptions(KnownOptions):
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class DroppedOptions:
     """Which dropped pages are kept."""
 
@@ -246,7 +246,7 @@ class DroppedOptions:
         return KeepDropped(share, str(self.folder.absolute() / DROPPED_FOLDER))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class OutputOptions(DroppedOptions, ShardOptions, FormatOptions):
     """A new corpus."""
 
@@ -263,7 +263,7 @@ class OutputOptions(DroppedOptions, ShardOptions, FormatOptions):
         return _storage_path(self.output)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class AnnotateOptions:
     """The folder for all pages, with the decision of each rule about each page."""
 
@@ -292,7 +292,7 @@ class AnnotateOptions:
         return Annotate(str(_storage_path(self.annotate).absolute()), labels or 0)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class CleaningOptions(RunnerOptions, DroppedOptions, RecipeOptions):
     """Job 1, for WET files and for other text."""
 
@@ -334,7 +334,7 @@ class CleanOptions(CleaningOptions, UsageOptions, AnnotateOptions, CrawlOptions)
     work_folder = folder
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class CorpusOptions(CleaningOptions, OutputOptions):
     """Both jobs, for WET files and for other text."""
 

@@ -1,7 +1,7 @@
 """The blocks of a report as data, and the templates in templates/, which Jinja2 renders as HTML and Markdown.
 
-A section has paragraphs, tables and examples; templates/blocks.html renders each kind. All texts in them are plain
-text: Jinja2 escapes them when the page is rendered.
+A section has paragraphs, tables and examples; each is rendered by the template that is named like its class. All texts
+in them are plain text: Jinja2 escapes them when the page is rendered.
 """
 
 import base64
@@ -9,9 +9,8 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from c4pipe.corpus.funnel import FunnelRow
 from c4pipe.io.words import JOINERS, visible
@@ -20,16 +19,13 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-@dataclass(frozen=True)
-class Paragraph:
+class Paragraph(NamedTuple):
     """A paragraph of text."""
 
-    macro: ClassVar = "paragraph"
     text: str
 
 
-@dataclass(frozen=True)
-class ShareBar:
+class ShareBar(NamedTuple):
     """A bar in the last column of a table. It repeats a number of its row, so it needs no text.
 
     `width` and `start` are shares of the column, from 0 to 1. `kind`, `kept` or `dropped`, decides the colour.
@@ -40,8 +36,7 @@ class ShareBar:
     kind: str = "kept"
 
 
-@dataclass(frozen=True)
-class StepCurve:
+class StepCurve(NamedTuple):
     """A curve of steps in the last column of a table.
 
     `steps` has start, width and height of each step, as shares of the column and of the largest height.
@@ -50,8 +45,7 @@ class StepCurve:
     steps: Sequence[tuple[float, float, float]]
 
 
-@dataclass(frozen=True)
-class TableRow:
+class TableRow(NamedTuple):
     """A row of a table: its name, with a small `note` below, and the `id` that the name links to; texts as cells; a bar
     or a curve after them. A total is in bold letters.
     """
@@ -64,11 +58,9 @@ class TableRow:
     total: bool = False
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """A table of rows; `chart` is the head of a last column with bars. Without `numbers`, its cells are texts."""
 
-    macro: ClassVar = "table"
     caption: str
     heads: tuple[str, ...]
     rows: Sequence[TableRow]
@@ -80,8 +72,7 @@ LanguageCells = Mapping[str, tuple[str, float | None]]
 """The cells of a language by the head of their column: a text, and the number that it is sorted by (None: the text)."""
 
 
-@dataclass(frozen=True)
-class LanguageRow:
+class LanguageRow(NamedTuple):
     """A row of a table of languages; `funnel` is the table that the name opens. A total is in bold letters."""
 
     name: str
@@ -91,25 +82,21 @@ class LanguageRow:
     total: bool = False
 
 
-@dataclass(frozen=True)
-class LanguageTable:
+class LanguageTable(NamedTuple):
     """A table of languages, which `templates/sort.js` sorts by the head that is clicked; `ends` stay at the end."""
 
-    macro: ClassVar = "language_table"
     caption: str
     rows: Sequence[LanguageRow]
     ends: Sequence[LanguageRow]
 
 
-@dataclass(frozen=True)
-class Examples:
+class Examples(NamedTuple):
     """Pages under a heading that opens and closes.
 
     `name` is the `id` of the element, `note` small text after the heading. Pages are mappings with `url`, `timestamp`,
     `fact` (a sentence, or ""), `text` (pieces; every second is marked) and perhaps `command` (explains the page).
     """
 
-    macro: ClassVar = "examples"
     name: str
     title: str
     note: str
@@ -119,13 +106,12 @@ class Examples:
 ReportBlock = Paragraph | Table | LanguageTable | Examples
 
 
-@dataclass(frozen=True)
-class ReportSection:
+class ReportSection(NamedTuple):
     """A section of the report; `name` is the `id` that links lead to. Without blocks it is left out."""
 
     name: str
     title: str
-    blocks: Sequence[ReportBlock] = field(default_factory=tuple)
+    blocks: Sequence[ReportBlock] = ()
 
 
 def funnel_chart(caption: str, what: str, rows: Iterable[FunnelRow], notes: Mapping[str, tuple[str, str]]) -> Table:

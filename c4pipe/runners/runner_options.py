@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from c4pipe.runners.events import ProgressEvent
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class WorkerOptions:
     """The number of processes of this machine for a job, and its progress."""
 

@@ -5,9 +5,8 @@ A package adds a runner by an entry point of the group `c4pipe.runners`, whose o
 
 import pkgutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from c4pipe.errors import UsageError
 
@@ -37,8 +36,7 @@ _SENTENCES = {
 """The options that only some runners have, each with the sentence for another runner."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Runner:
+class Runner(NamedTuple):
     """A runner of jobs.
 
     Attributes:

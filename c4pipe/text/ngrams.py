@@ -4,9 +4,8 @@ import string
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -136,8 +135,7 @@ _MARKS_FOR_EACH = 16  # entries of the first table for each n-gram: the table le
 _MOST_MARK_BITS = 26  # 64 MB
 
 
-@dataclass(frozen=True)
-class SharedNgrams:
+class SharedNgrams(NamedTuple):
     """The first n-gram of an example that a page has, how many n-grams of the example it has, and of how many."""
 
     text: str

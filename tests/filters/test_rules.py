@@ -30,7 +30,6 @@ import json
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import astuple
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -179,7 +178,7 @@ def run_examples(given: Setting, case: Case) -> Outcome:
     tools = RuleTools(page_settings([("cleaned", rule)]), Lists(evaluation_examples=examples))
     shared = rule.value(CheckedPage(page_of({"text": ""}), tools, text_of(case["page_text"]).split("\n")))
     drops = rule.drops(shared)
-    return Outcome({"gives": list(astuple(shared)) if shared else None, "drops": drops}, drops)
+    return Outcome({"gives": list(shared) if shared else None, "drops": drops}, drops)
 
 
 def run_url(given: Setting, case: Case) -> Outcome:

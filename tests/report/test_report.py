@@ -21,7 +21,7 @@ from c4pipe.io.words import JOINERS, SIZE, URL_SIZE, visible
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.report import html_page
 from c4pipe.report.data import DEDUP_DATA, REPORT_DATA, make_dedup_data, make_report_data
-from c4pipe.report.rendering import Paragraph, _environment
+from c4pipe.report.rendering import Paragraph, render
 from tests.helpers.corpora import write_edited
 from tests.helpers.reports import (
     ATTACK,
@@ -167,5 +167,4 @@ def test_any_text_in_a_page_is_text(value: str) -> None:
 
 
 def rendered_paragraph(value: str) -> str:
-    blocks = _environment().get_template("blocks.html").module
-    return str(blocks.paragraph(Paragraph(value)))  # type: ignore[attr-defined]
+    return render("paragraph.html", block=Paragraph(value)).removesuffix("\n")

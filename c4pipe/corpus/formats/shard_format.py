@@ -5,9 +5,8 @@ import gzip
 import io
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypedDict, cast
+from typing import Any, BinaryIO, NamedTuple, TypedDict, cast
 
 import pyarrow as pa
 from isal import igzip
@@ -45,8 +44,7 @@ WriteRows = Callable[[pa.Table], None]
 """Writes rows to an open file. Each column has one chunk."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShardFormat:
+class ShardFormat(NamedTuple):
     """A format of shards.
 
     Attributes:
