@@ -130,6 +130,15 @@ class Rule:
         if self.names_itself and not re.fullmatch(_OWN_NAME, self.name):
             raise UsageError(f"the rule {type(self).name} has the name {self.name!r}: use small letters, digits and _")
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rule) and type(other) is type(self) and other.parameters == self.parameters
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self.parameters.values()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in self.parameters.items())})"
+
     @property
     def made_columns(self) -> tuple[str, ...]:
         """The columns of pages that the rule makes, such as `score:float`."""
@@ -320,7 +329,7 @@ def _quote(value: Any) -> str:
 
 def _complete_class(rule: type[Rule]) -> None:
     if "__dataclass_fields__" not in vars(rule):
-        dataclass(frozen=True)(rule)
+        dataclass(frozen=True, eq=False, repr=False)(rule)  # as `Rule` compares and shows them: half the time
 
 
 def _find_hints(rule: Any) -> dict[str, Any]:

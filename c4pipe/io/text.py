@@ -22,11 +22,6 @@ from c4pipe.io.gzip_members import FIRST_BYTES, READ, Gap, inflate
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import open_file
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 _READ = 256 * 1024
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _TOML_CAP = 64 * 1024  # bytes: for a long key the TOML reader takes quadratic time
@@ -184,6 +179,10 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def parse_toml(text: str) -> dict[str, Any]:
     """Returns the content of a TOML file. Raises ValueError for invalid TOML."""
+    if sys.version_info >= (3, 11):  # here: few commands read TOML
+        import tomllib
+    else:
+        import tomli as tomllib
     try:
         values: dict[str, Any] = tomllib.loads(text)
         return values

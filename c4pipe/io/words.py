@@ -43,9 +43,11 @@ def visible(text: str, keep: str = "") -> str:
 def safe_json(values: Any, indent: int | None = None) -> str:
     """Returns values as JSON that a terminal can show: unprintable characters are escapes such as `\\u202e`."""
     text = json.dumps(values, indent=indent, ensure_ascii=False)
-    if text.replace("\n", "").isprintable():
-        return text
-    return "".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text)
+    return "\n".join(line if line.isprintable() else _escape_unprintable(line) for line in text.split("\n"))
+
+
+def _escape_unprintable(line: str) -> str:
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in line)
 
 
 def _stand_in(character: str) -> str:

@@ -23,7 +23,6 @@ from c4pipe.io.log import LOG
 from c4pipe.io.words import URL_SIZE, format_count, short, visible
 from c4pipe.jobs.clean_plan import CleanPlan
 from c4pipe.jobs.dedup_plan import CorpusPlan, note_files, plan_dedup
-from c4pipe.jobs.index import write_index
 from c4pipe.jobs.logs import count_values, key_values, log_cost
 from c4pipe.jobs.options import BuildOptions, ImportOptions
 from c4pipe.runners.events import Progress
@@ -83,6 +82,8 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None, 
         if warning := empty_warning(plan.recipe, manifest["counts"]):
             LOG.warning(warning)
     if plan.options.index:
+        from c4pipe.jobs.index import write_index
+
         write_index(plan.options.folder, plan.options, progress, workers)
     return manifest
 

@@ -5,15 +5,17 @@ import re
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from c4pipe.io.downloads import ByteStream
 from c4pipe.io.gzip_members import FIRST_BYTES, inflate
 from c4pipe.wet.damage import RECORD_CAP, Damage
-from c4pipe.wet.html import ExtractedText, TextExtractor
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import Provenance, read_pages, read_records, target_uri
 from c4pipe.wet.usage import LISTS, usage_of
+
+if TYPE_CHECKING:
+    from c4pipe.wet.html import ExtractedText  # imported when used: most crawls are read as WET files
 
 _NO_PAGE = ("warcinfo", "request", "metadata", "revisit")
 _HTML = ("text/html", "application/xhtml+xml")
@@ -238,7 +240,7 @@ class SkippedRecord(NamedTuple):
 class Extractor(Protocol):
     """Makes text of HTML (see `html.TextExtractor`)."""
 
-    def extract(self, html: bytes, charset: str) -> ExtractedText | None:
+    def extract(self, html: bytes, charset: str) -> "ExtractedText | None":
         """Returns the text of a page; None if it can't be extracted."""
 
 
@@ -338,5 +340,7 @@ def page_reader(extraction: str) -> PageReader:
     """Returns the function that reads the pages of WARC files with an extraction (`find_extraction`); "" for WET."""
     if not extraction:
         return read_pages
+    from c4pipe.wet.html import TextExtractor
+
     extractor = TextExtractor(extraction)
     return partial(read_warc_pages, extractor=extractor)

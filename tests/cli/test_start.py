@@ -20,7 +20,7 @@ lighten()  # as the command c4pipe does: pyarrow tries to import pandas, which i
 assert main([*sys.argv[1:], "samples/crawl", "--lists", "samples/lists", "--workers", "1"]) == 0
 unused = {
     *("multiprocessing", "rich", "importlib.metadata", "email.utils", "c4pipe.text.english_words"),
-    *("c4pipe.jobs.slurm", "c4pipe.recipes.other_presets"),
+    *("c4pipe.jobs.slurm", "c4pipe.jobs.index", "c4pipe.recipes.other_presets", "c4pipe.wet.html", "tomllib"),
     *(("numpy.ma", "jinja2", "c4pipe.dedup", "c4pipe.report") if sys.argv[1] == "clean" else ()),
 }
 print(sorted(unused & sys.modules.keys()))
