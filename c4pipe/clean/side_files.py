@@ -34,7 +34,8 @@ from c4pipe.wet.columns import EXTRA
 from c4pipe.wet.damage import Damage
 
 _GROUP_BYTES = 32 * 1024 * 1024  # text of a row group, which limits the memory of writer and reader
-_PAGE_VALUES = [name for name in WORK_SCHEMA.names[3:] if name != "text"]
+_CAPTURE_VALUES = 3  # of a row, before those that only kept pages have
+_PAGE_VALUES = [name for name in WORK_SCHEMA.names[_CAPTURE_VALUES:] if name != "text"]
 _page_values = attrgetter(*_PAGE_VALUES)
 _TOMBSTONE = (*[None] * (len(_PAGE_VALUES) - 2), (), ())
 _NO_SPANS = np.empty(0, dtype=np.uint64)
@@ -122,13 +123,16 @@ class PageRows(SideFile):
         if self._held:
             validity = np.packbits(np.frombuffer(self._has_text, np.uint8), bitorder="little")
             buffers = map(pa.py_buffer, (self._text_ends, self._text, validity))  # texts are not copied
+            arrays = self._arrays([each.type for each in self._schema if each.name != "text"])
             text = pa.StringArray.from_buffers(len(self._held), *buffers)
-            columns = zip(*self._held, strict=True)
-            fields = self._schema
-            arrays = [text if each.name == "text" else pa.array(next(columns), each.type) for each in fields]
+            arrays.insert(self._schema.get_field_index("text"), text)
             self._begin_group()
             with name_os_errors(self._path):
                 self._writer.write_table(pa.table(arrays, self._schema))
+
+    def _arrays(self, types: Sequence[pa.DataType]) -> list[pa.Array]:
+        """Returns the columns of the held rows, but for the text, given their types."""
+        return list(map(pa.array, zip(*self._held, strict=True), types))
 
 
 @dataclass  # not frozen: that would take four times as long
@@ -242,11 +246,11 @@ class WorkFile(PageRows):
     ) -> None:
         """Takes the path, the recipe, the digests of its lists, and the batch with which the file appears, if any."""
         columns = work_schema(recipe)
+        self._is_near, self._has_extra = "minima" in columns.names, EXTRA in columns.names
+        self._tombstone = (*_TOMBSTONE, *([(), b"", None] if self._is_near else []), *[None] * self._has_extra)
         super().__init__(path, columns, ["language", "dropped"])
         self._recipe, self._lists, self._batch = recipe, lists, batch
         self._keeper = PageKeeper(recipe)
-        self._is_near = "minima" in columns.names
-        self._has_extra = EXTRA in columns.names
         self.spans = 0
         self.text_bytes: dict[str, int] = {}
 
@@ -262,18 +266,29 @@ class WorkFile(PageRows):
 
     def add_page(self, url_key: int, captured: int, tie: int, page: KeptPage | None) -> None:
         """Adds a row of `work_file.URL_ROW`, and the page; without a page, the row is a tombstone."""
-        row = [url_key, captured, tie, *(_TOMBSTONE if page is None else _page_values(page))]
-        if self._is_near:
-            row += ((), b"", None) if page is None else (page.band_hashes, bytes(page.minima), len(page.text))
+        extra_bytes = 0
         if page is not None:
+            values = _page_values(page)
+            if self._is_near:
+                values = (*values, page.band_hashes, bytes(page.minima), len(page.text))
+            if self._has_extra:
+                values = (*values, page.extra)
+                extra_bytes = sum(map(_memory_size, page.extra.values()))
+            self._kept.append(values)
             self.spans += len(page.span_hashes)
             if page.language is not None and page.dropped is None:
                 self.text_bytes[page.language] = self.text_bytes.get(page.language, 0) + len(page.encoded)
-        extra_bytes = 0
-        if self._has_extra:
-            row.append(page and page.extra)
-            extra_bytes = sum(map(_memory_size, page.extra.values())) if page else 0
-        self.add_row(row, page.encoded if page else None, extra_bytes)
+        self.add_row((url_key, captured, tie), page.encoded if page else None, extra_bytes)
+
+    def _begin_group(self) -> None:
+        super()._begin_group()
+        self._kept: list[tuple[Any, ...]] = [self._tombstone]
+
+    def _arrays(self, types: Sequence[pa.DataType]) -> list[pa.Array]:
+        is_kept = np.frombuffer(self._has_text, np.uint8)
+        places = pa.array(np.cumsum(is_kept, dtype=np.int32) * is_kept)
+        kept = map(pa.array, zip(*self._kept, strict=True), types[_CAPTURE_VALUES:])
+        return [*super()._arrays(types[:_CAPTURE_VALUES]), *(each.take(places) for each in kept)]
 
     def finish(self, file: CleanedFile) -> None:
         """Writes the header, and publishes the file. From then on, its WET file is not cleaned again."""
@@ -313,7 +328,8 @@ def count_page(page: CheckedPage, verdict: Verdict, line_counters: Mapping[str, 
         counts["lines.read"] += verdict.lines_read
         counts["lines.left"] += page.line_count
         for rule, number in verdict.lines.items():
-            counts[line_counters[rule]] += number
+            if number or line_counters[rule] not in counts:  # most are 0
+                counts[line_counters[rule]] += number
     if verdict.reason:
         counts[f"pages.dropped.{verdict.reason}"] += 1
         if verdict.language is not None:
