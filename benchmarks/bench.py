@@ -1,4 +1,4 @@
-"""All that `make bench` measures: peers.py and training_peers.py, which write their sections of results.md; ratios.svg.
+"""All that `make bench` measures: peers.py and training_peers.py, which write their sections of results.md.
 
     python benchmarks/bench.py [--data DIR]
 
@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from measuring import DATA, HERE, NotMeasured, environment
-from ratios import draw
 from results import TOLERANCE
 
 SCRIPTS = (("peers.py", "--write"), ("training_peers.py", "--write"))
@@ -53,7 +52,6 @@ def main() -> int:
         with suppress(NotMeasured):  # the row of the peer will say so
             environment(name)
     status = run([(*script, "--data", options.data) for script in SCRIPTS], MINUTES)
-    draw()
     return status if imports_quickly() else 1
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-FILE = Path(__file__).resolve().parent / "results.md"
-
+from ratios import FILE, draw
+from summary import with_head
 
 TOLERANCE = 0.15
 """The share by which a goal may be missed: other machines, and other work on this one, change ratios as much."""
@@ -51,6 +51,7 @@ def publish(head: str, page: Sequence[str], is_written: bool, goals: Iterable[Go
     print("\n".join([f"## {head}", "", *page]), flush=True)
     if is_written:
         write_section(head, page)
+        draw()
     return check(goals)
 
 
@@ -77,6 +78,12 @@ def commit() -> str:
     return f"commit {head}, {'with changes that are in no commit' if changed else 'clean tree'}"
 
 
+def make_head() -> None:
+    """Writes the head of results.md and its picture again, as after a section was edited by hand."""
+    FILE.write_text(with_head(FILE.read_text(encoding="utf-8")), encoding="utf-8")
+    draw()
+
+
 def _git(*arguments: str) -> str:
     command = ["git", "-C", str(FILE.parent.parent), *arguments]
     try:
@@ -86,7 +93,7 @@ def _git(*arguments: str) -> str:
 
 
 def write_section(head: str, page: Sequence[str], file: Path = FILE) -> None:
-    """Puts a section into results.md, in the place of that of the same head, or at the end.
+    """Puts a section into results.md, in the place of that of the same head, or at the end, and makes the head anew.
 
     Args:
         head: the title of the section, without `##`.
@@ -94,7 +101,7 @@ def write_section(head: str, page: Sequence[str], file: Path = FILE) -> None:
         file: the file, which has a title of its own and other sections.
     """
     text = file.read_text(encoding="utf-8") if file.exists() else "# Benchmarks\n"
-    first, *sections = re.split(r"^(?=## )", text, flags=re.MULTILINE)
+    _, *sections = re.split(r"^(?=## )", text, flags=re.MULTILINE)
     body = re.sub(r"(?<![\w(/.:`])/\S*/\S*", "(path)", "\n".join(page))  # as the reason of a failure may have one
     made = f"## {head}\n\n{body.strip()}\n"
     places = [place for place, section in enumerate(sections) if section.startswith(f"## {head}\n")]
@@ -102,4 +109,9 @@ def write_section(head: str, page: Sequence[str], file: Path = FILE) -> None:
         sections[places[0]] = made
     else:
         sections.append(made)
-    file.write_text("\n\n".join(each.strip() for each in [first, *sections]) + "\n", encoding="utf-8")
+    text = "\n\n".join(each.strip() for each in ["# Benchmarks", *sections]) + "\n"
+    file.write_text(with_head(text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    make_head()

@@ -16,8 +16,11 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import make_crawl  # noqa: E402
+import ratios  # noqa: E402
+import results  # noqa: E402
 import rounds  # noqa: E402
 import sections  # noqa: E402
+import summary  # noqa: E402
 from measuring import Cost  # noqa: E402
 
 
@@ -30,6 +33,23 @@ def test_results_have_the_goals_of_today() -> None:
         for each in section.goals:
             bound = f", {each.side} {each.bound:g}" if each.side else ""
             assert f"- {each.figure} of {each.above} / {each.below}{bound}: " in body[1]
+
+
+def test_the_head_of_the_results_follows_from_their_sections() -> None:
+    text = results.FILE.read_text(encoding="utf-8")
+    assert summary.with_head(text) == text, "run: python benchmarks/results.py"
+    assert len(said := summary.sentences(text)) == 5
+    assert summary.UNKNOWN not in "".join(said)
+    assert ratios.PICTURE.read_text(encoding="utf-8") == ratios.picture(text)
+
+
+def test_a_new_section_changes_the_head(tmp_path: Path) -> None:
+    file = tmp_path / "results.md"
+    results.write_section("160,000 pages", ["- wall of build-tfds-2 / build-tfds, at most 0.55: met, it is 0.51"], file)
+    text = file.read_text()
+    assert "Two workers need 0.51 of the seconds of one" in text
+    assert "Dolma takes (not measured) times" in text
+    assert "\n## 160,000 pages\n" in text
 
 
 def test_made_pages_are_as_long_as_those_of_a_crawl() -> None:
@@ -65,6 +85,7 @@ def test_a_ratio_is_of_the_cheapest_run_of_each_side() -> None:
 SMALL = {
     "bench.py": "--help",
     "ratios.py": "",
+    "results.py": "",
     "peers.py": "--pages 15 --rounds 1 --only decode,build-tfds,build-tfds-2,build-c4,clean-tfds,clean-c4,clean-gopher",
     "training_peers.py": "--pages 15 --pieces 400 --rounds 1 --only c4pipe-spans,c4pipe-masked,c4pipe-read",
     "parts.py": "--pages 15 --recipes c4",
