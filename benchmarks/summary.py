@@ -49,8 +49,8 @@ def sentences(text: str) -> list[str]:
         f"- TensorFlow Datasets takes {ratio(build, 'cpu of tfds / build-tfds')} times the CPU of c4pipe's recipe "
         f"`tfds` on the same files, and leaves {pages['tfds']} pages, c4pipe {pages['build-tfds']}.",
         f"- datatrove takes {ratio(build, 'cpu of datatrove / build-tfds')} times that CPU with its rules of C4, "
-        f"without dedup; with FineWeb's rules and MinHash, {ratio(recipes, 'cpu of fineweb / build-fineweb')} times the "
-        "CPU of the recipe `fineweb`.",
+        f"without dedup; with FineWeb's rules and MinHash, {ratio(recipes, 'cpu of fineweb / build-fineweb')} times "
+        "the CPU of the recipe `fineweb`.",
         f"- Dolma takes {ratio(recipes, 'cpu of dolma-c4 / clean-dolma-c4')} times the CPU of c4pipe with its own "
         "rules of C4, both without languages.",
         f"- A terabyte of text takes {hours['c4']} CPU-hours with `c4`, {hours['tfds']} with `tfds` and "

@@ -94,6 +94,7 @@ SMALL = {
     "near_pairs.py": "--pairs 200 --only cluster",
     "many_crawls.py": "--files 2 --known 2",
     "many_months.py": "--months 2 --files 1",
+    "engine_costs.py": "--pages 15 --rounds 1 --only local-2,spark-local",
     "near_scale.py": "--files 2 --pages 20",
     "real_size.py": "samples/crawl --recipes tfds",
     "scale.py": "--files 2 --spans 500",
@@ -107,7 +108,7 @@ SMALL = {
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A clone alone, with what is built in it."""
     clone = tmp_path_factory.mktemp("alone") / "clone"
-    for name in ("benchmarks", "c4pipe", "parity", "requirements", "samples", "tests/data", "tests/helpers"):
+    for name in ("benchmarks", "c4pipe", "engines", "parity", "requirements", "samples", "tests/data", "tests/helpers"):
         shutil.copytree(ROOT / name, clone / name, ignore=shutil.ignore_patterns("__pycache__"))
     (clone / "tests" / "__init__.py").touch()
     return clone
@@ -115,7 +116,9 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.consumers  # of token_files.py
 @pytest.mark.slow
-@pytest.mark.parametrize("script", SMALL)
+@pytest.mark.parametrize(
+    "script", [pytest.param(name, marks=pytest.mark.spark) if name == "engine_costs.py" else name for name in SMALL]
+)
 def test_each_benchmark_runs_in_a_clone_alone(clone: Path, script: str) -> None:
     command = [sys.executable, str(clone / "benchmarks" / script), *SMALL[script].split()]
     environ = {**os.environ, "PYTHONPATH": str(clone)}
