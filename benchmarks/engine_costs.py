@@ -52,7 +52,7 @@ TITLES = {
 NOTES = """
 - CPU seconds of all processes with the start and the end of the engine, and memory of all processes at once: the
   smallest of several runs, and their range. Ratios are of the smallest.
-- All corpora have the same bytes. The engines are on this machine: a network between their nodes is not measured.
+- All corpora have the same bytes. The nodes of an engine are on this machine, without a network between them.
 """
 
 

@@ -6,12 +6,14 @@
 
 Each recipe is cleaned and deduplicated, one after the other. Once a second, the script looks at the memory of all
 processes and at the files of the run. `--kill` builds a recipe again and kills all processes in the middle of each job;
-the same command then goes on, and the shards must be the same. `--draw` writes docs/real_size.svg.
+the same command then goes on, and the shards must be the same. `--draw` writes docs/real_size.svg, and the table of
+docs/scale.md with what is before it.
 """
 
 import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -24,7 +26,8 @@ from typing import Any, NamedTuple
 
 from measuring import DATA, ENVIRON, adopt_orphans, cpu_of_children, folder_bytes, machine, tree_bytes, wait_for_all
 
-PICTURE = Path(__file__).parents[1] / "docs" / "real_size.svg"
+DOCS = Path(__file__).parents[1] / "docs"
+PICTURE, PAGE = DOCS / "real_size.svg", DOCS / "scale.md"
 COLORS = ("#1d4ed8", "#b45309", "#047857")
 
 PLAN = """
@@ -147,6 +150,47 @@ def say(recipe: str, jobs: list[Job], said: dict[str, float], manifest: Any) -> 
     )
 
 
+def column(jobs: Sequence[Job], counts: dict[str, int]) -> dict[str, str]:
+    """Returns the column of a recipe in the table of docs/scale.md, by the names of its rows."""
+    cells = {"pages in the corpus": f"{counts['pages.kept']:,}"}
+    for name, job in zip(("clean", "dedup"), jobs, strict=True):
+        cells |= {f"{name}, seconds": f"{job.wall:,.0f}", f"{name}, CPU seconds": f"{job.cpu:,.0f}"}
+        cells[f"{name}, memory of all processes"] = f"{max(each.memory for each in job.samples) / 1e6:,.0f} MB"
+        read, written = (f"{size / 1e9:,.2f}" for size in (job.read, job.written))
+        if name == "clean":
+            cells["clean, written"] = f"{written} GB"
+        else:
+            cells["dedup, read and written"] = f"{read} and {written} GB"
+    cells["disk at once"] = f"{max(each.disk for job in jobs for each in job.samples) / 1e9:,.2f} GB"
+    hours = sum(job.cpu for job in jobs) / 3600 / counts["bytes.read"] * 1e12
+    return cells | {"**both, CPU-hours a TB of text**": f"**{hours:.1f}**"}
+
+
+def made_table(made: dict[str, tuple[list[Job], dict[str, int]]], crawl: Path, workers: int) -> str:
+    """Returns the beginning of the section of docs/scale.md: what was built, and the table."""
+    files, stored = len([*crawl.glob("*.wet.gz")]), folder_bytes(crawl)
+    (_, counts), *_ = made.values()
+    columns = [column(*each) for each in made.values()]
+    return "\n".join(
+        [
+            f"`python benchmarks/real_size.py` builds {files:,} WET files of {counts['pages.read'] // files:,} pages "
+            f"({counts['bytes.read'] / 1e9:.1f} GB of text, {stored / 1e9:.1f} GB as stored) with {workers} workers:",
+            f"{machine()}.",
+            "",
+            f"| | {' | '.join(f'`{recipe}`' for recipe in made)} |",
+            "|---" + "|--:" * len(made) + "|",
+            *(f"| {' | '.join([name, *(each[name] for each in columns)])} |" for name in columns[0]),
+        ]
+    )
+
+
+def write_table(table: str, page: Path = PAGE) -> None:
+    """Puts the table and what is before it into the section of docs/scale.md."""
+    text = page.read_text(encoding="utf-8")
+    whole = re.compile(r"(?<=^## Files of real size\n\n).*?^\| \*\*both.*?$", re.MULTILINE | re.DOTALL)
+    page.write_text(whole.sub(lambda _: table, text), encoding="utf-8")
+
+
 def picture(runs: dict[str, list[Job]]) -> str:
     """Returns memory and disk of all builds over time, as SVG."""
     top, width, height = 30, 330, 200
@@ -198,22 +242,23 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--lists", type=Path, default=DATA / "lists")
     parser.add_argument("--folder", type=Path, help="where to work; kept if it is given")
-    parser.add_argument("--draw", action="store_true", help=f"write {PICTURE.name}")
+    parser.add_argument("--draw", action="store_true", help=f"write {PICTURE.name}, and the table of {PAGE.name}")
     options = parser.parse_args()
     adopt_orphans()
     print(machine(), flush=True)
     folder = options.folder or Path(tempfile.mkdtemp(prefix="c4pipe-real-"))
     runs: dict[str, list[Job]] = {}
-    shards = {}
+    made, shards = dict[str, tuple[list[Job], dict[str, int]]](), {}
     for recipe in options.recipes.split(","):
         said = plan(options.crawl, recipe, options.lists, options.workers)
         runs[recipe], manifest = build(options.crawl, recipe, folder / recipe, options.lists, options.workers)
-        shards[recipe] = manifest["shards"]
+        shards[recipe], made[recipe] = manifest["shards"], (runs[recipe], manifest["counts"])
         say(recipe, runs[recipe], said, manifest)
         (folder / f"{recipe}.json").write_text(json.dumps([said, runs[recipe]]))
         shutil.rmtree(folder / recipe)
     if options.draw:
         PICTURE.write_text(picture(runs), encoding="utf-8")
+        write_table(made_table(made, options.crawl, options.workers))
     if recipe := options.kill:
         jobs, manifest = build(
             options.crawl, recipe, folder / recipe, options.lists, options.workers, kill=runs[recipe]

@@ -151,7 +151,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="also write benchmarks/results.md")
     options = parser.parse_args()
     compile_clone()
-    given = "CORPUS VOCABULARY" if options.corpus else f"--pages {options.pages} --pieces {options.pieces}"
+    named = "CORPUS VOCABULARY" if options.corpus else f"--pages {options.pages} --pieces {options.pieces}"
     title, table, goals = machine(), list[str](), list[Goal]()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -186,7 +186,7 @@ def main() -> int:
             goals.append(
                 Goal(f"{kind}: CPU of preprocess_data.py in that of c4pipe", ratio([peer], ours), "at least", times)
             )
-    page = [written_by(f"token_files.py {given}"), "", f"{title}; {documents:,} documents", ""]
+    page = [written_by(f"token_files.py {named}"), "", f"{title}; {documents:,} documents", ""]
     page += ["| peer | tokens | CPU s | wall s | peak MB | million tokens a CPU second | CPU / c4pipe |"]
     page += ["|---|--:|--:|--:|--:|--:|--:|", *table, "", *(goal.line() for goal in goals)]
     page += [*NOTES.strip().splitlines(), "- " + ", ".join(f"{each}=={version(each)}" for each in PACKAGES)]

@@ -17,11 +17,14 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import make_crawl  # noqa: E402
 import ratios  # noqa: E402
+import real_size  # noqa: E402
 import results  # noqa: E402
 import rounds  # noqa: E402
 import sections  # noqa: E402
 import summary  # noqa: E402
 from measuring import Cost  # noqa: E402
+
+from tests.helpers import documents  # noqa: E402
 
 
 def test_results_have_the_goals_of_today() -> None:
@@ -36,7 +39,7 @@ def test_results_have_the_goals_of_today() -> None:
 
 
 def test_the_head_of_the_results_follows_from_their_sections() -> None:
-    text = results.FILE.read_text(encoding="utf-8")
+    text = ratios.FILE.read_text(encoding="utf-8")
     assert summary.with_head(text) == text, "run: python benchmarks/results.py"
     assert len(said := summary.sentences(text)) == 5
     assert summary.UNKNOWN not in "".join(said)
@@ -80,6 +83,36 @@ def test_a_ratio_is_of_the_cheapest_run_of_each_side() -> None:
     assert rounds.ratio(rows, "cpu", "theirs", "ours") == 30
     assert rounds.ratio_spread(rows, "cpu", "theirs", "ours") == (10, 30)
     assert rounds.ratio({**rows, "ours": "not measured: it is not here"}, "cpu", "theirs", "ours") is None
+
+
+def test_the_table_of_files_of_real_size_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
+    old = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+    page = tmp_path / "scale.md"
+    page.write_text(old, encoding="utf-8")
+    (tmp_path / "crawl").mkdir()
+    (tmp_path / "crawl" / "a.wet.gz").write_bytes(b"12")
+    jobs = [real_size.Job(30, 50, 10**9, 2 * 10**9, [real_size.Sample(1, 10**8, 3 * 10**9)])] * 2
+    counts = {"pages.read": 1000, "pages.kept": 200, "bytes.read": 10**10}
+    real_size.write_table(real_size.made_table({"c4": (jobs, counts)}, tmp_path / "crawl", 2), page)
+    new = page.read_text(encoding="utf-8")
+    parts = [documents.section(text, "Files of real size") for text in (old, new)]
+    rows = [list(documents.table_rows(part)) for part in parts]
+    assert rows[1] == [
+        ["", "`c4`"],
+        ["---", "--:"],
+        ["pages in the corpus", "200"],
+        *([f"clean, {name}", cell] for name, cell in [("seconds", "30"), ("CPU seconds", "50")]),
+        ["clean, memory of all processes", "100 MB"],
+        ["clean, written", "2.00 GB"],
+        *([f"dedup, {name}", cell] for name, cell in [("seconds", "30"), ("CPU seconds", "50")]),
+        ["dedup, memory of all processes", "100 MB"],
+        ["dedup, read and written", "1.00 and 2.00 GB"],
+        ["disk at once", "3.00 GB"],
+        ["**both, CPU-hours a TB of text**", "**2.8**"],
+    ]
+    assert [row[0] for row in rows[0]] == [row[0] for row in rows[1]]
+    assert old.replace(parts[0], "") == new.replace(parts[1], "")
+    assert "1 WET files of 1,000 pages (10.0 GB of text, 0.0 GB as stored) with 2 workers:" in parts[1]
 
 
 SMALL = {
