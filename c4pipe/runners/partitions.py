@@ -101,12 +101,16 @@ def work(packed: bytes, elements: Iterable[Any]) -> Iterator[tuple[str, Any]]:
         release_memory()
 
 
-def apply_step(packed: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yields the pickled outputs of each pickled element, given a pickled step: a task of Spark's `mapInArrow`."""
-    for batch in batches:
-        for element in batch.column(0):
-            outputs = pickle.dumps(list(work(packed, [pickle.loads(element.as_py())])))
-            yield pa.RecordBatch.from_arrays([pa.array([outputs], pa.binary())], ["result"])
+def apply_step(packed: bytes, elements: Iterable[bytes]) -> Iterator[bytes]:
+    """Yields the pickled outputs of each pickled element, given a pickled step: a task of Spark."""
+    for element in elements:
+        yield pickle.dumps(list(work(packed, [pickle.loads(element)])))
+
+
+def apply_in_arrow(packed: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yields the same in batches: a task of Spark's `mapInArrow`."""
+    for outputs in apply_step(packed, (element.as_py() for batch in batches for element in batch.column(0))):
+        yield pa.RecordBatch.from_arrays([pa.array([outputs], pa.binary())], ["result"])
 
 
 def _forget_archives() -> None:

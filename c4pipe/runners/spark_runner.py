@@ -1,9 +1,9 @@
-"""Runs a job's graph on Spark itself, through PySpark, in the active session or in a new session.
+"""Runs a job's graph on Spark itself, through PySpark, in the active context or session, or in a new context.
 
-Each step is one job of Spark, with the step's name as its description. Spark only runs tasks, as DataFrames of pickled
-elements and results, so a session of Spark Connect is enough. Rows and pages between two steps wait in files that all
-workers see (`Spill`), and this process holds references to them: nothing is stored twice, and no step runs twice. A
-worker process keeps the step that it has set up.
+Each step is one job of Spark, with the step's name as its description. Spark only runs tasks, as an RDD of pickled
+elements: Spark's SQL would take a third of a small job's CPU. Spark Connect has no RDDs, and gets DataFrames. Rows and
+pages between two steps wait in files that all workers see (`Spill`), and this process holds references to them: nothing
+is stored twice, and no step runs twice. A worker process keeps the step that it has set up.
 """
 
 import contextlib
@@ -14,8 +14,9 @@ import sys
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
@@ -28,9 +29,12 @@ from c4pipe.io.words import error_reason
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import Collection, LocalFlow, Sum, by_name
-from c4pipe.runners.partitions import apply_step
+from c4pipe.runners.partitions import apply_in_arrow, apply_step
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.worker import show_pandas
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 _LEAST_TASKS = 200
 """How many tasks a step has, unless it has fewer elements or the job has more tasks."""
@@ -39,10 +43,10 @@ _LEAST_TASKS = 200
 class SparkFlow(LocalFlow):
     """Runs each step when it is added, as a Spark job of its own; a step whose input is a sum, in this process."""
 
-    def __init__(self, session: SparkSession, tasks: int) -> None:
-        """Takes Spark's session, and the number of independent tasks of the job."""
+    def __init__(self, spark: "SparkContext | SparkSession", tasks: int) -> None:
+        """Takes Spark's context or a session of Spark Connect, and the number of independent tasks of the job."""
         super().__init__(1)
-        self._session, self._tasks = session, max(tasks, _LEAST_TASKS)
+        self._spark, self._tasks = spark, max(tasks, _LEAST_TASKS)
 
     def map(self, name: str, elements: list[Any], step: Step) -> Mapping[str, Collection]:
         """Runs a step to its end, and returns its outputs, by name."""
@@ -54,36 +58,37 @@ class SparkFlow(LocalFlow):
         """Yields the outputs of each element."""
         if not elements:
             return
-        packed = pickle.dumps(step)
-        rows = self._session.createDataFrame([(pickle.dumps(element),) for element in elements], "element binary")
-        # From one partition, Spark gives each of the others the same number of rows.
-        tasks = rows.coalesce(1).repartition(min(len(elements), self._tasks))
-        results = tasks.mapInArrow(lambda batches: apply_step(packed, batches), "result binary")
-        with _describe_jobs(self._session, name):
-            done = deque(results.collect())
+        given = [pickle.dumps(element) for element in elements]
+        done = deque(_collect(self._spark, name, pickle.dumps(step), given, min(len(elements), self._tasks)))
         while done:
-            yield pickle.loads(done.popleft()[0])
+            yield pickle.loads(done.popleft())
+
+
+def _collect(spark: Any, name: str, packed: bytes, elements: list[bytes], tasks: int) -> Iterable[bytes]:
+    """Runs a pickled step on pickled elements as a job of Spark, and returns the pickled outputs of each element."""
+    with _describe_jobs(spark, name):
+        if not is_remote():
+            made: list[bytes] = spark.parallelize(elements, tasks).mapPartitions(partial(apply_step, packed)).collect()
+            return made
+        rows = spark.createDataFrame([(element,) for element in elements], "element binary")
+        # From one partition, Spark gives each of the others the same number of rows.
+        rows = rows.coalesce(1).repartition(tasks).mapInArrow(partial(apply_in_arrow, packed), "result binary")
+        return [row[0] for row in rows.collect()]
 
 
 @contextlib.contextmanager
-def _describe_jobs(session: SparkSession, name: str) -> Iterator[None]:
+def _describe_jobs(spark: Any, name: str) -> Iterator[None]:
     """Gives Spark's jobs inside of the `with` block a name, which Spark's pages show."""
     with contextlib.ExitStack() as ending:
         if is_remote():
             tag = name.replace(",", " ")
-            session.addTag(tag)
-            ending.callback(session.removeTag, tag)
+            spark.addTag(tag)
+            ending.callback(spark.removeTag, tag)
         else:
-            session.sparkContext.setLocalProperty("spark.job.description", name)
-            ending.callback(session.sparkContext.setLocalProperty, "spark.job.description", None)
+            spark.setLocalProperty("spark.job.description", name)
+            ending.callback(spark.setLocalProperty, "spark.job.description", None)
         yield
 
-
-_DEFAULTS = {
-    "spark.log.level": "ERROR",
-    "spark.sql.adaptive.enabled": "false",  # a plan has nothing to adapt: it only takes time
-}
-"""Settings of a new session for which the user gives no value."""
 
 _CONNECT_PORT = 15002  # Spark's default
 
@@ -114,12 +119,12 @@ _SENTENCES = {
 def run_on_spark(graph: Callable[[Flow], None], options: RunnerOptions, tasks: int, progress: Progress) -> None:
     """Runs a job to its end on Spark.
 
-    An active session, as in a notebook, is used. Otherwise a session is started. It lives as long as this process, so
-    the next job can use it.
+    An active context or session, as in a notebook, is used. Otherwise a context is started. It lives as long as this
+    process, so the next job can use it.
 
     Args:
         graph: connects the steps of the job.
-        options: the options of the runner; `spark_master` and `spark_conf` are for a new session.
+        options: the options of the runner; `spark_master` and `spark_conf` are for a new context.
         tasks: the number of independent tasks.
         progress: gets Spark's application id, or the id of a session of Spark Connect.
 
@@ -130,15 +135,14 @@ def run_on_spark(graph: Callable[[Flow], None], options: RunnerOptions, tasks: i
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         try:
-            session = _find_session(options, progress)
+            spark = _find_spark(options, progress)
             if is_remote():
-                progress.runs_as(session.client._session_id)
-                LOG.info("runner: spark, Spark %s, Spark Connect at %s", session.version, session.client.host)
+                progress.runs_as(spark.client._session_id)
+                LOG.info("runner: spark, Spark %s, Spark Connect at %s", spark.version, spark.client.host)
             else:
-                spark = session.sparkContext
                 progress.runs_as(spark.applicationId)
                 LOG.info("runner: spark, Spark %s, master %s, web page %s", spark.version, spark.master, spark.uiWebUrl)
-            with SparkFlow(session, tasks) as flow:
+            with SparkFlow(spark, tasks) as flow:
                 graph(flow)
         except Exception as error:
             text = str(error)
@@ -148,28 +152,29 @@ def run_on_spark(graph: Callable[[Flow], None], options: RunnerOptions, tasks: i
             raise
 
 
-def _find_session(options: RunnerOptions, progress: Progress) -> SparkSession:
+def _find_spark(options: RunnerOptions, progress: Progress) -> Any:
+    """Returns Spark's context, or a session of Spark Connect."""
     master = options.spark_master
     if master.startswith("sc://") if master else is_remote() or "SPARK_REMOTE" in os.environ:
         return _connect_session(options)
     if is_remote():
         raise UsageError(f"--spark-master {master}: there is a session of Spark Connect already")
-    session = SparkSession.getActiveSession()
-    if session is not None and master not in (None, session.sparkContext.master):
-        raise UsageError(f"--spark-master {master}: there is a session of {session.sparkContext.master} already")
-    if session is None:
+    context = _active_context()
+    if context is not None and master not in (None, context.master):
+        raise UsageError(f"--spark-master {master}: there is a session of {context.master} already")
+    if context is None:
         progress.note("Spark starts: 10 to 20 seconds on an idle machine")
-        session = _new_session(options)
-        _start_python(session)
-    return session
+        context = _new_context(options)
+        _collect(context, "Start Python", b"", [], 1)  # the wrong Python fails before the work begins
+    return context
 
 
-def _start_python(session: SparkSession) -> None:
-    """Runs one task that only starts Python: the wrong Python fails before the work begins."""
-    rows = session.createDataFrame([(b"",)], "element binary").coalesce(1)
-    started = rows.mapInArrow(lambda batches: apply_step(b"", (batch[:0] for batch in batches)), "result binary")
-    with _describe_jobs(session, "Start Python"):
-        started.collect()
+def _active_context() -> "SparkContext | None":
+    """Returns the context of this process, also of a session; None without any."""
+    # Deferred: it is not in the package that has only Spark Connect (pyspark-client).
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context
 
 
 def _connect_session(options: RunnerOptions) -> SparkSession:
@@ -181,8 +186,8 @@ def _connect_session(options: RunnerOptions) -> SparkSession:
     url = options.spark_master or os.environ.get("SPARK_REMOTE")
     server = urlsplit(url or "")
     shown = f"sc://{server.hostname}:{server.port or _CONNECT_PORT}"  # the rest of the URL can have a token
-    if options.spark_master and not is_remote() and (classic := SparkSession.getActiveSession()):
-        raise UsageError(f"--spark-master {shown}: there is a session of {classic.sparkContext.master} already")
+    if options.spark_master and not is_remote() and (classic := _active_context()):
+        raise UsageError(f"--spark-master {shown}: there is a session of {classic.master} already")
     if server.hostname and not (is_remote() or getproxies().keys() - {"no"}):  # PySpark would try again for ten minutes
         try:
             socket.create_connection((server.hostname, server.port or _CONNECT_PORT), 10).close()
@@ -213,10 +218,9 @@ def _connect_session(options: RunnerOptions) -> SparkSession:
     return session
 
 
-def _new_session(options: RunnerOptions) -> SparkSession:
+def _new_context(options: RunnerOptions) -> "SparkContext":
     """Starts Spark, or connects to the Spark that `spark-submit` has started. Raises C4pipeError if that fails."""
-    # Deferred: they are not in the package that has only Spark Connect (pyspark-client).
-    from pyspark import SparkConf, SparkContext
+    from pyspark import SparkConf, SparkContext  # deferred as in `_active_context`
 
     given = SparkConf(loadDefaults=False).set("spark.ui.showConsoleProgress", "false")
     if options.spark_master:
@@ -234,14 +238,12 @@ def _new_session(options: RunnerOptions) -> SparkSession:
     conf = SparkConf(_jvm=gateway.jvm)  # with the settings of Spark's files and of spark-submit
     for name, value in given.getAll() if started else ():
         conf.set(name, value)
-    for name, value in _DEFAULTS.items():
-        conf.setIfMissing(name, value)
+    conf.setIfMissing("spark.log.level", "ERROR")
     if conf.get("spark.app.name", "pyspark-shell") == "pyspark-shell":
         conf.setAppName("c4pipe")
     # Without it, workers run the first python3 of their PATH.
     os.environ.setdefault("PYSPARK_PYTHON", conf.get("spark.pyspark.python") or sys.executable)
-    SparkContext(conf=conf, gateway=gateway)
-    return SparkSession.builder.getOrCreate()
+    return SparkContext(conf=conf, gateway=gateway)
 
 
 def _start_java(given: Any) -> Any:

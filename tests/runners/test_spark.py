@@ -6,6 +6,7 @@ import sys
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,6 +18,9 @@ from c4pipe.runners.runner_options import RunnerOptions
 from tests.helpers.corpora import corpus_files
 from tests.helpers.flows import COUNTS, FAILURES, Fail, blocks, oracle, press_ctrl_c, words
 from tests.helpers.web_data import by_data
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL, LISTS = ROOT / "samples" / "crawl", ROOT / "samples" / "lists"
@@ -33,31 +37,34 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def run() -> Iterator[Run]:
-    """Runs a graph on Spark, by a session that lives as long as the tests of this module."""
-    from pyspark.sql import SparkSession
+    """Runs a graph on Spark, by a context that lives as long as the tests of this module."""
+    from pyspark import SparkContext
 
     options = RunnerOptions(runner="Spark", spark_master=MASTER)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))  # for the steps of these tests: Spark's workers start with it
-        if left := SparkSession.getActiveSession():  # of another module's tests
+        if left := SparkContext._active_spark_context:  # of another module's tests
             left.stop()
         yield lambda graph, tasks=2: run_job(graph, options, tasks)
-        session = SparkSession.getActiveSession()
-        assert session is not None, "a job leaves the session to the next one"
-        session.stop()
+        _context().stop()
 
 
-def test_a_job_after_a_session_was_stopped_starts_another(run: Run, tmp_path: Path) -> None:
-    from pyspark.sql import SparkSession
+def _context() -> "SparkContext":
+    """Returns Spark's context, which a job leaves to the next one."""
+    from pyspark import SparkContext
 
+    context = SparkContext._active_spark_context
+    assert context is not None
+    return context
+
+
+def test_a_job_after_a_context_was_stopped_starts_another(run: Run, tmp_path: Path) -> None:
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
         texts = ["a b", "b"]
         run(words(texts, tmp_path / name))
         assert [file.read_text() for file in (tmp_path / name).iterdir()] == [oracle(texts)]
-        session = SparkSession.getActiveSession()
-        assert session is not None
-        session.stop()
+        _context().stop()
 
 
 @pytest.mark.parametrize("tasks", [1, 7])
@@ -90,12 +97,8 @@ def test_a_failed_step_is_one_sentence(
 
 
 def test_spark_shows_the_names_of_the_steps(run: Run, tmp_path: Path) -> None:
-    from pyspark.sql import SparkSession
-
     run(words(["a b"], tmp_path))
-    session = SparkSession.getActiveSession()
-    assert session is not None
-    context = session.sparkContext
+    context = _context()
     url = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/jobs"
     with urllib.request.urlopen(url, timeout=30) as response:
         shown = {job.get("description") for job in json.load(response)}
@@ -105,22 +108,14 @@ def test_spark_shows_the_names_of_the_steps(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("process", ["driver", "executor"])
 def test_java_has_one_compiler_only(run: Run, process: str) -> None:
-    from pyspark.sql import SparkSession
-
     run(lambda flow: None)
-    session = SparkSession.getActiveSession()
-    assert session is not None
-    options = session.sparkContext.getConf().get(f"spark.{process}.defaultJavaOptions")
+    options = _context().getConf().get(f"spark.{process}.defaultJavaOptions")
     assert options == "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def test_another_python_of_the_workers_is_one_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyspark.sql import SparkSession
-
     run(lambda flow: None)
-    session = SparkSession.getActiveSession()
-    assert session is not None
-    monkeypatch.setattr(session.sparkContext, "pythonVer", "3.8")  # Spark compares it with that of its workers
+    monkeypatch.setattr(_context(), "pythonVer", "3.8")  # Spark compares it with that of its workers
     with pytest.raises(C4pipeError, match=r"^Spark's workers run another version of Python"):
         run(lambda flow: flow.map("Fail", flow.create("One", [1]), Fail(None)))
 
@@ -134,7 +129,10 @@ def test_another_master_than_that_of_the_session_is_refused(run: Run, tmp_path: 
 
 def test_a_session_builds_the_same_bytes(run: Run, tmp_path: Path) -> None:
     """From Python, as in a notebook that has a session."""
+    from pyspark.sql import SparkSession
+
     run(words(["a"], tmp_path / ""))
+    SparkSession(_context())
     jobs: set[str | None] = set()
     with_spark, here = tmp_path / "spark", tmp_path / "here"
     c4pipe.build_corpus(
