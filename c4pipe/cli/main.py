@@ -127,8 +127,10 @@ def _check_current_folder() -> None:
 
 def make_parser(given: Sequence[str] | None = None) -> Parser:
     """Returns the parser of all commands. Only the first command among the arguments has its options; every command if
-    `given` is None.
+    `given` is None. Arguments that begin with a command need no parsers of the others, which take 4 milliseconds.
     """
+    if given and given[0] in COMMANDS:
+        return build_parser({given[0]: COMMANDS[given[0]]}, {given[0]: load_command(given[0])})
     named = list(COMMANDS) if given is None else [each for each in given if each in COMMANDS][:1]
     return build_parser(COMMANDS, {name: load_command(name) for name in named})
 

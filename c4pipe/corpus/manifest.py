@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, TypeVar, cast
 
-from c4pipe.corpus.formats.table import FORMAT_NAMES, find_format
+from c4pipe.corpus.formats.table import EXTENSIONS, FORMAT_NAMES
 from c4pipe.corpus.layout import MAX_SHARDS, Layout
 from c4pipe.corpus.writer import shard_files
 from c4pipe.errors import LostDataError, UsageError
@@ -32,7 +32,7 @@ _PART = re.compile("-part([0-9]{3})-")
 OTHER_NAMES = "other names"
 """The month of input files that Common Crawl did not name."""
 
-_EXTENSIONS = "|".join(re.escape(find_format(name).extension) for name in FORMAT_NAMES)
+_EXTENSIONS = "|".join(map(re.escape, EXTENSIONS.values()))
 
 ShardPath = Annotated[
     str,

@@ -6,16 +6,15 @@ neither on the time nor on how the rows are divided among the calls of `write`.
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA, STRINGS, ShardFormat, shard_schema
-from c4pipe.corpus.formats.table import find_format
+from c4pipe.corpus.formats.table import EXTENSIONS, find_format
 from c4pipe.corpus.layout import Layout, ShardId
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.paths import StoragePath, sha256_of
@@ -95,12 +94,10 @@ def shard_name(shard: ShardId, extension: str) -> str:
 
 def shard_files(layout: Layout, formats: Sequence[str], part: int = 1) -> list[str]:
     """Returns the paths of all shards of a part in their corpus."""
-    extensions = [find_format(name).extension for name in formats]
-    return [shard_name(shard, extension) for shard in layout.shards(part) for extension in extensions]
+    return [shard_name(shard, EXTENSIONS[name]) for shard in layout.shards(part) for name in formats]
 
 
-@dataclass(frozen=True)
-class ShardFile:
+class ShardFile(NamedTuple):
     """A finished file, as the manifest lists it, with its path in the corpus."""
 
     path: str
@@ -110,7 +107,7 @@ class ShardFile:
 
     def to_json(self) -> dict[str, str | int]:
         """Returns the fields by name, as JSON values."""
-        return asdict(self)
+        return self._asdict()
 
 
 class ShardWriter:
@@ -136,8 +133,7 @@ class ShardWriter:
         self._schema = shard_schema(columns)
         self.files: list[ShardFile] = []
         self._folder = folder
-        chosen = [find_format(name) for name in formats]
-        self._formats = {shard_name(shard, each.extension): each for each in chosen}
+        self._formats = {shard_name(shard, EXTENSIONS[name]): find_format(name) for name in formats}
         self._open: list[tuple[str, AtomicFile, TableWriter]] = []  # name in the corpus
         self._rows = 0
 

@@ -6,10 +6,9 @@ import random
 import re
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep, time
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from c4pipe.errors import hide_secrets
 from c4pipe.io.words import short, visible
@@ -38,8 +37,7 @@ def address_of_today(url: str) -> str:
     return "; everyone can read Common Crawl's files at https://data.commoncrawl.org/" if is_old else ""
 
 
-@dataclass(frozen=True)
-class NetworkOptions:
+class NetworkOptions(NamedTuple):
     """How files are read from the network, and where they are kept.
 
     Attributes:
@@ -61,8 +59,7 @@ class NetworkOptions:
     cache: Path | None = None
 
 
-@dataclass(frozen=True)
-class Wait:
+class Wait(NamedTuple):
     """A pause after a failed try. As text: `HTTP status 503 from data.commoncrawl.org, try 3 of 8, next in 16 s`.
 
     `reason` is safe to show; the file is given up if `failures` in a row reach `tries`.

@@ -112,7 +112,7 @@ def list_objects(url: str, network: NetworkOptions) -> Iterator[tuple[str, int]]
         raise DownloadError(f"{url}: the URL names no bucket")
     folder = path_of(url).rstrip("/")
     selector = fs.FileSelector(folder or "/", recursive=True)
-    network = replace(network, tries=min(_LISTING_TRIES, network.tries))
+    network = network._replace(tries=min(_LISTING_TRIES, network.tries))
     try:
         infos = retried(url, network, lambda store, _: store.get_file_info(selector))
     except FileNotFoundError:

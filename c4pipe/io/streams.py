@@ -8,7 +8,6 @@ import hashlib
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -167,7 +166,7 @@ class WebPath(UrlPath):
 
     def read_bytes(self, most: int = sys.maxsize) -> bytes:
         """Returns the content of a file of at most `most` bytes. Raises DownloadError."""
-        return InputOpener(replace(NETWORK, file_bytes=most)).read(self.url)
+        return InputOpener(NETWORK._replace(file_bytes=most)).read(self.url)
 
 
 InputPath = StoragePath | WebPath

@@ -1,10 +1,11 @@
 """The versions of c4pipe and of the libraries that affect its output."""
 
+import contextlib
+import os
 import platform
 import sys
 import zlib
 from functools import cache
-from pathlib import Path
 
 TEXT_RULES = 1
 """The version of everything in c4pipe that decides which text a corpus has. A release that changes the corpora of some
@@ -37,9 +38,11 @@ def version_of(package: str) -> str:
 def _folder_versions() -> dict[str, str]:
     """Returns the versions of the folders `NAME-VERSION.dist-info` of sys.path, by name."""
     found: dict[str, str] = {}
-    for path in (path for folder in sys.path for path in Path(folder).glob("*-*.dist-info")):
-        name, _, version = path.stem.partition("-")
-        found.setdefault(name.lower(), version)
+    for folder in sys.path:
+        with contextlib.suppress(OSError), os.scandir(folder or ".") as entries:  # a path for each takes 4 milliseconds
+            for name in (each.name for each in entries if each.name.endswith(".dist-info")):
+                package, _, version = name.removesuffix(".dist-info").partition("-")
+                found.setdefault(package.lower(), version)
     return found
 
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -102,7 +101,7 @@ def network_of_worker(options: CleanOptions | BuildOptions | ImportOptions, task
     if not network.bytes_per_second:
         return network
     processes = local_workers(options, tasks) if options.is_local else allowed_cores()
-    return replace(network, bytes_per_second=network.bytes_per_second / processes.most)
+    return network._replace(bytes_per_second=network.bytes_per_second / processes.most)
 
 
 def _verify(plan: CleanPlan, progress: Progress) -> dict[str, int]:

@@ -321,7 +321,7 @@ def make_plan(build: CleanPlan, formats: Sequence[str], slices: int, cores: int,
         progress: gets how many slices are measured, and a note for each wait for a server.
     """
     network = build.options.network
-    sources = InputOpener(replace(network, tries=min(_TRIES, network.tries)), progress.note_wait)
+    sources = InputOpener(network._replace(tries=min(_TRIES, network.tries)), progress.note_wait)
     plan = Plan(len(build.files))
     try:
         plan = replace(plan, sizes=(sizes := measure_sizes(build.files, sources)))

@@ -5,7 +5,6 @@ import json
 import shutil
 import tarfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -106,7 +105,7 @@ def _download(pinned: PinnedList, url: str, part: Path, report: OnLine) -> None:
 
     shown = hide_secrets(url)
     most, seconds = max(_NETWORK.file_bytes, 2 * pinned.size), _NETWORK.file_seconds + pinned.size / _SLOWEST
-    network = replace(_NETWORK, file_bytes=most, file_seconds=seconds)
+    network = _NETWORK._replace(file_bytes=most, file_seconds=seconds)
     opener = InputOpener(network, lambda wait: report(f"trying {shown} again ({wait})"))
     if pinned.size > _LARGE or pinned.warning:
         report(f"{pinned.path}: {format_size(pinned.size)}, licence {pinned.licence}{pinned.warning}")

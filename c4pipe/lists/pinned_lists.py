@@ -13,9 +13,8 @@ the same address by them (dclm, OpenLID-v3, ARC-Challenge, MMLU).
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import parse_json
@@ -38,8 +37,7 @@ _WARNINGS = {"-NC": ", which forbids commercial use", "unknown": ": read the ter
 _HOW_TO_GET = "run `c4pipe lists fetch`, or name a folder that has it with `--lists DIR` (in Python `lists=DIR`)"
 
 
-@dataclass(frozen=True)
-class PinnedList:
+class PinnedList(NamedTuple):
     """A list, a model or a test set that can be fetched.
 
     Attributes:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from c4pipe.corpus.formats.shard_format import PROBABILITY, shard_schema
-from c4pipe.corpus.formats.table import find_format
+from c4pipe.corpus.formats.table import EXTENSIONS, find_format
 from c4pipe.corpus.funnel import empty_reasons, empty_warning, funnel_rows, language_funnels, percent
 from c4pipe.corpus.labels import counts_by_label
 from c4pipe.corpus.layout import SPLITS
@@ -80,7 +80,8 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
     fields = _FIELDS | (_TEXT_FIELDS if recipe.input_format == "text" else _ORIGIN)
     fields |= dict.fromkeys(recipe.label_columns, "the best label by a classifier of text")
     best = min(map(find_format, manifest["formats"]), key=lambda each: not each.hub_timestamp)
-    stored = _sum_shards(manifest["shards"], best.extension)
+    extension = EXTENSIONS[best.name]
+    stored = _sum_shards(manifest["shards"], extension)
     schema = shard_schema(recipe.columns)
     columns = {each.name: _feature(str(each.type)) for each in schema}
     for (language, split), size in stored.items():
@@ -99,7 +100,7 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
         language_codes=_hub_codes(languages),
         all_from_common_crawl=OTHER_NAMES not in inputs.months,
         size_category=_size_category(counts.get("pages.kept", 0)),
-        configurations=_make_configurations(stored, languages, best.extension) if best.hub_timestamp else {},
+        configurations=_make_configurations(stored, languages, extension) if best.hub_timestamp else {},
         columns=columns if table_bytes else {},
         pages=counts.get("pages.kept", 0),
         bytes=counts.get("bytes.kept", 0),
@@ -121,7 +122,7 @@ def render_card(manifest: Manifest, table_bytes: Mapping[str, int] = _NONE, opt_
         formats=manifest["formats"],
         fields=[(each.name, str(each.type), fields.get(each.name, "as the source has it")) for each in schema],
         format=best.name,
-        example=_example(pages, best.extension),
+        example=_example(pages, extension),
         versions=manifest["versions"],
         refused=reasons_to_show(opt_outs) if opt_outs else {},
         warning=empty_warning(recipe, counts),

@@ -21,8 +21,6 @@ I64 = npt.NDArray[np.int64]
 BATCH_BYTES = 1 << 16
 """Bytes of text that are hashed together; a larger text is hashed alone. NumPy takes some 25 bytes for each."""
 
-_IGNORED = characters(PUNCTUATION_AND_SYMBOLS)
-_ASCII_IGNORED = "".join(filter(str.isascii, _IGNORED)).encode()
 _ASCII_LOWER = bytes(
     ord(" ") if chr(code).isspace() else code + 32 if chr(code) in string.ascii_uppercase else code
     for code in range(256)
@@ -35,7 +33,7 @@ _INVERSE = pow(_BASE, -1, 1 << 64)
 def ngram_words(text: str) -> bytes:
     """Returns the words of a text, of which n-grams are made: UTF-8, with one space between two words."""
     if text.isascii():
-        return b" ".join(text.encode().translate(_ASCII_LOWER, _ASCII_IGNORED).split())
+        return b" ".join(text.encode().translate(_ASCII_LOWER, _ascii_ignored()).split())
     lower = unicodedata.normalize("NFC", text).lower()
     codes = np.frombuffer(lower.encode("utf-32-le", "replace"), np.uint32)  # half of a surrogate pair becomes a ?
     kept = codes[_in_words().take(codes)].tobytes().decode("utf-32-le")
@@ -62,10 +60,15 @@ def batch_texts(texts: Iterable[tuple[Key, bytes]]) -> Iterator[list[tuple[Key, 
 
 
 @cache
+def _ascii_ignored() -> bytes:
+    return "".join(filter(str.isascii, characters(PUNCTUATION_AND_SYMBOLS))).encode()
+
+
+@cache
 def _in_words() -> npt.NDArray[np.bool_]:
     """Returns a mask of the characters that stay: ten times as fast as a regular expression."""
     stays = np.ones(sys.maxunicode + 1, bool)
-    stays[list(map(ord, _IGNORED))] = False
+    stays[list(map(ord, characters(PUNCTUATION_AND_SYMBOLS)))] = False
     return stays
 
 

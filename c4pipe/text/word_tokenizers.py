@@ -32,8 +32,8 @@ _JAPANESE_BYTES = 40_000  # of a text that SudachiPy takes
 _LONG_NUMBER = re.compile("[0-9,]{20,}")
 # indic-nlp-library 0.92 (MIT), indic_tokenize.py: the package itself needs Sphinx and pandas
 _MARKS = {
-    "indic": re.compile(rf"([{string.punctuation}\u0964\u0965\uaaf1\uaaf0\uabeb-\uabef\u1c7e\u1c7f])"),
-    "urdu": re.compile(rf"([{string.punctuation}\u0609\u060a\u060c\u061e\u066a-\u066d\u06d4])"),
+    "indic": rf"([{string.punctuation}\u0964\u0965\uaaf1\uaaf0\uabeb-\uabef\u1c7e\u1c7f])",
+    "urdu": rf"([{string.punctuation}\u0609\u060a\u060c\u061e\u066a-\u066d\u06d4])",
 }
 _NUMBERS = re.compile("([0-9]+ [,.:/] )+[0-9]+")
 
@@ -194,7 +194,7 @@ def _by_marks(script: str) -> _FindTokens:
     """Returns a tokenizer for languages of India: marks are words, but not the marks in numbers and dates."""
 
     def tokens(text: str) -> list[str]:
-        marked = re.sub(" +", " ", _MARKS[script].sub(r" \1 ", text.replace("\t", " "))).strip(" ")
+        marked = re.sub(" +", " ", re.sub(_MARKS[script], r" \1 ", text.replace("\t", " "))).strip(" ")
         if script == "indic":
             marked = _NUMBERS.sub(lambda at: at[0].replace(" ", "") if at.start() else at[0], marked)
         return marked.split(" ")

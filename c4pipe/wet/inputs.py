@@ -5,7 +5,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from glob import has_magic
 from pathlib import Path
@@ -491,7 +491,7 @@ def _read_listing(listing: str, network: NetworkOptions, on_wait: OnWait | None)
     """Returns the text of a list. Raises OSError or ValueError if it can't be read."""
     # Few tries, since the user waits: a wrong address is reported within half a minute.
     seconds = min(600, network.file_seconds)
-    limits = replace(network, tries=min(5, network.tries), file_seconds=seconds, file_bytes=_LISTING_CAP)
+    limits = network._replace(tries=min(5, network.tries), file_seconds=seconds, file_bytes=_LISTING_CAP)
     with InputOpener(limits, on_wait).open(listing) as stream:
         return decode_text(read_content(stream, listing, _LISTING_CAP))
 

@@ -33,7 +33,7 @@ def _read_arrow(file, first, columns):
             yield document(row, shard_schema(columns).names)
 
 
-ARROW = ShardFormat(name="arrow", extension="arrow", write=_write_arrow, read=_read_arrow, hub_timestamp="string")
+ARROW = ShardFormat(name="arrow", write=_write_arrow, read=_read_arrow, hub_timestamp="string")
 '''
 READ = "import json, sys; from c4pipe import read; print(json.dumps(list(read.documents(sys.argv[1]))))"
 
@@ -45,7 +45,9 @@ def test_a_format_is_one_file_and_its_name(tmp_path: Path, capsys: pytest.Captur
     formats = package / "corpus" / "formats"
     (formats / "arrow.py").write_text(ARROW_FORMAT)
     table = (formats / "table.py").read_text()
-    changed = table.replace("_FORMATS = {\n", '_FORMATS = {\n    "arrow": "c4pipe.corpus.formats.arrow:ARROW",\n')
+    changed = table.replace(
+        "_FORMATS = {\n", '_FORMATS = {\n    "arrow": ("arrow", "c4pipe.corpus.formats.arrow:ARROW"),\n'
+    )
     assert changed != table
     (formats / "table.py").write_text(changed)
 

@@ -14,7 +14,7 @@ from c4pipe.cli import main
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus import reader
 from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA
-from c4pipe.corpus.formats.table import FORMAT_NAMES, find_format
+from c4pipe.corpus.formats.table import EXTENSIONS, FORMAT_NAMES
 from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.opened import Corpus, open_corpus, open_language
 from c4pipe.corpus.reader import Shard, read_shard, read_tables
@@ -55,7 +55,7 @@ def test_a_corpus_says_what_its_manifest_says(small_corpus: Path) -> None:
 @pytest.mark.parametrize("split", [None, "train", "validation"])
 def test_shards_are_those_of_the_manifest(small_corpus: Path, split: str | None, file_format: str | None) -> None:
     corpus = open_corpus(small_corpus)
-    extension = find_format(file_format or "parquet").extension
+    extension = EXTENSIONS[file_format or "parquet"]
     entries = [each for each in corpus.manifest["shards"] if each["path"].endswith(f".{extension}")]
     wanted = [each for each in entries if f"/c4-{split or ''}" in each["path"]]
     shards = corpus.shards(split, file_format)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from c4pipe.corpus.formats.table import find_format
+from c4pipe.corpus.formats.table import EXTENSIONS
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -17,7 +17,7 @@ def only_format(corpus: Path, name: str, folder: Path) -> Path:
     """Copies a corpus as it is when it is built with one format."""
 
     def change(manifest: dict[str, Any]) -> None:
-        extension = find_format(name).extension
+        extension = EXTENSIONS[name]
         manifest["formats"] = [name]
         manifest["shards"] = [each for each in manifest["shards"] if each["path"].endswith(f".{extension}")]
         for shard in manifest["shards"]:

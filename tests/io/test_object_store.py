@@ -5,7 +5,6 @@ import random
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from tests.helpers.s3 import Store, environment, store_of
 from tests.helpers.web import Script, serve
 
 QUICK = NetworkOptions(tries=12, first_pause=0.002, stall_seconds=10.0)
-HASTY = replace(QUICK, stall_seconds=0.5)
+HASTY = QUICK._replace(stall_seconds=0.5)
 DATA = random.Random(0).randbytes(100_000)
 LISTING = "GET crawl?list-type=2&max-keys=1000&prefix=folder%2F"
 

@@ -10,7 +10,6 @@ import sys
 import tarfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +43,12 @@ MODEL = PinnedList(
     form="",
     users="",
 )
-UNPINNED = replace(MODEL, sha256="")
+UNPINNED = MODEL._replace(sha256="")
 
 
 def pinned_of(name: str, data: bytes, form: str = "") -> PinnedList:
     digest = hashlib.sha256(data).hexdigest()
-    return replace(MODEL, path=f"made/{name}", url=f"a/{name}", sha256=digest, size=len(data), form=form)
+    return MODEL._replace(path=f"made/{name}", url=f"a/{name}", sha256=digest, size=len(data), form=form)
 
 
 def part_of(folder: Path) -> Path:
@@ -71,7 +70,7 @@ def fetch(folder: Path, web: Web, *lists: PinnedList) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch_lists, "_NETWORK", replace(fetch_lists._NETWORK, first_pause=0.001))
+    monkeypatch.setattr(fetch_lists, "_NETWORK", fetch_lists._NETWORK._replace(first_pause=0.001))
 
 
 @pytest.mark.parametrize("pinned", PINNED_FILES, ids=lambda pinned: pinned.path)
@@ -128,7 +127,7 @@ def test_a_large_download_goes_on_after_a_kill(server: str, tmp_path: Path) -> N
         "fetch(Path(sys.argv[1]), sys.argv[2], print, [PinnedList(**json.loads(sys.argv[3]))])"
     )
     with serve({MODEL.url: LARGE}, lambda path, number: "stall" if number == 0 else server) as web:
-        command = [sys.executable, "-c", code, str(tmp_path), web.url, json.dumps(asdict(MODEL))]
+        command = [sys.executable, "-c", code, str(tmp_path), web.url, json.dumps(MODEL._asdict())]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
             until = time.monotonic() + 60
             while not any(path.stat().st_size for path in tmp_path.glob(".*.part")) and time.monotonic() < until:
@@ -202,7 +201,7 @@ def test_two_files_of_one_archive_are_one_download(tmp_path: Path) -> None:
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
     data = packed.getvalue()
-    lists = [replace(pinned_of("a.tar", data, f"member {name}"), path=f"made/{name}") for name in members]
+    lists = [pinned_of("a.tar", data, f"member {name}")._replace(path=f"made/{name}") for name in members]
     assert len(data) > 1_000_000
     with serve({lists[0].url: data}) as web:
         fetch(tmp_path, web, *lists)
@@ -246,7 +245,7 @@ def lines_of(rows: Sequence[dict[str, Any]]) -> bytes:
     ],
 )
 def test_a_test_set_has_question_and_answer_apart(name: str, form: str, data: bytes, tmp_path: Path) -> None:
-    pinned = replace(pinned_of(name, data, form), path="evaluation/made.jsonl")
+    pinned = pinned_of(name, data, form)._replace(path="evaluation/made.jsonl")
     with serve({pinned.url: data}) as web:
         fetch(tmp_path, web, pinned)
     path = tmp_path / pinned.path
@@ -257,14 +256,14 @@ def test_a_test_set_has_question_and_answer_apart(name: str, form: str, data: by
 
 def test_files_of_several_hosts_from_one_mirror(tmp_path: Path) -> None:
     """A mirror has each file at the path of its own host."""
-    lists = [replace(pinned_of(f"{n}", b"%d" % n), host=f"h{n}.example.org", url=f"o/r/{n}") for n in range(3)]
+    lists = [pinned_of(f"{n}", b"%d" % n)._replace(host=f"h{n}.example.org", url=f"o/r/{n}") for n in range(3)]
     with serve({"cache/o/r/0": b"0", "cache/o/r/1": b"1"}) as web:
         with pytest.raises(C4pipeError, match=r"/cache/o/r/2 \(HTTP status 404 .*`--source URL`"):
             fetch_lists.fetch(tmp_path, f"{web.url}/cache/", lists=lists)
         assert [status for _, status in status_of_lists(tmp_path, lists)] == ["ok", "ok", "missing"]
 
 
-@pytest.mark.parametrize("pinned", [MODEL, replace(UNPINNED, path="evaluation/gsm8k.jsonl")])
+@pytest.mark.parametrize("pinned", [MODEL, UNPINNED._replace(path="evaluation/gsm8k.jsonl")])
 def test_a_file_of_the_user_stays(pinned: PinnedList, tmp_path: Path) -> None:
     path = tmp_path / pinned.path
     path.parent.mkdir()
@@ -327,9 +326,9 @@ def test_names_options_and_licences(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """What a user sees: terms before the download, the options that use the files, one sentence for a wrong name."""
     model = model_bytes(WORDS, LABELS)
     lists = (
-        replace(pinned_of("x", model), name="free", path="classifiers/free.bin", licence="CC-BY-NC-SA-4.0"),
-        replace(pinned_of("x", model), name="two", path="language_models/two.bin", licence="unknown"),
-        replace(pinned_of("y", lines_of([{"q": "a", "a": "b"}]), "examples q a"), name="t", path="evaluation/t.jsonl"),
+        pinned_of("x", model)._replace(name="free", path="classifiers/free.bin", licence="CC-BY-NC-SA-4.0"),
+        pinned_of("x", model)._replace(name="two", path="language_models/two.bin", licence="unknown"),
+        pinned_of("y", lines_of([{"q": "a", "a": "b"}]), "examples q a")._replace(name="t", path="evaluation/t.jsonl"),
     )
     monkeypatch.setattr(pinned_lists, "PINNED_FILES", lists)
     with serve({"a/x": model, "a/y": lines_of([{"q": "a", "a": "b"}])}) as web:

@@ -6,7 +6,6 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,7 +83,7 @@ def data(web_data: Path, monkeypatch: pytest.MonkeyPatch) -> PinnedData:
     folder, lists = web_data / "lists", pinned_lists.PINNED
     if web_data == SHIPPED:
         digests = {each: hashlib.sha256((folder / each.path).read_bytes()).hexdigest() for each in lists}
-        lists = tuple(replace(each, sha256=digest) for each, digest in digests.items())
+        lists = tuple(each._replace(sha256=digest) for each, digest in digests.items())
         monkeypatch.setattr(pinned_lists, "PINNED", lists)
         others = pinned_lists.PINNED_FILES[len(lists) :]
         monkeypatch.setattr(pinned_lists, "PINNED_FILES", (*lists, *others))
@@ -211,7 +210,7 @@ def test_fetch_without_a_server(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["a body without end", "a body that dribbles", "headers that dribble", "silence"])
 def test_fetch_from_a_server_without_end(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the server does not stop, the limits of time and size do."""
-    limits = replace(fetch_lists._NETWORK, file_seconds=1, stall_seconds=0.3, first_pause=0.01)
+    limits = fetch_lists._NETWORK._replace(file_seconds=1, stall_seconds=0.3, first_pause=0.01)
     monkeypatch.setattr(fetch_lists, "_NETWORK", limits)
     with serve_hostile() as web:
         web.answers[FIRST.url] = HOSTILE[kind]

@@ -18,7 +18,7 @@ from c4pipe.clean import work_folder
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA
-from c4pipe.corpus.formats.table import find_format
+from c4pipe.corpus.formats.table import EXTENSIONS
 from c4pipe.corpus.funnel import language_funnels
 from c4pipe.corpus.opened import open_corpus
 from c4pipe.dedup import publishers
@@ -86,7 +86,7 @@ def corpus_in(work: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
 
 def pages_of(made: dict[str, Any]) -> dict[str, Counter[str]]:
     """Pages by language and split, of the first format; splits without a page are left out."""
-    ending = f".{find_format(made['formats'][0]).extension}"
+    ending = f".{EXTENSIONS[made['formats'][0]]}"
     found: dict[str, Counter[str]] = {}
     for shard in made["shards"]:
         language, split = re.fullmatch(r"([^/]+)/c4-(\w+)-.*", shard["path"]).groups()  # type: ignore[union-attr]

@@ -58,14 +58,12 @@ def _read_lines(
 
 JSON = ShardFormat(
     name="json",
-    extension="json.gz",
     write=partial(write_records, encode=_encode_rows),
     read=partial(_read_lines, open_gzip),
     hub_timestamp="timestamp[s]",
 )
 ZSTANDARD_JSON = ShardFormat(
     name="json.zst",
-    extension="json.zst",
     write=partial(write_records, encode=_encode_rows, compress=_zstandard_frame),
     read=partial(_read_lines, _open_zstandard),
     hub_timestamp=JSON.hub_timestamp,

@@ -86,7 +86,6 @@ def _count_rows(file: InputPath) -> int:
 
 PARQUET = ShardFormat(
     name="parquet",
-    extension="parquet",
     write=_write_parquet,
     read=_read_documents,
     read_tables=parquet_tables,

@@ -49,7 +49,6 @@ class ShardFormat(NamedTuple):
 
     Attributes:
         name: its name for users.
-        extension: the end of its files' names, without the first dot.
         write: opens a file for writing, given its schema, as a context manager. Its bytes depend only on the groups of
             rows, not on the time.
         read: yields the documents of a file from a row on, given the further columns of the corpus. Raises
@@ -61,7 +60,6 @@ class ShardFormat(NamedTuple):
     """
 
     name: str
-    extension: str
     write: Callable[[Path, pa.Schema], AbstractContextManager[WriteRows]]
     read: Callable[[InputPath, int, Sequence[str]], DocumentGenerator]
     read_tables: Callable[[InputPath, Sequence[str]], Iterator[pa.Table]] | None = None

@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from c4pipe.corpus.formats.shard_format import ShardFormat
 
 _FORMATS = {
-    "parquet": "c4pipe.corpus.formats.parquet:PARQUET",
-    "tfrecord": "c4pipe.corpus.formats.tfrecord:TFRECORD",
-    "json": "c4pipe.corpus.formats.json_lines:JSON",
-    "json.zst": "c4pipe.corpus.formats.json_lines:ZSTANDARD_JSON",
+    "parquet": ("parquet", "c4pipe.corpus.formats.parquet:PARQUET"),
+    "tfrecord": ("tfrecord.gz", "c4pipe.corpus.formats.tfrecord:TFRECORD"),
+    "json": ("json.gz", "c4pipe.corpus.formats.json_lines:JSON"),
+    "json.zst": ("json.zst", "c4pipe.corpus.formats.json_lines:ZSTANDARD_JSON"),
 }
+
+EXTENSIONS = {name: extension for name, (extension, _) in _FORMATS.items()}
+"""The end of the names of a format's files, without the first dot."""
 
 FORMAT_NAMES = tuple(_FORMATS)
 """The names of the formats, in the order in which a corpus has them."""
@@ -27,7 +30,7 @@ FORMAT_NAMES = tuple(_FORMATS)
 @cache
 def find_format(name: str) -> "ShardFormat":
     """Returns a format, given one of FORMAT_NAMES. Raises KeyError for another name."""
-    found: ShardFormat = pkgutil.resolve_name(_FORMATS[name])
+    found: ShardFormat = pkgutil.resolve_name(_FORMATS[name][1])
     return found
 
 
@@ -46,8 +49,7 @@ def parse_formats(text: str) -> tuple[str, ...]:
 
 def format_of(name: str) -> str:
     """Returns the format of a file of a corpus by the file's name. Raises ValueError for another name."""
-    extensions = {each: find_format(each).extension for each in FORMAT_NAMES}
-    for each, extension in extensions.items():
+    for each, extension in EXTENSIONS.items():
         if name.endswith(f".{extension}"):
             return each
-    raise ValueError(f"{name} ends in none of {', '.join(extensions.values())}")
+    raise ValueError(f"{name} ends in none of {', '.join(EXTENSIONS.values())}")

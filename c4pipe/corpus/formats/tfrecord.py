@@ -161,7 +161,6 @@ def _read_tfrecord(file: InputPath, first: int, columns: Sequence[str]) -> Docum
 
 TFRECORD = ShardFormat(
     name="tfrecord",
-    extension="tfrecord.gz",
     write=partial(write_records, encode=_encode_rows),
     read=_read_tfrecord,
     is_exact=False,
