@@ -78,7 +78,7 @@ test-all: .venv/venv.stamp
 	scripts/system-packages
 	$(MAKE) --no-print-directory test
 	$(MAKE) --no-print-directory .venv/all.stamp
-	$(MAKE) --no-print-directory --jobs=2 DATATROVE=--short large-tests beside-tests
+	$(MAKE) --no-print-directory --jobs=3 DATATROVE=--short large-tests beside-tests
 
 large-tests: .venv/all.stamp
 	C4PIPE_EARLIER=1 scripts/test -m "($(LARGE)) and not ($(OTHERS))"

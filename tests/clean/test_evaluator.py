@@ -79,7 +79,6 @@ def test_counters_are_named_after_rules(recipe: Recipe, sample_lists: Lists, pag
 
 
 @BASES
-@settings(max_examples=100, deadline=None)
 @given(pages=st.lists(PAGES, max_size=6))
 def test_funnel_adds_up(recipe: Recipe, sample_lists: Lists, pages: list[Page]) -> None:
     evaluator = evaluator_of(recipe, sample_lists)

@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.clean.evaluate import RecipeEvaluator
@@ -418,7 +418,6 @@ def test_choices_have_the_default_and_each_is_allowed(rule: type[Rule]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", LINE_RULES.values(), ids=LINE_RULES)
-@settings(max_examples=100, deadline=None)
 @given(first=st.lists(LINES, max_size=5), second=st.lists(LINES, max_size=5))
 def test_line_rules_take_each_line_by_itself(rule: LineRule, first: list[str], second: list[str]) -> None:
     before = [*first, *second]
@@ -432,7 +431,6 @@ DROPPING = {name: each for name, each in LINE_RULES.items() if not each.edits}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", DROPPING.values(), ids=DROPPING)
-@settings(max_examples=100, deadline=None)
 @given(lines=st.lists(LINES, max_size=8))
 def test_line_rules_that_drop_keep_the_order_and_change_nothing(rule: LineRule, lines: list[str]) -> None:
     left = rule.edit(lines)

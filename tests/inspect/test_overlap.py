@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from dataclasses import asdict
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,6 +44,7 @@ def words_of(text: str) -> list[str]:
     return ngram_words(text).decode().split()
 
 
+@cache
 def grams(text: str, size: int) -> list[Gram]:
     """The n-grams of a text; the pages have no language, so those of each script without blanks are cut."""
     words = letter_words(ngram_words(text).decode(), tuple(SCRIPTS), size).split()

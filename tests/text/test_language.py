@@ -240,7 +240,6 @@ def test_other_profiles_are_refused(profile: Any, wrong: str) -> None:
 
 
 @pytest.mark.needs("extensions")
-@settings(max_examples=100, deadline=None)
 @given(
     words=st.dictionaries(
         st.text(

@@ -16,7 +16,7 @@ from typing import Any
 from unicodedata import category
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.vocab.request import SENTINELS, Settings
@@ -376,7 +376,6 @@ def stands_alone(text: str) -> bool:
     return not any(category(each)[0] == "M" or each in "\u200c\u200d\uff9e\uff9f" for each in text)
 
 
-@settings(max_examples=100)
 @given(st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=6)), max_size=12).map("".join).filter(stands_alone))
 def test_auto_tokenizer_on_any_text(tokenizers_by_kind: list[tuple[Vocabulary, Any]], text: str) -> None:
     for vocabulary, loaded in tokenizers_by_kind:
