@@ -100,7 +100,7 @@ def explain_page(evaluator: RecipeEvaluator, page: Page, to_the_end: bool = True
         evaluator: the evaluator of the recipe.
         page: the page.
         to_the_end: whether the rules after the drop are applied, too. That takes as long as for a kept page. Pages of
-            more than MOST_CHARACTERS are not evaluated further.
+            more than MOST_CHARACTERS are not evaluated further. Without it, a page rule that drops nothing has no fact.
     """
     checked = evaluator.page(page)
     separators = evaluator.recipe.need(BodyLines).line_separators
@@ -215,7 +215,7 @@ class PageTrace:
             said = rule.says(self._page.normalised_url)
             self.rules.append(RuleVerdict(stage, name, None, said, self._asked))
         elif isinstance(rule, PageRule) and self._empty_by != (stage, name):
-            said = _describe_value(rule, value, dropped, self._page)
+            said = _describe_value(rule, value, dropped, self._page) if dropped or self._to_the_end else ""
             self.rules.append(RuleVerdict(stage, name, dropped, said, self._asked))
 
     def _record_lines(self, operation: Operation, before: Sequence[str], after: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ counts (`gopher_repetition_filter.py`, `fineweb_quality_filter.py`). The rules s
 from typing import ClassVar
 
 from c4pipe.filters.rule import Number, PageRule, Share
-from c4pipe.filters.word_rules import FINEWEB, AtMost
+from c4pipe.filters.word_rules import FINEWEB, AtMost, share
 from c4pipe.text.page_text import PageText, count_repeats
 
 _SOURCE = "Gopher (Rae et al. 2021), table A1; counted as in datatrove 0.10.1, gopher_repetition_filter.py"
@@ -36,7 +36,7 @@ class RepeatedParagraphText(AtMost):
     at_most: Share = 0.2
 
     def count(self, words: PageText) -> float:
-        return _of_text(count_repeats(words.paragraphs)[1], words)
+        return share(count_repeats(words.paragraphs)[1], len(words.text))
 
 
 class RepeatedLines(AtMost):
@@ -62,7 +62,7 @@ class RepeatedLineText(AtMost):
     at_most: Share = 0.2
 
     def count(self, words: PageText) -> float:
-        return _of_text(words.lines.repeated_characters, words)
+        return share(words.lines.repeated_characters, len(words.text))
 
 
 class _NGramText(AtMost):
@@ -83,7 +83,7 @@ class _NGramText(AtMost):
 
     def count(self, words: PageText) -> float:
         """Returns the share of the characters in such n-grams."""
-        return _of_text(words.ngrams[self.size], words)
+        return share(words.ngrams[self.size], len(words.text))
 
 
 class Top2Gram(_NGramText, size=2, top=True):
@@ -152,7 +152,7 @@ class RepeatedCharacters(AtMost):
     def count(self, words: PageText) -> float:
         """Returns the share of characters in repeated lines, of the characters without line ends."""
         characters = len(words.text) - words.text.count("\n")
-        return words.filled_lines().repeated_characters / characters if characters else 0.0
+        return share(words.filled_lines().repeated_characters, characters)
 
 
 NGRAM_RULES: tuple[type[PageRule], ...] = (
@@ -164,7 +164,3 @@ REPETITION_RULES: tuple[type[PageRule], ...] = (
     *NGRAM_RULES,
 )
 """Gopher's repetition rules, in datatrove's order."""
-
-
-def _of_text(characters: int, words: PageText) -> float:
-    return characters / len(words.text) if words.text else 0.0

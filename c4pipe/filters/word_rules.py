@@ -102,7 +102,7 @@ class ShortMeanWord(AtLeast):
     at_least: Number = 3.0
 
     def count(self, words: PageText) -> float:
-        return _share(words.word_counts.characters, words.word_counts.with_more)
+        return share(words.word_counts.characters, words.word_counts.with_more)
 
 
 class LongMeanWord(AtMost):
@@ -115,7 +115,7 @@ class LongMeanWord(AtMost):
     at_most: Number = 10.0
 
     def count(self, words: PageText) -> float:
-        return _share(words.word_counts.characters, words.word_counts.with_more)
+        return share(words.word_counts.characters, words.word_counts.with_more)
 
 
 class ManyHashes(AtMost):
@@ -128,7 +128,7 @@ class ManyHashes(AtMost):
     at_most: Share = 0.1
 
     def count(self, words: PageText) -> float:
-        return _share(words.text.count("#"), words.word_number)
+        return share(words.text.count("#"), words.word_number)
 
 
 class ManyEllipses(AtMost):
@@ -141,7 +141,7 @@ class ManyEllipses(AtMost):
     at_most: Share = 0.1
 
     def count(self, words: PageText) -> float:
-        return _share(words.ellipses, words.word_number)
+        return share(words.ellipses, words.word_number)
 
 
 class ManyBulletLines(AtMost):
@@ -160,7 +160,7 @@ class ManyBulletLines(AtMost):
     def count(self, words: PageText) -> float:
         lines = words.split_lines
         marked = [line for line in lines if "-" in line or "•" in line]  # few lines
-        return _share([line.lstrip().startswith(("-", "•")) for line in marked].count(True), len(lines))
+        return share([line.lstrip().startswith(("-", "•")) for line in marked].count(True), len(lines))
 
 
 class ManyEllipsisLines(AtMost):
@@ -173,12 +173,13 @@ class ManyEllipsisLines(AtMost):
     at_most: Share = 0.3
 
     def may_drop(self, page: CheckedPage) -> bool:
-        return self.drops(page.words.ellipses / _lines_at_least(page.text))  # no cut line is without an ellipsis
+        ellipses = page.words.ellipses  # no cut line is without an ellipsis, and most pages have none
+        return bool(ellipses) and self.drops(ellipses / _lines_at_least(page.text))
 
     def count(self, words: PageText) -> float:
         lines = words.split_lines
         cut = [line for line in lines if "..." in line or "…" in line]  # few lines
-        return _share(sum(line.rstrip().endswith(("...", "…")) for line in cut), len(lines))
+        return share(sum(line.rstrip().endswith(("...", "…")) for line in cut), len(lines))
 
 
 class FewAlphabeticWords(AtLeast):
@@ -191,7 +192,7 @@ class FewAlphabeticWords(AtLeast):
     at_least: Share = 0.8
 
     def count(self, words: PageText) -> float:
-        return _share(words.word_counts.with_letter, words.word_number)
+        return share(words.word_counts.with_letter, words.word_number)
 
 
 class FewStopWords(AtLeast):
@@ -225,7 +226,7 @@ class FewPunctuatedLines(AtLeast):
 
     def count(self, words: PageText) -> float:
         lines = words.filled_lines()
-        return _share(lines.marked, lines.lines)
+        return share(lines.marked, lines.lines)
 
 
 class ManyShortLines(AtMost):
@@ -240,7 +241,7 @@ class ManyShortLines(AtMost):
 
     def count(self, words: PageText) -> float:
         lines = words.filled_lines(self.max_characters)
-        return _share(lines.short, lines.lines)
+        return share(lines.short, lines.lines)
 
 
 class ManyNewlines(AtMost):
@@ -253,11 +254,13 @@ class ManyNewlines(AtMost):
     at_most: Number = 0.3
 
     def may_drop(self, page: CheckedPage) -> bool:
-        newlines = page.text.count("\n")  # between white space there is at least an English word
-        return bool(page.tokenizer) or self.drops(newlines / max(1, len(page.text.split())))
+        newlines, text = page.text.count("\n"), page.text
+        enough = int(min(len(text), newlines / max(self.at_most, 0.001)))  # words for so many line ends
+        words = text.split(None, enough)  # between white space there is at least an English word
+        return bool(page.tokenizer) or self.drops(newlines / max(1, len(words)))
 
     def count(self, words: PageText) -> float:
-        return _share(words.text.count("\n"), words.word_number)
+        return share(words.text.count("\n"), words.word_number)
 
 
 GOPHER_RULES: tuple[type[PageRule], ...] = (
@@ -278,5 +281,6 @@ def _lines_at_least(text: str) -> int:
     return max(1, text.count("\n"))
 
 
-def _share(part: int, whole: int) -> float:
+def share(part: int, whole: int) -> float:
+    """Returns the share of a part; 0 if the whole is 0."""
     return part / whole if whole else 0.0

@@ -68,8 +68,7 @@ _SUFFIX = re.compile(
 )
 _INFIX = re.compile(
     rf"\.\.+|…|{_SYMBOL}|(?<=[0-9])[+\-*^](?=[0-9-])|(?<=[{_LOWER}{_QUOTE_CLASS}])\.(?=[{_UPPER}{_QUOTE_CLASS}])"
-    rf"|(?<=[{_ALPHA}]),(?=[{_ALPHA}])|(?<=[{_ALPHA}0-9])(?:{_any_of(_HYPHENS)})(?=[{_ALPHA}])"
-    rf"|(?<=[{_ALPHA}0-9])[:<>=/](?=[{_ALPHA}])"
+    rf"|(?:(?<=[{_ALPHA}]),|(?<=[{_ALPHA}0-9])(?:{_any_of(_HYPHENS)}|[:<>=/]))(?=[{_ALPHA}])"
 )
 _HOST = re.compile(
     r"(?:(?!(?:10|127)(?:\.\d{1,3}){3})(?!(?:169\.254|192\.168)(?:\.\d{1,3}){2})"

@@ -12,7 +12,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache, cached_property
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 
 from c4pipe.native import text_kernel
 from c4pipe.text import english_patterns as patterns
@@ -200,9 +200,9 @@ class _Runs:
     def __init__(self, special: Mapping[str, _Tokens], runs: Set[_Tokens]) -> None:
         """Takes the special cases, and the runs: the tokens by affixes of each special case with an affix."""
         self._special = special
-        self._patterns: dict[str, set[_Tokens]] = {}  # by first token
+        self._patterns: dict[_Tokens, set[_Tokens]] = {}  # by the first two tokens: one token is never cut
         for tokens in runs:
-            self._patterns.setdefault(tokens[0], set()).add(tokens)
+            self._patterns.setdefault(tokens[:2], set()).add(tokens)
         self.longest = max(map(len, runs))
 
     def changed(self) -> list[_Tokens]:
@@ -251,8 +251,8 @@ class _Runs:
         return result + tokens[place:]
 
     def _matches(self, tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
-        for start, token in enumerate(tokens):
-            for pattern in self._patterns.get(token, ()):
+        for start, pair in enumerate(pairwise(tokens)):
+            for pattern in self._patterns.get(pair, ()):
                 if tuple(tokens[start : start + len(pattern)]) == pattern:
                     yield start, start + len(pattern)
 

@@ -42,7 +42,6 @@ _ASCII = bytes(range(128))
 _TO_BLANKS = bytes(32 if chr(each) in _PUNCTUATION or chr(each).isspace() else each for each in _ASCII) + bytes(
     range(128, 256)
 )
-_BLANKS = re.compile(b"   *")
 _MANY = 500  # characters: NumPy finds the different ones faster
 _FEW = 20  # characters: more are replaced together
 _AT_ONCE = 256  # n-grams: NumPy's arrays stay in the cache
@@ -66,7 +65,10 @@ def simplify(text: str, numbers: str = "zero") -> str:
         data = _NUMBER.sub(b"0", data.translate(_DIGITS_TO_0))
     for each in _SEPARATORS.intersection(blanks):
         data = data.replace(each.encode(), b" ")
-    simple = _BLANKS.sub(b" ", data.translate(_TO_BLANKS)).strip().decode("utf-8", "surrogatepass")
+    codes = np.frombuffer(data.translate(_TO_BLANKS), np.uint8)
+    stays = codes != ord(" ")
+    stays[1:] |= stays[:-1]  # the first of several blanks, too
+    simple = codes[stays].tobytes().strip().decode("utf-8", "surrogatepass")
     return _without_accents(simple, others).strip() if others else simple
 
 

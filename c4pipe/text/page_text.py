@@ -213,6 +213,5 @@ class PageText:
 
     @cached_property
     def paragraphs(self) -> list[str]:
-        r"""The paragraphs of the text, without white space at its ends: what is between two or more `\n`."""
-        text = self.text.strip()
-        return _PARAGRAPHS.split(text) if "\n\n" in text else [text]
+        r"""What is between two or more `\n`, without white space at the ends; the whole text if it has no two."""
+        return _PARAGRAPHS.split(self.text.strip()) if "\n\n" in self.text else [self.text]
