@@ -117,6 +117,7 @@ def test_waits_for_the_place_of_an_option_are_told(
 ) -> None:
     """Else a store that can't be reached would be tried for minutes without a word."""
     monkeypatch.setattr("c4pipe.io.downloads.sleep", lambda seconds: None)
+    monkeypatch.setattr("c4pipe.io.paths._TRIES", 1)  # those of the library, with waits of its own
     store.script = lambda asked, number: "503"
     assert main.main(["build", str(SAMPLES[0]), "--lists", str(LISTS), "--output", "s3://crawl/c", *options]) == 1
     *waits, error = capsys.readouterr().err.splitlines()
