@@ -3,14 +3,18 @@
     .venv/bin/python scripts/make_gallery.py                           # from tests/data
     .venv/bin/python scripts/make_gallery.py --pages DIR               # measure the pages of DIR, too
     .venv/bin/python scripts/make_gallery.py --ablation ablation.json  # take over the losses of examples/ablation
+    .venv/bin/python scripts/make_gallery.py --costs 3000              # measure CPU-hours on 4 files of 3,000 pages
 
-DIR has the form of tests/data: `wet`, `pages` and `lists`. What a bare clone does not have, the figures of DIR and the
-losses, is kept in scripts/gallery.json. `--keep DIR` keeps the corpora, on which examples/ablation can train.
+DIR has the form of tests/data: `wet`, `pages` and `lists`. What a bare clone does not have, the figures of DIR, the
+losses and the costs, is kept in scripts/gallery.json. `--keep DIR` keeps the corpora, on which examples/ablation can
+train. Costs are measured on pages as long as those of a crawl (benchmarks/make_crawl.py), on an idle machine.
 """
 
 import argparse
+import datetime
 import json
 import re
+import shutil
 import statistics
 import sys
 import tempfile
@@ -24,7 +28,9 @@ import pyarrow.parquet as pq
 import sentencepiece
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+from measuring import compile_clone, machine, made_crawl, measure  # noqa: E402
 
 import c4pipe  # noqa: E402 - also in a clone that is not installed
 from c4pipe.inspect.diff import compare  # noqa: E402
@@ -37,6 +43,7 @@ DATA = ROOT / "tests" / "data"
 PAGE, PICTURE = ROOT / "docs" / "gallery.md", ROOT / "docs" / "gallery.svg"
 MEASURED = ROOT / "scripts" / "gallery.json"
 PIECES = 4000
+EMPTY = 4  # the exit status of a build that keeps no page
 RULES_SHOWN, PAGES_SHOWN, EXCERPT = 5, 3, 44
 LEFT, WIDTH, STEP, TOP = 130, 500, 20, 70  # pixels
 BOTH, ONLY = "#0072b2", "#e69f00"  # colour-blind readers can tell these apart
@@ -98,6 +105,24 @@ def outcomes(data: Path, target: Path, tokenizer: sentencepiece.SentencePiecePro
     return found
 
 
+def measure_costs(pages: int, folder: Path, rounds: int) -> dict[str, Any]:
+    """Returns the CPU-hours a TB of each recipe, of 4 files with some pages; the recipes are measured in turns."""
+    compile_clone()
+    where = f"{machine().removesuffix(' before the start')}, {datetime.datetime.now(datetime.timezone.utc).date()}"
+    files, hours, output = made_crawl(folder / "crawl", 4, pages, DATA), dict[str, float](), folder / "corpus"
+    links = [part for path in sorted(DATA.glob("lists/webtext/*")) for part in ("--links", str(path))]
+    for name in [*RECIPES] * rounds:
+        command = [sys.executable, "-m", "c4pipe", "build", *files, "--recipe", name, "--lists", str(DATA / "lists")]
+        command += ["--output", str(output), "--workers", "1", "--quiet", *(links if "webtextlike" in name else ())]
+        cost = measure(command)
+        if cost.status not in (0, EMPTY):  # no URL of the made pages is in the lists of domains and links
+            sys.exit(f"{name}: the build ended with status {cost.status}; its error is above")
+        counts = json.loads((output / "manifest.json").read_bytes())["counts"]
+        shutil.rmtree(output)
+        hours[name] = min(hours.get(name, float("inf")), cost.cpu / 3600 / counts["bytes.read"] * 1e12)
+    return {"where": where, "pages": counts["pages.read"], "runs": rounds, "hours": hours}
+
+
 def kept_of_warc(target: Path) -> dict[str, int]:
     """Returns how many pages each recipe keeps of tests/data as WARC files."""
     file = write_warc(target / "pages.warc.gz", chain.from_iterable(_captures()))
@@ -133,27 +158,25 @@ def shown_urls() -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(re.findall(r"^url: (\S+)$", text, re.MULTILINE) for text in texts)))
 
 
-def costs() -> dict[str, str]:
-    """Returns the CPU-hours a TB that docs/scale.md has, by recipe."""
-    text = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
-    (names,) = re.findall(r"^\| \| (`c4`.*) \|$", text, re.MULTILINE)
-    (hours,) = re.findall(r"^\| \*\*both, CPU-hours a TB of text\*\* \| (.*) \|$", text, re.MULTILINE)
-    return dict(zip(re.findall(r"`(\S+)`", names), re.findall(r"[\d.]+", hours), strict=True))
-
-
 def gallery_page(found: Mapping[str, Outcome], warc: Mapping[str, int], measured: Mapping[str, Any]) -> str:
     """Returns the page: head, table, notes and a section for each recipe."""
-    hours, real, losses = costs(), measured["pages"], measured["ablation"]["losses"]
+    costs, real, losses = measured["costs"], measured["pages"], measured["ablation"]["losses"]
     rows = []
     for name, each in found.items():
         share = f"{100 * real['kept'][name] / real['read']:.0f} %"
         cells = [each.counts["pages.kept"], f"{each.counts['bytes.kept'] / 1000:,.0f}", f"{each.tokens:,}"]
-        cells += [each.in_c4, warc[name], share, hours.get(name, ""), show_loss(losses.get(name))]
+        cells += [each.in_c4, warc[name], share, f"{costs['hours'][name]:.1f}", show_loss(losses.get(name))]
         rows.append(f"| [`{name}`](#{name}) | " + " | ".join(map(str, cells)) + " |")
     counts = found["as-is"].counts
     figures = {"read": counts["pages.read"], "text": f"{counts['bytes.read'] / 1000:,.0f}", "pieces": f"{PIECES:,}"}
     figures |= {"recipes": len(losses), "seeds": len(losses["c4"]), "trained": f"{measured['ablation']['tokens']:,}"}
-    head = TEXT.format(table="\n".join(rows), real=f"{real['read']:,}", **figures)
+    figures |= {
+        "real": f"{real['read']:,}",
+        "crawl": f"{costs['pages']:,}",
+        "cost": costs["where"],
+        "runs": costs["runs"],
+    }
+    head = TEXT.format(table="\n".join(rows), **figures)
     return head + "".join(show_recipe(name, found) for name in found)
 
 
@@ -208,16 +231,16 @@ again.
 |---|--:|--:|--:|--:|--:|--:|--:|--:|
 {table}
 
-- **Pages, kB**: what a recipe keeps of the {read} pages ({text} kB of text) in the WET files of
-  [tests/data](../tests/data/README.md), with the lists there. Many of these pages were written to meet a rule. The bad
+- **Pages, kB**: what a recipe keeps of the {read} pages ({text} kB) in the WET files of
+  [tests/data](../tests/data/README.md), with the lists there. Many were written to meet a rule. The bad
   words are ordinary words, and the list of links is short: `bad_words` and `webtextlike` keep another share of a crawl.
-- **Tokens**: of a SentencePiece vocabulary of {pieces} pieces, made of `tests/data/text`.
+- **Tokens**: by a SentencePiece vocabulary of {pieces}, made of `tests/data/text`.
 - **In c4**: pages that `c4` keeps, too, in any form ([`c4pipe diff`](explain.md#two-corpora)).
-- **WARC**: pages kept of the same pages as HTML, with sentences as paragraphs and other lines as menus:
-  `--from warc --extract main`.
+- **WARC**: kept of the same pages as HTML, sentences as paragraphs, other lines as menus: `--from warc --extract main`.
 - **Real pages**: the share kept of {real} pages of Common Crawl, of the tests of programs that extract text, and of a
   handbook in six languages. The project may not contain them.
-- **CPU-hours**: of a TB of text, where it was [measured](scale.md#files-of-real-size).
+- **CPU-hours**: of a TB of text, the least of {runs} builds of {crawl} pages as long as a crawl's, with the start
+  ({cost}).
 - **Loss**: nats a token of held-out English, mean and standard deviation of {seeds} seeds, of tiny models that read
   {trained} tokens of what {recipes} of the recipes keep of the real pages. With so few tokens, all differences are
   noise. With 524,288, `c4` was [better](../examples/ablation/README.md) than `fineweb` and `unfiltered`.
@@ -226,7 +249,7 @@ again.
   each kind, as the rules left them. We wrote these pages, or they are of SQLite's documentation. Pages on which the
   recipe and `c4` differ come first.
 
-`python scripts/make_gallery.py --pages DIR` puts pages of yours in the place of the real pages.
+`python scripts/make_gallery.py --pages DIR` puts your pages in the place of the real ones.
 """
 
 
@@ -297,6 +320,8 @@ def main() -> None:
     parser.add_argument("--pages", type=Path, metavar="DIR", help="measure these pages, too: a folder like tests/data")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="write the corpora of --pages into this folder")
     parser.add_argument("--ablation", type=Path, metavar="FILE", help="ablation.json of examples/ablation/ablate.py")
+    parser.add_argument("--costs", type=int, metavar="PAGES", help="measure CPU-hours on 4 files of so many pages")
+    parser.add_argument("--rounds", type=int, default=5, help="builds of each recipe, for --costs")
     options = parser.parse_args()
     if options.pages and not wet_files(options.pages):
         parser.error(
@@ -311,6 +336,9 @@ def main() -> None:
             corpora = [build(name, wet_files(options.pages), target / name, options.pages) for name in RECIPES]
         kept = {name: corpus.pages for name, corpus in zip(RECIPES, corpora, strict=True)}
         measured["pages"] = {"read": corpora[0].counts["pages.read"], "kept": kept}
+    if options.costs:
+        with tempfile.TemporaryDirectory() as folder:
+            measured["costs"] = measure_costs(options.costs, Path(folder), options.rounds)
     if options.ablation:
         made = json.loads(options.ablation.read_text(encoding="utf-8"))
         losses = {Path(corpus).parts[0]: values for corpus, values in made["losses"].items()}
