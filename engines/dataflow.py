@@ -217,7 +217,7 @@ def _dedup_graph() -> bytes:
     rows, spans = 40_000 * CRAWL, 100_000 * CRAWL
     group = group_size(CRAWL, rows + spans)
     paths = [f"gs://{BUCKET}/crawl/work/{_wet_path(number).rpartition('/')[2]}.parquet" for number in range(CRAWL)]
-    files = list(enumerate(paths))
+    files = [(number, path, True) for number, path in enumerate(paths)]
     groups = [(first // group, files[first : first + group]) for first in range(0, CRAWL, group)]
     plan = DedupPlan(
         recipe=find_recipe("c4").to_json(),

@@ -110,7 +110,7 @@ class AnnotatedFile(PageRows):
         """Adds the page that the annotator has cleaned last."""
         row = self._annotator.end(verdict)
         text = row["text"].encode()
-        self.add_row([row.get(name) for name in self._names], text)
+        self.add_row(tuple(map(row.get, self._names)), text)
 
     def finish(self, file: CleanedFile) -> None:
         """Writes the header, and gives the file its name."""

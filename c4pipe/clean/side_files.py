@@ -34,8 +34,7 @@ from c4pipe.wet.columns import EXTRA
 from c4pipe.wet.damage import Damage
 
 _GROUP_BYTES = 32 * 1024 * 1024  # text of a row group, which limits the memory of writer and reader
-_CAPTURE_VALUES = 3  # of a row, before those that only kept pages have
-_PAGE_VALUES = [name for name in WORK_SCHEMA.names[_CAPTURE_VALUES:] if name != "text"]
+_PAGE_VALUES = [name for name in WORK_SCHEMA.names[3:] if name != "text"]
 _page_values = attrgetter(*_PAGE_VALUES)
 _TOMBSTONE = (*[None] * (len(_PAGE_VALUES) - 2), (), ())
 _NO_SPANS = np.empty(0, dtype=np.uint64)
@@ -80,11 +79,11 @@ class PageRows(SideFile):
         self._begin_group()
 
     def _begin_group(self) -> None:
-        self._held: list[Sequence[Any]] = []
+        self._held: list[tuple[Any, ...]] = []
         self._text, self._text_ends, self._has_text = bytearray(), array("i", [0]), bytearray()
         self._extra_bytes = 0
 
-    def add_row(self, values: Sequence[Any], text: bytes | None, extra_bytes: int = 0) -> None:
+    def add_row(self, values: tuple[Any, ...], text: bytes | None, extra_bytes: int = 0) -> None:
         """Adds a row: the values of all columns but `text`, in their order, and the text in UTF-8.
 
         `extra_bytes` is about how many bytes of memory the large values besides the text take.
@@ -123,16 +122,13 @@ class PageRows(SideFile):
         if self._held:
             validity = np.packbits(np.frombuffer(self._has_text, np.uint8), bitorder="little")
             buffers = map(pa.py_buffer, (self._text_ends, self._text, validity))  # texts are not copied
-            arrays = self._arrays([each.type for each in self._schema if each.name != "text"])
             text = pa.StringArray.from_buffers(len(self._held), *buffers)
+            others = pa.struct([each for each in self._schema if each.name != "text"])
+            arrays = pa.array(self._held, others).flatten()  # one call for all columns
             arrays.insert(self._schema.get_field_index("text"), text)
             self._begin_group()
             with name_os_errors(self._path):
                 self._writer.write_table(pa.table(arrays, self._schema))
-
-    def _arrays(self, types: Sequence[pa.DataType]) -> list[pa.Array]:
-        """Returns the columns of the held rows, but for the text, given their types."""
-        return list(map(pa.array, zip(*self._held, strict=True), types))
 
 
 @dataclass  # not frozen: that would take four times as long
@@ -266,6 +262,7 @@ class WorkFile(PageRows):
 
     def add_page(self, url_key: int, captured: int, tie: int, page: KeptPage | None) -> None:
         """Adds a row of `work_file.URL_ROW`, and the page; without a page, the row is a tombstone."""
+        values: tuple[Any, ...] = self._tombstone
         extra_bytes = 0
         if page is not None:
             values = _page_values(page)
@@ -274,21 +271,10 @@ class WorkFile(PageRows):
             if self._has_extra:
                 values = (*values, page.extra)
                 extra_bytes = sum(map(_memory_size, page.extra.values()))
-            self._kept.append(values)
             self.spans += len(page.span_hashes)
             if page.language is not None and page.dropped is None:
                 self.text_bytes[page.language] = self.text_bytes.get(page.language, 0) + len(page.encoded)
-        self.add_row((url_key, captured, tie), page.encoded if page else None, extra_bytes)
-
-    def _begin_group(self) -> None:
-        super()._begin_group()
-        self._kept: list[tuple[Any, ...]] = [self._tombstone]
-
-    def _arrays(self, types: Sequence[pa.DataType]) -> list[pa.Array]:
-        is_kept = np.frombuffer(self._has_text, np.uint8)
-        places = pa.array(np.cumsum(is_kept, dtype=np.int32) * is_kept)
-        kept = map(pa.array, zip(*self._kept, strict=True), types[_CAPTURE_VALUES:])
-        return [*super()._arrays(types[:_CAPTURE_VALUES]), *(each.take(places) for each in kept)]
+        self.add_row((url_key, captured, tie, *values), page.encoded if page else None, extra_bytes)
 
     def finish(self, file: CleanedFile) -> None:
         """Writes the header, and publishes the file. From then on, its WET file is not cleaned again."""

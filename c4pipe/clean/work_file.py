@@ -66,8 +66,6 @@ same time (`hashes.capture_hash`), its file number and its row. 32 bytes."""
 PAGE_COLUMNS = [name for name in WORK_SCHEMA.names if name not in ("url_key", "captured", "tie", "span_hashes")]
 """The columns with which deduplication decides about a page."""
 
-_PAGE_KEY = WORK_SCHEMA.get_field_index("page_key")
-
 GROUP_ROWS = 64 * 1024
 """Rows of a row group, at most."""
 
@@ -189,20 +187,16 @@ def row_groups(
     path: StoragePath,
     columns: Sequence[str] = tuple(WORK_SCHEMA.names),
     most_rows: int = GROUP_ROWS,
-    if_kept: bool = False,
 ) -> Iterator[pa.Table]:
     """Yields the rows of a work file, in order: each row group, in tables of at most `most_rows`.
 
-    `read_header` must have read the file before: here only the version of its header is compared. With `if_kept`,
-    nothing is read if no page of the file was kept.
+    `read_header` must have read the file before: here only the version of its header is compared.
 
     Raises as `read_header`, DamagedFileError also if a page is damaged.
     """
     with reading(path, "can't be read as a work file", _advice(path)):
         file, is_signed = open_parquet(path)
         _header_values(path, file.metadata, is_signed)
-        if if_kept and not _has_kept(file.metadata):
-            return
     rows = 0
     for group in range(file.num_row_groups):
         # one thread: a job has a process for each core already
@@ -216,13 +210,6 @@ def row_groups(
             yield pa.Table.from_batches([batch])
     if rows != file.metadata.num_rows:
         raise _damaged(path, f"{path} is damaged: it has {rows:,} rows instead of {file.metadata.num_rows:,}")
-
-
-def _has_kept(footer: pq.FileMetaData) -> bool:
-    """Tells from the footer whether a page was kept: most files of a single page have no kept page."""
-    groups = map(footer.row_group, range(footer.num_row_groups))
-    keys = ((group.num_rows, group.column(_PAGE_KEY).statistics) for group in groups)
-    return any(statistics is None or statistics.null_count != rows for rows, statistics in keys)
 
 
 def check_pages(path: StoragePath) -> None:
@@ -245,7 +232,7 @@ def url_rows(path: StoragePath, file: int) -> Rows:
 def read_kept(
     path: StoragePath, columns: Sequence[str], stale: Any, most_rows: int = GROUP_ROWS
 ) -> Iterator[tuple[pa.Table, int]]:
-    """Yields the kept pages of a work file without stale captures, in order; nothing for a file without a kept page.
+    """Yields the kept pages of a work file without stale captures, in order; nothing for rows without a kept page.
 
     Args:
         path: the work file.
@@ -257,8 +244,9 @@ def read_kept(
     Yields:
         (a table, the number of kept pages that were left out because they are stale).
     """
-    for table, kept, newest in _captures(path, columns, stale, most_rows, if_kept=True):
-        yield table.filter(pa.array(newest)).combine_chunks(), int(kept.sum() - newest.sum())
+    for table, kept, newest in _captures(path, columns, stale, most_rows):
+        if kept.any():
+            yield table.filter(pa.array(newest)).combine_chunks(), int(kept.sum() - newest.sum())
 
 
 def read_stale(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterator[pa.Table]:
@@ -268,11 +256,11 @@ def read_stale(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterato
 
 
 def _captures(
-    path: StoragePath, columns: Sequence[str], stale: Any, most_rows: int, if_kept: bool = False
+    path: StoragePath, columns: Sequence[str], stale: Any, most_rows: int
 ) -> Iterator[tuple[pa.Table, Any, Any]]:
     """Yields rows, the mask of their kept pages, and the mask of their kept pages that are not stale."""
     first = 0
-    for table in row_groups(path, columns, most_rows, if_kept):
+    for table in row_groups(path, columns, most_rows):
         kept = table["page_key"].is_valid().to_numpy()
         newest = kept.copy()
         newest[stale[(stale >= first) & (stale < first + len(table))] - first] = False

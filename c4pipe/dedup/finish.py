@@ -287,10 +287,14 @@ class FinishPages(DedupStep):
         stale, known, near = received.rows(STALE_CAPTURES), received.rows(KNOWN_URLS), self._near(received)
         copies = Copies(received.rows(STAYING)) if COPIES_COLUMN in self._plan.rules.columns else None
         group = GroupFinisher(self._finisher, self._plan.span, received.rows(MARKS), received.rows(CHANGES))
+        group.counts[f"pages.dropped.{StaleCapture.name}"] += 0
         shown_examples: list[Example] = []
         held: list[pa.Table] = []
         held_bytes = 0
-        for file, path in received.files:
+        files = received.files
+        if self._plan.keep_dropped:  # which has a file for each work file
+            files = [each[:2] for each in received.all_files]
+        for file, path in files:
             shown = SmallestKeys() if path in self._shown else None
             known_rows = rows_of(known, file)
             rows = np.setdiff1d(rows_of(stale, file), known_rows)
@@ -330,7 +334,6 @@ class FinishPages(DedupStep):
         with contextlib.ExitStack() as unfinished:
             if dropped:
                 unfinished.callback(dropped.discard)
-            group.counts[f"pages.dropped.{StaleCapture.name}"] += 0
             for reason, numbers in passed.items():  # job 1 has dropped some of these pages
                 for pages in read_stale(path, ["page_key", "language"], numbers) if len(numbers) else ():
                     if len(pages):

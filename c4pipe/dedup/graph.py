@@ -15,7 +15,7 @@ from c4pipe.dedup.near_duplicates import find_near_duplicates
 from c4pipe.dedup.occurrences import FindRepeats, ReadSpans
 from c4pipe.dedup.order import find_stale_captures
 from c4pipe.dedup.shuffle import KNOWN_URLS, STALE_CAPTURES, URLS
-from c4pipe.dedup.step import WORK_FILES, DedupPlan, DedupStep, Files, Received, StepItem
+from c4pipe.dedup.step import WORK_FILES, DedupPlan, DedupStep, GroupFiles, Received, StepItem
 from c4pipe.dedup.survivors import choose_survivors
 from c4pipe.dedup.write import SHARD, Publish, ReadExamples, WriteShard
 from c4pipe.io.paths import storage_path
@@ -24,13 +24,13 @@ from c4pipe.runners.flow import Flow
 from c4pipe.runners.graph import Graph, Output, Outputs
 
 
-def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: DedupPlan) -> None:
+def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, GroupFiles]], plan: DedupPlan) -> None:
     """Runs the graph of job 2, from work files to a corpus, given (number, work files) of each group.
 
     The newest page of each URL, one page of each cluster of near-duplicates and one copy of each span stay. The last
     steps add up all reports, check them and publish the corpus.
     """
-    shown = examples.choose_files(path for _, group in groups for _, path in group)
+    shown = examples.choose_files(path for _, group in groups for _, path, _ in group)
     graph = Graph()
     pages = _finish_pages(graph, graph.create("Work files", groups, WORK_FILES), plan, shown)
     before = [each for each in graph.reports if each != pages[REPORT]]
@@ -73,7 +73,7 @@ class ReadUrls(DedupStep):
     def run(self, received: Received) -> Iterator[StepItem]:
         """Reads the URL rows of a group, and sends them to their buckets."""
         read = []
-        for file, path in received.files:
+        for file, path, _ in received.all_files:
             read.append(url_rows(storage_path(path), file))
             self._tally("urls", len(read[-1]))
         rows = np.concatenate(read)

@@ -82,7 +82,10 @@ class DedupPlan:
 
 
 Files = Sequence[tuple[int, str]]
-"""Numbers and paths of the work files of a group."""
+"""Numbers and paths of work files."""
+
+GroupFiles = Sequence[tuple[int, str, bool]]
+"""Number and path of each work file of a group, and whether a page of it was kept."""
 
 WORK_FILES = "files"
 """The name of the output that carries the files of each group."""
@@ -123,6 +126,11 @@ class Received:
 
     @property
     def files(self) -> Files:
+        """The work files of the group with a kept page."""
+        return [(file, path) for file, path, has_pages in self.all_files if has_pages]
+
+    @property
+    def all_files(self) -> GroupFiles:
         """The work files of the group."""
         if not isinstance(self._given, Mapping):
             return list(self._given)

@@ -137,7 +137,10 @@ def _run(
 ) -> None:
     """Runs the graph of job 2, whose last step publishes the corpus."""
     output, runner, size = plan.options.folder, plan.options, parameters.group
-    files = list(enumerate(str(path.absolute()) for path in plan.files.values()))
+    files = [
+        (file, str(path.absolute()), header.counts.get("pages.cleaned", 0) > 0)
+        for file, (path, header) in enumerate(zip(plan.files.values(), plan.headers, strict=True))
+    ]
     groups = [(first // size, files[first : first + size]) for first in range(0, len(files), size)]
     pages = plan.page_counts
     with nullcontext(folder) if folder else spill_folder(runner, output.absolute() / STAGING) as spill:

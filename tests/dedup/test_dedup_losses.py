@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from c4pipe.clean.work_file import read_kept
+from c4pipe.clean import work_file
+from c4pipe.clean.work_file import read_kept, row_groups
 from c4pipe.dedup import finish, occurrences, shuffle, write
 from c4pipe.dedup.shuffle import SHUFFLES, Shuffle, unpack
 from c4pipe.dedup.step import Received
@@ -19,6 +20,7 @@ from c4pipe.io.rows import Rows
 from c4pipe.jobs import dedup_plan
 from c4pipe.text.hashes import normalise_url
 from tests.helpers.dedup_oracle import (
+    Capture,
     Crawl,
     conflicting_captures,
     oracle,
@@ -159,6 +161,22 @@ def test_a_work_file_must_come_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(LostDataError, match=r"were lost: pages\.read is [0-9]+, but by the sum of "):
         run([work], tmp_path / "corpus")
     check_nothing_published(tmp_path / "corpus")
+
+
+def test_only_urls_are_read_from_a_file_without_a_kept_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_rows: list[str] = []
+
+    def noted_rows(path: Path, *args: Any) -> Iterator[pa.Table]:
+        read_rows.append(path.name.partition(".")[0])
+        return row_groups(path, *args)
+
+    crawl = random_crawl(8)
+    url = next(each.url for captures in crawl.values() for each in captures if each.lines)
+    crawl["none.warc.wet.gz"] = [Capture(url, "2031-01-01T00:00:00Z", None, "en")]  # the newest capture of its URL
+    monkeypatch.setattr(work_file, "row_groups", noted_rows)
+    made = run([write_work(tmp_path / "work", crawl)], tmp_path / "corpus")
+    assert read(tmp_path / "corpus", made) == oracle(crawl)[0]
+    assert read_rows.count("none") == 1 < read_rows.count("CC-00000")
 
 
 def test_after_a_loss_the_same_command_makes_the_corpus(tmp_path: Path, crawl: Crawl) -> None:
