@@ -20,8 +20,7 @@ from c4pipe.io.rows import Rows
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
 from c4pipe.runners.control_totals import REPORT, Report, Totals
-from c4pipe.runners.flow import Step
-from c4pipe.runners.spill import Spill
+from c4pipe.runners.spill import Spill, SpillingStep
 
 
 @dataclass(frozen=True)
@@ -141,7 +140,7 @@ StepItem = Sent | Mapping[str, Any] | tuple[str, Any]
 """One item that a step yields: rows to send, a report, or an element of another output with that output's name."""
 
 
-class RowStep(Step):
+class RowStep(SpillingStep):
     """A step that receives and sends blocks of rows through shuffles. The base adds the control totals."""
 
     sends: tuple[Shuffle, ...] = ()
@@ -154,17 +153,17 @@ class RowStep(Step):
 
     def __init__(self, spill: str) -> None:
         """Takes the folder for blocks of rows; empty if the workers share no disk."""
-        self._spill_folder = spill
+        super().__init__(spill)
         self.outputs = (*(each.name for each in self.sends), REPORT)
 
     def setup(self) -> None:
-        self._spill = Spill(self._spill_folder)
+        super().setup()
         self._tallies = {name: StepTally(self._spill_folder, name) for name in self.tallied}
 
     def teardown(self) -> None:
         for tally in self._tallies.values():
             tally.close()
-        self._spill.close()
+        super().teardown()
 
     def process(self, element: tuple[int, Any]) -> Iterator[tuple[str, Any]]:
         """Applies the step to the rows that a group or a bucket has received."""

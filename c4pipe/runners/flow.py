@@ -5,6 +5,7 @@ to a Beam pipeline.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Protocol
 
 Elements = Any
@@ -23,12 +24,19 @@ class Step:
     readers: Mapping[str, int] = {}
     """How many steps read each output; a `Graph` sets it."""
 
+    in_runs = False
+    """Whether tasks of an engine should be few and get neighbouring elements (`process_run`)."""
+
     def setup(self) -> None:
         """Opens what the step needs, once in a worker."""
 
     def process(self, element: Any) -> Iterable[tuple[str, Any]]:
         """Returns the elements that one element gives, each with the name of its output."""
         raise NotImplementedError
+
+    def process_run(self, elements: Iterable[Any]) -> Iterable[tuple[str, Any]]:
+        """Returns the elements that the elements of a task of an engine give."""
+        return chain.from_iterable(map(self.process, elements))
 
     def teardown(self) -> None:
         """Closes what `setup` opened."""

@@ -15,6 +15,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from c4pipe.errors import C4pipeError, UsageError
@@ -179,7 +180,7 @@ class LocalFlow:
 
     def group_by_key(self, name: str, pairs: Collection) -> list[Any]:
         """Groups pairs (key, value) by key: returns pairs (key, values)."""
-        return list(_by_key(pairs).items())
+        return sorted(_by_key(pairs).items(), key=itemgetter(0))
 
     def co_group_by_key(self, name: str, **pairs: Collection) -> list[Any]:
         """Groups several collections of pairs (key, value): returns pairs (key, values by the collection's name)."""
@@ -187,7 +188,7 @@ class LocalFlow:
         for collection, some in pairs.items():
             for key, values in _by_key(some).items():
                 groups.setdefault(key, {each: [] for each in pairs})[collection] = values
-        return list(groups.items())
+        return sorted(groups.items(), key=itemgetter(0))
 
     def flatten(self, name: str, *collections: Collection) -> Collection:
         """Returns the elements of all collections, which are of one kind."""

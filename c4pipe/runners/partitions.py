@@ -96,20 +96,20 @@ def work(packed: bytes, elements: Iterable[Any]) -> Iterator[tuple[str, Any]]:
         pa.set_memory_pool(pa.system_memory_pool())  # see `lighten`, which is for c4pipe's own processes
         gc.collect()
         gc.freeze()  # Spark collects garbage after each task: it would visit all objects that the step has loaded
-    for element in elements:
-        yield from step.process(element)
+    for result in step.process_run(elements):
+        yield result
         release_memory()
 
 
-def apply_step(packed: bytes, elements: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields the pickled outputs of each pickled element, given a pickled step: a task of Spark."""
-    for element in elements:
-        yield pickle.dumps(list(work(packed, [pickle.loads(element)])))
+def apply_step(packed: bytes, runs: Iterable[bytes]) -> Iterator[bytes]:
+    """Yields the pickled outputs of each pickled run of elements, given a pickled step: a task of Spark."""
+    for run in runs:
+        yield pickle.dumps(list(work(packed, pickle.loads(run))))
 
 
 def apply_in_arrow(packed: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yields the same in batches: a task of Spark's `mapInArrow`."""
-    for outputs in apply_step(packed, (element.as_py() for batch in batches for element in batch.column(0))):
+    for outputs in apply_step(packed, (run.as_py() for batch in batches for run in batch.column(0))):
         yield pa.RecordBatch.from_arrays([pa.array([outputs], pa.binary())], ["result"])
 
 

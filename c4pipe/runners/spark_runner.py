@@ -16,6 +16,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 _LEAST_TASKS = 200
 """How many tasks a step has, unless it has fewer elements or the job has more tasks."""
 
+_LONGEST_RUN = 32
+"""Elements of a task of a step whose data go through a store: its machine has a copy of the data."""
+
 
 class SparkFlow(LocalFlow):
     """Runs each step when it is added, as a Spark job of its own; a step whose input is a sum, in this process."""
@@ -58,19 +62,23 @@ class SparkFlow(LocalFlow):
         """Yields the outputs of each element."""
         if not elements:
             return
-        given = [pickle.dumps(element) for element in elements]
-        done = deque(_collect(self._spark, name, pickle.dumps(step), given, min(len(elements), self._tasks)))
+        most = max(_LEAST_TASKS, -(-len(elements) // _LONGEST_RUN)) if step.in_runs else self._tasks
+        count = min(len(elements), most)
+        bounds = pairwise(len(elements) * number // count for number in range(count + 1))
+        runs = [pickle.dumps(elements[first:end]) for first, end in bounds]
+        done = deque(_collect(self._spark, name, pickle.dumps(step), runs))
         while done:
             yield pickle.loads(done.popleft())
 
 
-def _collect(spark: Any, name: str, packed: bytes, elements: list[bytes], tasks: int) -> Iterable[bytes]:
-    """Runs a pickled step on pickled elements as a job of Spark, and returns the pickled outputs of each element."""
+def _collect(spark: Any, name: str, packed: bytes, runs: list[bytes]) -> Iterable[bytes]:
+    """Runs a pickled step as a job of Spark. Returns the pickled outputs of each pickled run of elements."""
+    tasks = max(1, len(runs))
     with _describe_jobs(spark, name):
         if not is_remote():
-            made: list[bytes] = spark.parallelize(elements, tasks).mapPartitions(partial(apply_step, packed)).collect()
+            made: list[bytes] = spark.parallelize(runs, tasks).mapPartitions(partial(apply_step, packed)).collect()
             return made
-        rows = spark.createDataFrame([(element,) for element in elements], "element binary")
+        rows = spark.createDataFrame([(run,) for run in runs], "run binary")
         # From one partition, Spark gives each of the others the same number of rows.
         rows = rows.coalesce(1).repartition(tasks).mapInArrow(partial(apply_in_arrow, packed), "result binary")
         return [row[0] for row in rows.collect()]
@@ -165,7 +173,7 @@ def _find_spark(options: RunnerOptions, progress: Progress) -> Any:
     if context is None:
         progress.note("Spark starts: 10 to 20 seconds on an idle machine")
         context = _new_context(options)
-        _collect(context, "Start Python", b"", [], 1)  # the wrong Python fails before the work begins
+        _collect(context, "Start Python", b"", [])  # the wrong Python fails before the work begins
     return context
 
 

@@ -20,9 +20,9 @@ from c4pipe.io.json_files import decode_checked_json, encode_checked_json
 from c4pipe.io.paths import StoragePath, read_file, storage_path
 from c4pipe.io.streams import input_path
 from c4pipe.io.words import explain_errors
-from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.flow import Flow
 from c4pipe.runners.scan import ScanStep
-from c4pipe.runners.spill import Spill
+from c4pipe.runners.spill import SpillingStep
 from c4pipe.vocab.sources import Reading, read
 from c4pipe.vocab.train import Portion, part_name
 
@@ -130,20 +130,7 @@ class CountText(ScanStep[tuple[int, str], tuple[BytesByBin, int]]):
         return decode_counts(read_file(part), part)
 
 
-class _Spilling(Step):
-    """A step that sends or receives pages by `self._spill`."""
-
-    def __init__(self, spill: str) -> None:
-        self._spill_folder = spill
-
-    def setup(self) -> None:
-        self._spill = Spill(self._spill_folder)
-
-    def teardown(self) -> None:
-        self._spill.close()
-
-
-class _Choose(_Spilling):
+class _Choose(SpillingStep):
     """(number of the source, path) -> (name of a part, pages)."""
 
     outputs = ("pages",)
@@ -176,7 +163,7 @@ class _Choose(_Spilling):
             yield "pages", (part_name(source, part), self._spill.send(sink.getvalue().to_pybytes()))
 
 
-class _WritePart(_Spilling):
+class _WritePart(SpillingStep):
     """(name of a part, pages) -> nothing; the file of the part is written, a line for each line of text."""
 
     def __init__(self, folder: str, spill: str) -> None:

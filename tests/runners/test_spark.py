@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +16,9 @@ from c4pipe.cli.console import MISSING
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
-from tests.helpers.corpora import corpus_files
+from tests.helpers.corpora import contents, corpus_files
 from tests.helpers.flows import COUNTS, FAILURES, Fail, blocks, oracle, press_ctrl_c, words
+from tests.helpers.s3 import store_of
 from tests.helpers.web_data import by_data
 
 if TYPE_CHECKING:
@@ -162,6 +164,20 @@ def test_the_command_builds_the_same_bytes_from_real_pages(largest_data: Path, t
 def _command(*arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "c4pipe", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+
+
+def test_a_store_gets_the_same_bytes(moto: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given = ["build", str(CRAWL), "--lists", str(LISTS), "--quiet"]
+    with store_of(moto, {"bucket/other": b""}, monkeypatch) as store:
+        spark = ["--runner", "spark", "--spark-master", "local[2]"]
+        in_store = _command(*given, "--output", "s3://bucket/corpus", *spark)
+        assert in_store.returncode == 0, in_store.stderr
+        kinds = Counter(asked.partition(" ")[0] for asked in store.asked.elements() if "/_spill/" in asked)
+        made = {key: store.get(f"bucket/{key}") for key in store.keys("bucket")}
+    assert kinds["GET"] == kinds["HEAD"] > kinds["PUT"], "each task has one element and reads each file once"
+    assert _command(*given, "--output", str(tmp_path / "here")).returncode == 0
+    for name, data in contents(tmp_path / "here").items():
+        assert name.startswith("_work/") or made[f"corpus/{name}"] == data
 
 
 def test_a_python_that_the_workers_lack_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,17 @@
 """What travels between steps: bytes, or where they wait in a file."""
 
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from c4pipe.runners.spill import Spill
+from c4pipe.runners.spill import Spill, SpillingStep
 from tests.helpers.s3 import store_of
 
 PIECES = st.lists(st.one_of(st.binary(max_size=30), st.builds(lambda n, b: b * n, st.integers(500, 3000), st.binary())))
@@ -49,37 +52,89 @@ def test_machines_that_share_a_folder_read_whole_files(tmp_path: Path) -> None:
     assert files == [100, 200]
 
 
-def test_a_store_holds_what_was_sent(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with (
-        store_of(moto, {"bucket/other": b""}, monkeypatch),
-        closing(Spill("s3://bucket/s")) as sender,
-        closing(Spill("s3://bucket/s")) as receiver,
-    ):
-        data = [bytes([number]) * 5000 for number in range(40)]
-        places = [sender.send(each) for each in data]
-        sender.commit()
-        places.append(sender.send(b"not committed" * 100))
-        assert list(receiver.receive(reversed(places[:-1]))) == data[::-1]
+class _Send(SpillingStep):
+    """A group -> data, to buckets; some of a group are small, and a bucket may get several."""
+
+    outputs = ("data", "others", "numbers")
+    sums = ("numbers",)
+
+    def process(self, element: tuple[int, list[tuple[int, bytes]]]) -> Iterator[tuple[str, Any]]:
+        group, parts = element
+        yield "numbers", group
+        for bucket, data in parts:
+            yield "others" if bucket % 2 else "data", (bucket, self._spill.send(data))
+
+
+class _Receive(SpillingStep):
+    """Messages of two outputs -> their data."""
+
+    outputs = sums = ("data",)
+
+    def process(self, element: tuple[int, dict[str, list[bytes]]]) -> Iterator[tuple[str, Any]]:
+        bucket, messages = element
+        yield "data", (bucket, sorted(self._spill.receive(chain.from_iterable(messages.values()))))
+
+
+def _process_run(step: SpillingStep, elements: list[Any]) -> list[tuple[str, Any]]:
+    step.setup()
+    try:
+        return list(step.process_run(elements))
+    finally:
+        step.teardown()
+
+
+def _pass_through_store(groups: list[list[tuple[int, bytes]]], run: int) -> list[tuple[int, list[bytes]]]:
+    """Sends data from groups to buckets through a store, in runs of so many groups and buckets."""
+    sent: list[tuple[str, Any]] = []
+    for first in range(0, len(groups), run):
+        elements = list(enumerate(groups))[first : first + run]
+        sent += _process_run(_Send("s3://bucket/s"), elements)
+    assert [value for name, value in sent if name == "numbers"] == list(range(len(groups)))
+    by_bucket: dict[int, dict[str, list[bytes]]] = {}
+    for name, value in sent:
+        if name != "numbers":
+            by_bucket.setdefault(value[0], {}).setdefault(name, []).append(value[1])
+    buckets, received = sorted(by_bucket.items()), []
+    for first in range(0, len(buckets), run):
+        received += _process_run(_Receive("s3://bucket/s"), buckets[first : first + run])
+    return [value for _, value in received]
+
+
+DATA = st.builds(lambda n, b: b * n, st.integers(20, 200), st.binary())
+SENT = st.lists(st.lists(st.tuples(st.integers(0, 9), DATA)))
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(SENT, st.integers(1, 4), st.sampled_from([100, 1 << 20]))
+def test_a_store_gives_what_was_sent(
+    moto: str, monkeypatch: pytest.MonkeyPatch, groups: list[list[tuple[int, bytes]]], run: int, request_bytes: int
+) -> None:
+    monkeypatch.setattr("c4pipe.runners.spill._REQUEST_BYTES", request_bytes)
+    expected: dict[int, list[bytes]] = {}
+    for bucket, data in chain.from_iterable(groups):
+        expected.setdefault(bucket, []).append(data)
+    with store_of(moto, {"bucket/other": b""}, monkeypatch):
+        assert _pass_through_store(groups, run) == sorted((each, sorted(data)) for each, data in expected.items())
+
+
+def test_neighbouring_blocks_are_one_request_to_a_store(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/storage.md has these numbers: a run of groups writes a file, and a run of buckets asks it for a range."""
+    groups = [[(bucket, bytes([group, bucket]) * 100) for bucket in range(12)] * 2 for group in range(9)]
+    with store_of(moto, {"bucket/other": b""}, monkeypatch) as store:
+        received = _pass_through_store(groups, run=3)
+        asked = list(store.asked.elements())
+    assert [len(data) for _, data in received] == [2 * 9] * 12
+    files, readers, outputs = 3, 4, 2
+    kinds = Counter(each.partition(" ")[0] for each in asked if not each.startswith(("PUT", "POST")))
+    assert kinds == {"HEAD": files * readers, "GET": files * readers * outputs}
+    assert len(asked) - kinds.total() == 3 * files
+
+
+def test_a_store_without_what_was_sent_is_told(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with store_of(moto, {"bucket/other": b""}, monkeypatch), closing(Spill("s3://bucket/s")) as spill:
+        place = spill.send(b"not uploaded" * 100)
         with pytest.raises(OSError, match="there is no such file"):
-            list(receiver.receive(places[-1:]))
-
-
-def test_each_block_is_one_request_to_a_store(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """docs/storage.md has these numbers."""
-    with store_of(moto, {"bucket/other": b""}, monkeypatch) as store, closing(Spill("s3://bucket/s")) as receiver:
-        groups, buckets = 5, 8
-        sent = []
-        for group in range(groups):
-            with closing(Spill("s3://bucket/s")) as sender:
-                sent.append([sender.send(bytes([group, bucket]) * 100) for bucket in range(buckets)])
-                sender.commit()
-        assert sum(store.asked.values()) == 3 * groups
-        store.asked.clear()
-        for bucket in range(buckets):
-            received = list(receiver.receive([blocks[bucket] for blocks in sent]))
-            assert received == [bytes([group, bucket]) * 100 for group in range(groups)]
-        kinds = Counter(asked.partition(" ")[0] for asked in store.asked.elements())
-        assert kinds == {"GET": groups * buckets, "HEAD": groups}
+            spill.fetch([place])
 
 
 def test_what_is_small_travels_itself(tmp_path: Path) -> None:
