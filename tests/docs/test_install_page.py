@@ -24,10 +24,10 @@ from c4pipe.objectives import objective
 from c4pipe.objectives.batches import Batches
 from c4pipe.objectives.tokenizer import Tokenizer
 
-corpus, vocabulary, packed = sys.argv[1:]
+corpus, vocabulary, *others = sys.argv[1:]
 pages = list(read.documents(corpus, seed=1))
 assert len(pages) == len(read.random_access(corpus)) == 38
-assert len(list(read.documents(packed, seed=1))) == 38
+assert [len(list(read.documents(each, seed=1))) for each in others] == [38, 38]
 tokenizer = Tokenizer(Path(vocabulary, "spm.model"))
 documents = read.mix([corpus], seed=1)
 batches = Batches(documents, tokenizer, objective.prefix_lm(tokenizer.ids), size=2)
@@ -47,18 +47,18 @@ USED_BY_URLLIB3 = {"brotli"}
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
-    """A corpus of the sample crawl, a vocabulary, and the corpus in Zstandard."""
+    """A corpus of the sample crawl, a vocabulary, and the corpus as JSON Lines in Zstandard and as TFRecord."""
     folder = tmp_path_factory.mktemp("read")
-    packed = ["dedup", folder / "corpus" / "_work", "--format", "json.zst", "--output", folder / "packed"]
+    others = [folder / "json.zst", folder / "tfrecord"]
     crawl, lists, corpus = ROOT / "samples" / "crawl", ROOT / "samples" / "lists", folder / "corpus"
     for command in (
         ["build", crawl, "--lists", lists, "--output", corpus, "--workers", "1", "--quiet"],
         ["vocab", corpus / "en", "--size", "300", "--output", folder / "vocabulary", "--quiet"],
-        [*packed, "--workers", "1", "--quiet"],
+        *(["dedup", corpus / "_work", "--format", each.name, "--output", each, "--quiet"] for each in others),
     ):
         given = [sys.executable, "-m", "c4pipe", *map(str, command)]
         subprocess.run(given, cwd=ROOT, check=True, capture_output=True)
-    return corpus, folder / "vocabulary", folder / "packed"
+    return corpus, folder / "vocabulary", *others
 
 
 @pytest.mark.slow
