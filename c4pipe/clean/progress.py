@@ -11,14 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from c4pipe.clean.work_file import WorkHeader
 from c4pipe.clean.work_folder import read_headers_of
 from c4pipe.errors import UsageError
 from c4pipe.io.downloads import Wait
 from c4pipe.io.json_files import read_intact_json, write_checked_json
 from c4pipe.io.log import LOG
 from c4pipe.io.paths import StoragePath, list_names
-from c4pipe.io.words import URL_SIZE, format_duration, format_size, short, visible
+from c4pipe.io.words import URL_SIZE, format_duration, format_size, key_values, short, visible
 from c4pipe.runners.events import Progress, Status
+from c4pipe.wet.damage import describe_damage
 from c4pipe.wet.page import Page
 
 _NOTE = ".note.tmp"  # `clear_abandoned` removes what a killed run leaves
@@ -135,24 +137,67 @@ class SlowWatch:
                 seen_at = float("inf")
 
 
+class HeaderTally:
+    """What the headers of the work files in a folder say. Each is read once, while the job runs or after its end.
+
+    Attributes:
+        counts: the sums of their counters.
+        seen: the names of the work files.
+        without_page: by the name of an input, why it has no page; "" if it has pages.
+    """
+
+    def __init__(self, folder: StoragePath) -> None:
+        """Takes the folder."""
+        self._folder = folder
+        self.counts = Counter[str]()
+        self.seen = set[str]()
+        self.without_page: dict[str, str] = {}
+
+    def read(self, names: set[str]) -> None:
+        """Reads the headers that are new among the work files of these names, and logs the damage of their inputs.
+
+        Raises as `read_headers_of`.
+        """
+        new = sorted(names - self.seen)
+        for name, header in zip(new, read_headers_of(self._folder / each for each in new), strict=True):
+            self.seen.add(name)
+            self.counts.update(header.counts)
+            if damage := {name: number for name, number in header.counts.items() if name.startswith("damage.")}:
+                LOG.warning("%s is damaged: %s", header.source, key_values(damage))
+            why = "" if header.counts.get("pages.read") else f"{header.source}: {_why_no_page(header)}"
+            self.without_page[header.source] = min(why, self.without_page.get(header.source, why))  # of all its parts
+
+
+def _why_no_page(header: WorkHeader) -> str:
+    """Returns why a file has records, but no page."""
+    kind = header.recipe.input_format
+    if kind == "WET":
+        damage = {name[7:]: number for name, number in header.counts.items() if name.startswith("damage.")}
+        no_text = "none of its records has text (conversion): give --from warc if it is a WARC file"
+        return describe_damage(damage) if damage else no_text
+    counts = {name.rpartition(".")[2]: number for name, number in header.counts.items()}
+    found = ", ".join(f"{name} {number:,}" for name, number in counts.items())
+    if kind == "text":
+        return f"it has no text that can be read ({found})" if found else "it has no rows"
+    advice = "; leave out --from warc if it is a WET file" if "other_type" in counts else ""
+    return f"none of its records is an HTML response ({found}){advice}"
+
+
 @contextlib.contextmanager
-def watch_clean(progress: Progress, folder: StoragePath, sizes: Mapping[str, int]) -> Iterator[None]:
-    """Shows the progress of the job `clean`, which runs inside the `with` block.
+def watch_clean(progress: Progress, folder: StoragePath, sizes: Mapping[str, int]) -> Iterator[HeaderTally]:
+    """Shows the progress of the job `clean`, which runs inside the `with` block; returns what it has read.
 
     `sizes` has the bytes of each WET file (1 for each if they are unknown), by the name of its work file.
     """
-    seen = set[str]()
-    counts = Counter[str]()
+    tally = HeaderTally(folder)
+    seen, counts = tally.seen, tally.counts
     notes = NoteReader(folder)
 
     def count_pages() -> int:
         # One listing: to ask for each of 72,000 files would take most of a core.
         names = list_names(folder)
-        new = sorted(names & sizes.keys() - seen)
         with contextlib.suppress(UsageError):  # a file was moved away: the job itself reports that
-            for name, header in zip(new, read_headers_of(folder / each for each in new), strict=True):
-                seen.add(name)
-                counts.update(header.counts)
+            tally.read(names & sizes.keys())
         notes.read(names)
         for text in notes.texts:
             progress.note(text)
@@ -175,7 +220,7 @@ def watch_clean(progress: Progress, folder: StoragePath, sizes: Mapping[str, int
         return Status(sum(sizes[name] for name in seen) / max(1, sum(sizes.values())), words, facts)
 
     with progress.show("clean", folder, look):
-        yield
+        yield tally
     for path in folder.glob(f".*{_NOTE}"):  # without a callback and a log, nobody reads the notes
         path.unlink(missing_ok=True)
 

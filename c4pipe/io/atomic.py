@@ -67,8 +67,9 @@ class FileBatch(list[AtomicFile]):
         try:
             if kind is None:
                 are_synced = len(self) >= _MANY and _sync_disk(self[0].path.parent)
-                for file in self:
-                    file.publish(sync_file=not are_synced, sync_folder=False)
+                while self:
+                    self[0].publish(sync_file=not are_synced, sync_folder=False)
+                    del self[0]
         finally:
             for file in self:
                 file.discard()

@@ -7,7 +7,7 @@ direction mark can turn a line around, a lone surrogate can't be written at all.
 import contextlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -247,3 +247,8 @@ def first_of(words: Sequence[str], most: int = 5) -> list[str]:
     """Returns the first of some words or sentences, and the number of the others."""
     more = len(words) - most
     return [*words[:most], *([f"and {more:,} more"] if more > 0 else [])]
+
+
+def key_values(values: Mapping[str, object]) -> str:
+    """Returns values as one line: `name=value other=value`."""
+    return " ".join(f"{name}={value}" for name, value in values.items())

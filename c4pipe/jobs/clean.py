@@ -47,15 +47,15 @@ def clean(
             locks.enter_context(only_run(storage_path(annotate.folder)))
         state = prepare_work(plan, progress)
         tasks = largest_first((*state.missing, *state.open))
-        before = cpu_seconds()
+        before, tally = cpu_seconds(), None
         if tasks:
             if plan.options.is_local and "python" in kernels().values():
                 progress.note(NOT_COMPILED)
-            run_clean(plan, tasks, progress, workers)
+            tally = run_clean(plan, tasks, progress, workers)
         elif isinstance(plan.options, CleanOptions):  # else job 2 follows
             progress.note_complete(plan.work, "give another --work, or delete it")
         spent = cpu_seconds() - before
-        counts = finish_work(plan, progress)
+        counts = finish_work(plan, progress, tally)
         if tasks and not state.done and plan.options.is_local:  # the whole job ran in this call
             log_cost("clean", spent, counts.get("bytes.read", 0))
         return counts

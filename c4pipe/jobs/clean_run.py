@@ -2,15 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 from c4pipe.clean import work_folder
 from c4pipe.clean.annotated_folder import list_annotated
-from c4pipe.clean.progress import watch_clean
+from c4pipe.clean.progress import HeaderTally, watch_clean
 from c4pipe.clean.steps import CleanWetFile
-from c4pipe.clean.work_file import WorkHeader
-from c4pipe.clean.work_folder import read_headers_of
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io.atomic import clear_abandoned, sync
 from c4pipe.io.downloads import NetworkOptions
@@ -19,26 +16,25 @@ from c4pipe.io.paths import storage_path
 from c4pipe.io.words import first_of, format_count, visible
 from c4pipe.jobs.clean_plan import CleanPlan, work_state
 from c4pipe.jobs.import_text import number_lines
-from c4pipe.jobs.logs import count_values, key_values
+from c4pipe.jobs.logs import count_values
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
 from c4pipe.lists.lists import LISTS_FOLDER
-from c4pipe.runners import control_totals
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers, local_workers
 from c4pipe.runners.machine_limits import allowed_cores
 from c4pipe.runners.runner import run_job
 from c4pipe.wet.columns import COLUMN_COUNTERS, LEFT_VALUES, RESERVED, Column, parse_columns
-from c4pipe.wet.damage import HAS_NO, describe_damage
+from c4pipe.wet.damage import HAS_NO
 from c4pipe.wet.inputs import InputFile
 
 
-def finish_work(plan: CleanPlan, progress: Progress) -> dict[str, int]:
+def finish_work(plan: CleanPlan, progress: Progress, tally: HeaderTally | None = None) -> dict[str, int]:
     """Checks that all files are cleaned, finishes the annotated folder, and returns the counts over all files.
 
-    Removes the unfinished files of killed workers.
+    Removes the unfinished files of killed workers. `tally` has the headers that this run has read already.
     """
-    counts = _verify(plan, progress)
+    counts = _verify(plan, progress, tally or HeaderTally(plan.work))
     clear_abandoned(plan.work)
     if annotate := plan.options.annotation:
         clear_abandoned(storage_path(annotate.folder))
@@ -52,8 +48,10 @@ def largest_first(files: Iterable[InputFile]) -> list[InputFile]:
     return sorted(files, key=lambda file: (-file.load, file.work_name))
 
 
-def run_clean(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: Workers | None = None) -> None:
-    """Cleans files on the runner. The work folder is prepared."""
+def run_clean(
+    plan: CleanPlan, files: list[InputFile], progress: Progress, workers: Workers | None = None
+) -> HeaderTally:
+    """Cleans files on the runner, and returns which headers it has read. The work folder is prepared."""
     options = plan.options
     files = number_lines(plan.work, files, options.network, progress.note)
     tasks = [
@@ -74,15 +72,16 @@ def run_clean(plan: CleanPlan, files: list[InputFile], progress: Progress, worke
         )
         flow.map("Clean file", flow.create("Files", tasks), step)
 
-    with watch_clean(progress, plan.work, plan.loads):
+    with watch_clean(progress, plan.work, plan.loads) as tally:
         run_job(graph, options, len(tasks), progress, workers)
     if isinstance(plan.work, Path):
         sync(plan.work)
+    return tally
 
 
 _SMALL_BYTES = 64 * 1024  # of an input that shares its task
 
-_SMALL_TASKS = 256  # at least: enough for many workers
+_SMALL_TASKS = 64  # at least: enough for many workers
 
 _MOST_FILES = 64  # of a task: a killed run loses them
 
@@ -104,7 +103,7 @@ def network_of_worker(options: CleanOptions | BuildOptions | ImportOptions, task
     return network._replace(bytes_per_second=network.bytes_per_second / processes.most)
 
 
-def _verify(plan: CleanPlan, progress: Progress) -> dict[str, int]:
+def _verify(plan: CleanPlan, progress: Progress, tally: HeaderTally) -> dict[str, int]:
     """Checks the work files that the runner wrote, and returns the counts over all work files.
 
     If no file has a page, everything about the files is deleted.
@@ -116,11 +115,9 @@ def _verify(plan: CleanPlan, progress: Progress) -> dict[str, int]:
             f"the runner ended without cleaning {len(state.open)} of {count} files: {state.open[0].work_name}, ..."
         )
     errors = [note["error"] for note in plan.missing()]
-    without_page: dict[str, str] = {}
-    counts = control_totals.add_reports(
-        map(partial(_logged_counts, without_page), read_headers_of(map(plan.target, state.done)))
-    )
-    problems = list(filter(None, without_page.values()))
+    tally.read({plan.target(file).name for file in state.done})
+    counts = dict(tally.counts)
+    problems = sorted(filter(None, tally.without_page.values()))
     lossy = _lossy_columns(plan, counts)
     if lossy or not counts.get("pages.read"):
         for file in plan.files:  # a run with the right inputs or columns must find no traces of these
@@ -193,32 +190,3 @@ def _check_missing_files(plan: CleanPlan, errors: Sequence[str]) -> None:
         raise _no_page(plan, unread)
     what = "have no record or could not be downloaded" if unread else "could not be downloaded"
     raise C4pipeError(f"{len(errors)} of {count} files {what}: {'; '.join(first_of(unread or errors))}")
-
-
-def _logged_counts(without_page: dict[str, str], header: WorkHeader) -> Mapping[str, int]:
-    """Returns the counts of a work file, and logs the damage among them.
-
-    Adds to `without_page`, by name, why a file has no page; "" for a file of which a part has pages.
-    """
-    if damage := {name: number for name, number in header.counts.items() if name.startswith("damage.")}:
-        LOG.warning("%s is damaged: %s", header.source, key_values(damage))
-    if header.counts.get("pages.read"):
-        without_page[header.source] = ""
-    else:
-        without_page.setdefault(header.source, f"{header.source}: {_why_no_page(header)}")
-    return header.counts
-
-
-def _why_no_page(header: WorkHeader) -> str:
-    """Returns why a file has records, but no page."""
-    kind = header.recipe.input_format
-    if kind == "WET":
-        damage = {name[7:]: number for name, number in header.counts.items() if name.startswith("damage.")}
-        no_text = "none of its records has text (conversion): give --from warc if it is a WARC file"
-        return describe_damage(damage) if damage else no_text
-    counts = {name.rpartition(".")[2]: number for name, number in header.counts.items()}
-    found = ", ".join(f"{name} {number:,}" for name, number in counts.items())
-    if kind == "text":
-        return f"it has no text that can be read ({found})" if found else "it has no rows"
-    advice = "; leave out --from warc if it is a WET file" if "other_type" in counts else ""
-    return f"none of its records is an HTML response ({found}){advice}"

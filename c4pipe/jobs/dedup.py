@@ -20,10 +20,10 @@ from c4pipe.errors import LostDataError
 from c4pipe.filters.corpus_rules import NearDuplicate, StaleCapture
 from c4pipe.io.lock import only_run
 from c4pipe.io.log import LOG
-from c4pipe.io.words import URL_SIZE, format_count, short, visible
+from c4pipe.io.words import URL_SIZE, format_count, key_values, short, visible
 from c4pipe.jobs.clean_plan import CleanPlan
 from c4pipe.jobs.dedup_plan import CorpusPlan, note_files, plan_dedup
-from c4pipe.jobs.logs import count_values, key_values, log_cost
+from c4pipe.jobs.logs import count_values, log_cost
 from c4pipe.jobs.options import BuildOptions, ImportOptions
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow

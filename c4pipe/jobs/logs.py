@@ -12,7 +12,7 @@ from pathlib import Path
 
 from c4pipe.errors import JobWritten, UsageError, hide_secrets
 from c4pipe.io.log import LOG
-from c4pipe.io.words import error_reason, format_cost, visible
+from c4pipe.io.words import error_reason, format_cost, key_values, visible
 from c4pipe.text.languages import LANGUAGES
 
 _FORMAT = "%(asctime)s %(levelname)s %(message)s"
@@ -94,11 +94,6 @@ class _SafeFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Returns the lines of a record."""
         return hide_secrets(visible(super().format(record), keep="\n"))
-
-
-def key_values(values: Mapping[str, object]) -> str:
-    """Returns values as one line: `name=value other=value`."""
-    return " ".join(f"{name}={value}" for name, value in values.items())
 
 
 def count_values(counts: Mapping[str, int]) -> str:
