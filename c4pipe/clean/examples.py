@@ -119,10 +119,19 @@ def _quote_fact(fact: str, verdict: PageVerdict) -> Excerpt:
 
 def choose_files(work_files: Iterable[str]) -> set[str]:
     """Returns the work files whose examples go into the report: their names have the smallest hashes."""
-    return set(sorted(work_files, key=lambda path: (_hash_name(path.rpartition("/")[2]), path))[:EXAMPLE_FILES])
+    return set(sorted(work_files, key=lambda path: (hash_name(path.rpartition("/")[2]), path))[:EXAMPLE_FILES])
 
 
-def _hash_name(name: str) -> str:
+def find_last(names: Iterable[str]) -> str:
+    """Returns the largest hash of a name that gets examples, given the names of all work files of a run of `clean`.
+
+    No further file comes into the report of a corpus with all files of the run.
+    """
+    return sorted(map(hash_name, names))[: 4 * EXAMPLE_FILES][-1]  # more, as some can be missing
+
+
+def hash_name(name: str) -> str:
+    """Returns the hash of the name of a work file that decides whether its examples are shown."""
     return hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()
 
 

@@ -146,6 +146,7 @@ class WetFileCleaner:
         keep_dropped: which dropped pages are kept.
         annotate: where annotated pages are written.
         all_columns: as in `TextLayout`.
+        shown_to: the largest hash of a name with which a work file gets examples (`examples.find_last`).
     """
 
     recipe: Recipe
@@ -153,9 +154,9 @@ class WetFileCleaner:
     keep_dropped: KeepDropped | None = None
     annotate: Annotate | None = None
     all_columns: bool = False
+    shown_to: str = "g"
 
     def __post_init__(self) -> None:
-        self.example_seconds = 0.0  # of CPU, for the examples of the last file
         self._watch = SlowWatch()
         self._evaluator = RecipeEvaluator(self.recipe, self.lists)
         self._annotator = Annotator(self._evaluator, self.annotate.labels) if self.annotate else None
@@ -260,8 +261,6 @@ class WetFileCleaner:
             cleaned = source.cleaned(counts)
             for file in files:
                 file.finish(cleaned)
-                if isinstance(file, ExamplesFile):
-                    self.example_seconds = file.seconds
             unfinished.pop_all()
 
     def _side_files(
@@ -270,7 +269,7 @@ class WetFileCleaner:
         """Yields the files in the order in which they appear: the work file says that all exist."""
         evaluator, digests = self._evaluator, self.lists.digests
         yield QuarantineFile(target, source.name, "row" if self._layout else "offset")
-        yield ExamplesFile(target, evaluator, batch)
+        yield ExamplesFile(target, evaluator, batch, self.shown_to)
         if self.keep_dropped:
             yield DroppedFile(self.keep_dropped, source.work_name, "clean", evaluator)
         if self.annotate and self._annotator:  # a kept page stays as it is, a dropped one gets its final lines

@@ -4,19 +4,20 @@ Each is a class with the methods of `SideFile`, and `WetFileCleaner` has the lis
 """
 
 import json
-import time
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from c4pipe.clean.evaluate import RecipeEvaluator, Verdict
-from c4pipe.clean.examples import SmallestKeys, write_examples
+from c4pipe.clean.examples import SmallestKeys, examples_file, hash_name, write_examples
 from c4pipe.clean.work_file import GROUP_ROWS, HEADER_KEY, WORK_FILE_VERSION, WORK_SCHEMA, WorkHeader, work_schema
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, Validation
@@ -34,6 +35,7 @@ from c4pipe.wet.columns import EXTRA
 from c4pipe.wet.damage import Damage
 
 _GROUP_BYTES = 32 * 1024 * 1024  # text of a row group, which limits the memory of writer and reader
+_FEW_ROWS = 16  # of a first row group that has only its text compressed
 _PAGE_VALUES = [name for name in WORK_SCHEMA.names[3:] if name != "text"]
 _page_values = attrgetter(*_PAGE_VALUES)
 _TOMBSTONE = (*[None] * (len(_PAGE_VALUES) - 2), (), ())
@@ -74,9 +76,15 @@ class PageRows(SideFile):
         make_folder(path.parent)
         self._path, self._schema = path, schema
         self._file = AtomicFile(path)
-        self._writer = parquet_writer(self._file.path, schema, use_dictionary=list(dictionaries))
+        self._dictionaries = list(dictionaries)
         self.rows = 0
         self._begin_group()
+
+    @cached_property
+    def _writer(self) -> pq.ParquetWriter:
+        """The writer, from the first row group on: to begin the compression of all columns takes as long as a page."""
+        few = {"compression": {"text": "zstd"}, "write_statistics": False} if self.rows <= _FEW_ROWS else {}
+        return parquet_writer(self._file.path, self._schema, use_dictionary=self._dictionaries, **few)
 
     def _begin_group(self) -> None:
         self._held: list[tuple[Any, ...]] = []
@@ -114,7 +122,8 @@ class PageRows(SideFile):
     def discard(self) -> None:
         """Removes the incomplete file."""
         try:
-            self._writer.close()
+            if "_writer" in vars(self):
+                self._writer.close()
         finally:
             self._file.discard()
 
@@ -210,16 +219,18 @@ class PageKeeper:
 
 
 class ExamplesFile(SideFile):
-    """For each rule, the pages of the smallest keys that it drops or changes. They take `seconds` of CPU."""
+    """For each rule, the pages of the smallest keys that it drops or changes."""
 
-    def __init__(self, work_file: StoragePath, evaluator: RecipeEvaluator, batch: FileBatch) -> None:
-        """Takes the path of the work file, the evaluator, and the batch with which the file appears."""
+    def __init__(self, work_file: StoragePath, evaluator: RecipeEvaluator, batch: FileBatch, shown_to: str) -> None:
+        """Takes the path of the work file, the evaluator, the batch of the file, and the result of `find_last`."""
         self._work_file, self._evaluator, self._batch = work_file, evaluator, batch
+        self._is_shown = hash_name(work_file.name) <= shown_to
         self._pages = SmallestKeys()
-        self.seconds = 0.0
 
     def add(self, verdict: Verdict, page: CheckedPage) -> None:
         """Keeps a page as an example of each rule for which its key is small enough."""
+        if not self._is_shown:
+            return
         key, limits = page.url_key, self._pages.limits
         if verdict.reason and key < limits[verdict.reason]:
             self._pages.add(verdict.reason, key, page.page.position, page.page)
@@ -228,10 +239,11 @@ class ExamplesFile(SideFile):
                 self._pages.add(rule, key, page.page.position, page.page)
 
     def finish(self, file: CleanedFile) -> None:
-        """Explains the pages, and adds the file to the batch. Raises OSError."""
-        before = time.process_time()
-        write_examples(self._pages, self._evaluator, self._work_file, self._batch)
-        self.seconds = time.process_time() - before
+        """Explains the pages, and adds the file to the batch; or removes that of an earlier run. Raises OSError."""
+        if self._is_shown:
+            write_examples(self._pages, self._evaluator, self._work_file, self._batch)
+        else:
+            examples_file(self._work_file).unlink(missing_ok=True)
 
 
 class WorkFile(PageRows):

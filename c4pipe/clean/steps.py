@@ -37,7 +37,7 @@ class CleanWetFile(Step):
         lists: the folder of the lists.
         digests: the SHA-256 of each list by name.
         network: how inputs are downloaded.
-        keep_dropped, annotate, all_columns: as those of `WetFileCleaner`.
+        keep_dropped, annotate, all_columns, shown_to: as those of `WetFileCleaner`.
         input_kind: `wet` (also for WARC files) or `text`.
     """
 
@@ -49,11 +49,12 @@ class CleanWetFile(Step):
     annotate: Annotate | None = None
     input_kind: str = "wet"
     all_columns: bool = False
+    shown_to: str = "g"
 
     def setup(self) -> None:
         lists = load_lists(storage_path(self.lists), self.digests)
         recipe = Recipe.from_json(self.recipe)
-        self._cleaner = WetFileCleaner(recipe, lists, self.keep_dropped, self.annotate, self.all_columns)
+        self._cleaner = WetFileCleaner(recipe, lists, self.keep_dropped, self.annotate, self.all_columns, self.shown_to)
         self._sources = InputOpener(self.network, lambda wait: self._notes.wait(wait))
 
     def process(self, element: tuple[tuple[Any, ...], ...]) -> Iterable[tuple[str, Any]]:

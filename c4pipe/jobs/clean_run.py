@@ -6,6 +6,7 @@ from pathlib import Path
 
 from c4pipe.clean import work_folder
 from c4pipe.clean.annotated_folder import list_annotated
+from c4pipe.clean.examples import find_last
 from c4pipe.clean.progress import HeaderTally, watch_clean
 from c4pipe.clean.steps import CleanWetFile
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
@@ -69,6 +70,7 @@ def run_clean(
             options.annotation,
             options.input_kind,
             isinstance(options, ImportOptions) and options.further_columns is None,
+            find_last(plan.loads),
         )
         flow.map("Clean file", flow.create("Files", tasks), step)
 

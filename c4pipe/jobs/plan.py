@@ -163,7 +163,8 @@ def _clean_slices(
 ) -> list[_Slice]:
     """Cleans a slice of each file into a work folder. Raises OSError, and C4pipeError if the slices hold no page."""
     plan.listed.lists.save(work / LISTS_FOLDER)
-    cleaner = WetFileCleaner(plan.recipe, lists.load_lists(work / LISTS_FOLDER, plan.listed.lists.digests))
+    loaded = lists.load_lists(work / LISTS_FOLDER, plan.listed.lists.digests)
+    cleaner = WetFileCleaner(plan.recipe, loaded, shown_to="")  # few files of a crawl have examples
     slices, unread = list[_Slice](), list[str]()
 
     def look() -> Status:
@@ -190,8 +191,7 @@ def _clean_slice(
 ) -> _Slice:
     """Cleans the slice at a place between 0 and 1 of a file; its head, if no gzip member begins in that slice.
 
-    The first of all slices is cleaned for WARM_SECONDS before it is measured. A file has as many examples as a slice:
-    of their time, a slice counts its share.
+    The first of all slices is cleaned for WARM_SECONDS before it is measured.
     """
     size = sources.size(file.path) if file.size is None else file.size
     first = int(max(0, (size or 0) - PART) * place)
@@ -206,7 +206,6 @@ def _clean_slice(
             seconds = time.process_time() - before
             pages = read_header(target).counts.get("pages.read", 0)
             if pages or not first:
-                seconds -= cleaner.example_seconds * (1 - len(part) / max(size or 0, len(part), 1))
                 return _Slice(len(part), seconds, pages)
         except NoRecordError:
             if not first:

@@ -162,6 +162,16 @@ def test_text_ends_a_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [3, 3]
 
 
+@pytest.mark.parametrize(("rows", "others"), [(16, "UNCOMPRESSED"), (17, "ZSTD")])
+def test_of_a_few_rows_only_text_is_compressed(tmp_path: Path, rows: int, others: str) -> None:
+    path = write(tmp_path / "a.parquet", (PAGES * 3)[:rows])
+    assert len(list(rows_of(path))) == sum(page is not None for *_, page in (PAGES * 3)[:rows])
+    group = pq.read_metadata(path).row_group(0)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    assert {each.compression for each in columns if each.path_in_schema != "text"} == {others}
+    assert [each.compression for each in columns if each.path_in_schema == "text"] == ["ZSTD"]
+
+
 @pytest.mark.parametrize("pages", [[], [(1, 5, 0, None), (2, 6, 0, None)]], ids=["no page", "tombstones only"])
 def test_nothing_kept(tmp_path: Path, pages: list[Row]) -> None:
     path = write(tmp_path / "a.parquet", pages)

@@ -9,6 +9,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import c4pipe
 from c4pipe.clean import examples
 from c4pipe.clean.work_file import PAGE_COLUMNS, WORK_SCHEMA
 from c4pipe.dedup.finish import PageFinisher
@@ -18,6 +19,9 @@ from c4pipe.recipes.presets import C4
 from tests.helpers.corpora import rows_of
 from tests.helpers.dedup_oracle import judging_language_once
 from tests.helpers.reports import data_of, manifest_of
+from tests.helpers.wet import record
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @given(st.text("ab \n", max_size=1500), st.integers(0, 1500), st.integers(0, 600))
@@ -89,3 +93,19 @@ def test_those_of_the_smallest_keys_are_shown_whatever_the_order() -> None:
     paths = [f"/work/{n}.parquet" for n in range(200)]
     assert examples.choose_files(reversed(paths)) == examples.choose_files(paths)
     assert len(examples.choose_files(paths)) == examples.EXAMPLE_FILES
+
+
+def test_a_run_of_many_files_writes_the_examples_of_those_that_a_report_can_show(tmp_path: Path) -> None:
+    """Of 300 files, 256 have examples, among them the 64 of the report; examples of an earlier run do not stay."""
+    for number in range(300):
+        (tmp_path / f"{number}.warc.wet").write_bytes(record("A page.", f"http://a.example/{number}"))
+    work = tmp_path / "work"
+    work.mkdir()
+    for number in range(300):
+        (work / f"{number}.warc.wet.examples.json").touch()
+    c4pipe.clean_files([tmp_path], work=work, lists=ROOT / "samples" / "lists", workers=1)
+    files = sorted(map(str, work.glob("*.parquet")))
+    written = {file for file in files if examples.examples_file(Path(file)).exists()}
+    assert (len(files), len(written)) == (300, 256)
+    assert examples.choose_files(files) <= written
+    assert all(map(examples.stored_examples, map(Path, written)))
