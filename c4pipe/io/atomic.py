@@ -71,9 +71,8 @@ class FileBatch(list[AtomicFile]):
                     self[0].publish(sync_file=not are_synced, sync_folder=False)
                     del self[0]
         finally:
-            for file in self:
-                file.discard()
-            self.clear()
+            while self:
+                self.pop().discard()
 
 
 _MANY = 10  # files for which the whole disk is synced

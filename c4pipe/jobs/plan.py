@@ -163,8 +163,8 @@ def _clean_slices(
 ) -> list[_Slice]:
     """Cleans a slice of each file into a work folder. Raises OSError, and C4pipeError if the slices hold no page."""
     plan.listed.lists.save(work / LISTS_FOLDER)
-    loaded = lists.load_lists(work / LISTS_FOLDER, plan.listed.lists.digests)
-    cleaner = WetFileCleaner(plan.recipe, loaded, shown_to="")  # few files of a crawl have examples
+    # few files of a crawl have examples
+    cleaner = WetFileCleaner(plan.recipe, lists.load_lists(work / LISTS_FOLDER, plan.listed.lists.digests), shown_to="")
     slices, unread = list[_Slice](), list[str]()
 
     def look() -> Status:
