@@ -132,7 +132,7 @@ def engines_of(tools: Engines) -> dict[str, Engine]:
         "spark-speculation": Engine(
             lambda folder: clusters.spark_cluster(spark_4, folder, SPECULATION),
             vocabulary=False,
-            logged="TaskKilled",  # of two attempts, the later
+            logged="TaskKilled",  # Spark stops the slower of two attempts
         ),
         "spark-connect": Engine(lambda folder: clusters.spark_connect(spark_4, folder)),
         "spark-connect-killed": Engine(

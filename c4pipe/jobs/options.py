@@ -1,6 +1,6 @@
 """The options of the jobs: one plain record for each job. Making a record reads and opens no file.
 
-A record has what the user gave; the plans of the jobs check it, and look up lists and files.
+Plans check what the user gave. Parts are never made alone, so they get no methods: these take time at each start.
 """
 
 import os
