@@ -101,8 +101,9 @@ class Cluster(NamedTuple):
         return ended.stdout
 
     def queue(self) -> list[tuple[str, str]]:
-        """The queued and running tasks: id and state."""
-        lines = self.output("squeue", "--array", "--noheader", "--format=%i %T").splitlines()
+        """The queued and running tasks: id and state. Slurm shows an ended task as completing for a moment more."""
+        states = "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED"
+        lines = self.output("squeue", states, "--array", "--noheader", "--format=%i %T").splitlines()
         return [(line.split()[0], line.split()[1]) for line in lines]
 
     def wait(self, seconds: float = 60) -> None:
