@@ -88,7 +88,7 @@ class Clock:
 
 def build(clock: Clock, files: Sequence[str], recipe: str, lists: Path, folder: Path) -> int:
     """Builds a corpus with clocks around its parts, and returns the number of pages that were read."""
-    from c4pipe.clean import evaluate, file_cleaner, side_files, work_file
+    from c4pipe.clean import evaluate, file_cleaner, page_batch, side_files, sources, work_file
     from c4pipe.clean.work_folder import work_path
     from c4pipe.jobs import clean_plan, dedup, dedup_plan
     from c4pipe.jobs.options import CleanOptions, DedupOptions
@@ -96,12 +96,13 @@ def build(clock: Clock, files: Sequence[str], recipe: str, lists: Path, folder: 
     from c4pipe.runners.events import Progress
     from c4pipe.text import languages, minhash, page_text, sentences
 
-    clock.around_items(file_cleaner.CrawlSource, "items", "decode")
+    clock.around_items(sources.CrawlSource, "items", "decode")
     clock.around(languages.LanguageDetector, "guess", "language")
     clock.around(sentences.SentenceSplitter, "starts", "sentences")
     clock.around(page_text, "joined_words", "words")
     clock.around(minhash, "minima", "minhash")
     clock.around(evaluate.RecipeEvaluator, "clean", "rules")
+    clock.around(page_batch.BatchCleaner, "clean", "rules")
     clock.around(side_files.PageKeeper, "keep", "hashes")
     clock.around(side_files.WorkFile, "add_page", "work files")
     clock.around(side_files.WorkFile, "finish", "work files")

@@ -10,7 +10,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from unittest.mock import patch
 
@@ -180,6 +180,12 @@ def check_native(data: bytes) -> None:
         assert len(lines.starts()) == len(lines)
     split, size = text_kernel.plain_records(data, 0, 1500, 6000)
     assert sum(len(body) for _, body, _ in split) <= size <= len(data)
+    for everywhere, anywhere in product((False, True), repeat=2):
+        pages, numbers, size = text_kernel.plain_pages(data, 1500, 6000, text_kernel.Lines, everywhere, anywhere)
+        assert sum(len(body) for _, _, body, _ in pages) <= size <= len(data)
+        program = text_kernel.program((("drop_few_words", number % 5), ("is_empty",), ("resplit",), ("count",)))
+        table = text_kernel.run_on_all(program, tuple(lines for *_, lines in pages), 1)
+        assert (len(numbers), len(table)) == (40 * len(pages), 40 * len(pages))
     text = data.decode("utf-8", "replace")
     assert text_kernel.is_utf8(data) == (text.encode() == data)
     assert text_kernel.Lines(text, True).unpacked() == [line.strip() for line in text.splitlines() if line.strip()]
@@ -194,7 +200,8 @@ def check_native(data: bytes) -> None:
     found = text_kernel.sentence_starts(text.split("\n"), words, lambda each: number % 2 == 0, lambda each: [0])
     assert all(0 <= start <= len(text) for start in found)
     assert 0 <= text_kernel.sure_sentences(text, words, number) <= max(0, number)
-    text_kernel.Words(("frizzle", "bum", "a_b")).words_in(text)
+    entries = ("a frizzle", 2), ("bum", 0), ("é a_b", -1)
+    text_kernel.Words(("frizzle", "bum", "a_b"), entries, ("女",)).entries_in(data)
     joined, ends = english_words().joined_words(text)
     assert joined == "".join(text.split())
     assert [joined[start:end] for start, end in pairwise(ends)] == english_words().words(text)

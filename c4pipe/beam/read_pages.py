@@ -10,7 +10,7 @@ from apache_beam.metrics import Metrics
 
 from c4pipe.beam.page_schema import Page
 from c4pipe.beam.stage_reports import CountingFn, PageTransform
-from c4pipe.clean import file_cleaner
+from c4pipe.clean import sources
 from c4pipe.errors import C4pipeError, hide_secrets
 from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.log import LOG
@@ -98,7 +98,7 @@ class _ReadFile(CountingFn):
         file, counts = InputFile(*element), Counter[str]()
         try:
             with self._opener.open(file.path) as stream:
-                counted = file_cleaner.CountedStream(stream)
+                counted = sources.CountedStream(stream)
                 for item in self._read_pages(counted):
                     if isinstance(item, Damage):
                         counts[f"damage.{item.kind}"] += 1
@@ -109,7 +109,7 @@ class _ReadFile(CountingFn):
                     counts["pages.read"] += 1
                     counts["bytes.read"] += item.size
                     yield Page(item.url, item.timestamp, item.body, source=file.name)
-                file_cleaner.check_records(counted.first, counts)
+                sources.check_records(counted.first, counts)
         except (OSError, NoRecordError) as error:
             if counts["pages.read"] or not isinstance(error, DownloadError | NoRecordError):
                 raise C4pipeError(f"{file.path} can't be read: {error_reason(error, of=file.path)}") from error

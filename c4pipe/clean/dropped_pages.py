@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from c4pipe.clean.evaluate import RecipeEvaluator, Verdict
+from c4pipe.clean.page_batch import PageBatch
 from c4pipe.clean.side_files import CleanedFile, PageRows
 from c4pipe.clean.trace import explain_drop, explain_final
 from c4pipe.errors import UsageError
@@ -118,6 +120,11 @@ class DroppedFile(PageRows):
             crawled = page.page
             values = (crawled.url, crawled.timestamp, verdict.reason, fact, page.line_count, crawled.extra)
             self.add_row(values[: self._columns], text.encode())
+
+    def add_batch(self, batch: PageBatch) -> None:
+        """Adds those pages in the share that job 1 dropped."""
+        for place in np.flatnonzero(~batch.kept).tolist():
+            self.add(batch.verdict(place), batch.page(place))
 
     def add_pages(self, pages: pa.Table, reason: str, fact: str = "") -> None:
         """Adds the pages in the share that a corpus rule dropped, with a fact that may have `{url}`, normalised.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
-from operator import methodcaller, ne
+from operator import ne
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from c4pipe.errors import C4pipeError
@@ -38,12 +38,6 @@ from c4pipe.wet.page import Page
 if TYPE_CHECKING:
     from c4pipe.native import _text
 
-NativeProgram = Callable[["_text.Lines"], tuple[int, int, tuple[int, ...], bool]]
-"""Applies steps to lines in C, up to the first that drops the page.
-
-Returns the index of the step that drops the page, or -1; the number of lines at the step `count`, or -1 if that step
-was not applied; the number of lines that each applied line rule dropped or edited; and whether the lines have changed.
-"""
 RESPLIT: NativeStep = ("resplit",)
 COUNT: NativeStep = ("count",)
 TRIM_START: NativeStep = ("trim_start",)
@@ -289,33 +283,34 @@ class _NeedLines(Operation):
         return None, not page.line_count
 
 
-def native_program(steps: Sequence[NativeStep]) -> NativeProgram:
-    """Returns the function that applies steps, at most MOST_STEPS, one after the other."""
-    assert text_kernel is not None
-    return methodcaller("run", text_kernel.program(tuple(steps)))
-
-
 class NativeRun:
-    """Neighbouring operations that the C extension applies to a page in one call."""
+    """Neighbouring operations that the C extension applies to a page in one call, or to many pages.
+
+    Attributes:
+        operations: the operations; the step of each in the program has the same place.
+        program: the program of their steps.
+        line_rules: the names of the line rules among them.
+    """
 
     def __init__(self, operations: Sequence[Operation]) -> None:
-        """Takes operations with native steps, in their order."""
-        self._operations = tuple(operations)
-        self._program = native_program([each.native for each in operations if each.native])
-        self._line_rules = [each.name for each in operations if each.kind == "line rule"]
+        """Takes operations with native steps, in their order, at most MOST_STEPS."""
+        assert text_kernel is not None
+        self.operations = tuple(operations)
+        self.program: _text.Program = text_kernel.program(tuple(each.native for each in operations))
+        self.line_rules = [each.name for each in operations if each.kind == "line rule"]
 
     def find_drop(self, page: CheckedPage, counts: LineChanges) -> Operation | None:
         """Applies operations until one drops the page. Returns that operation, or None."""
         if page.lines_in_c is None:
-            return next((each for each in self._operations if each.find_drop(page, counts)), None)
-        place, read, changes, has_changed = self._program(page.lines_in_c)
+            return next((each for each in self.operations if each.find_drop(page, counts)), None)
+        place, read, changes, has_changed = page.lines_in_c.run(self.program)
         if read >= 0:
             counts.read = read + sum(counts.changed.values())
             page.as_crawled = False
-        counts.changed.update(zip(self._line_rules, changes, strict=False))  # fewer if the page is dropped
+        counts.changed.update(zip(self.line_rules, changes, strict=False))  # fewer if the page is dropped
         if has_changed:
             page.forget()
-        return self._operations[place] if place >= 0 else None
+        return self.operations[place] if place >= 0 else None
 
 
 class _InC(Operation):
@@ -442,6 +437,8 @@ class RecipeEvaluator:
         tools: the lists, models and settings of its rules.
         operations: all operations on a page, with corpus rules, in their order.
         line_counters: the name of each line rule's counter, by rule.
+        runs: the operations without corpus rules; neighbours in C together.
+        line_separators: where the body is cut into lines.
         observed: the operations without corpus rules, for an observer: each by itself, in C if it has a native step.
     """
 
@@ -455,9 +452,9 @@ class RecipeEvaluator:
             for _, rule in recipe.rules()
             if isinstance(rule, LineRule)
         }
-        self._line_separators = recipe.need(BodyLines).line_separators
+        self.line_separators = recipe.need(BodyLines).line_separators
         applied = [each for each in self.operations if each.kind != "corpus rule"]
-        self._runs = native_runs(applied)
+        self.runs = native_runs(applied)
         self.observed = tuple(_InC(each) if each.native not in (None, COUNT, IS_EMPTY) else each for each in applied)
         self._final = tuple(each for each in applied if each.stage == "final")
         names = [each.name for each in self._final]
@@ -466,7 +463,7 @@ class RecipeEvaluator:
     def clean(self, page: Page) -> tuple[Verdict, CheckedPage]:
         """Returns the verdict on a page as crawled, and the page with the lines that the rules kept."""
         checked = self.page(page)
-        return evaluate(self._runs, checked), checked
+        return evaluate(self.runs, checked), checked
 
     def finish(self, url: str, text: str, units_left: int, without_listed_word: str | None = None) -> FinalVerdict:
         """Returns the decision of the stage `final` about a page that job 2 removed text from.
@@ -483,9 +480,9 @@ class RecipeEvaluator:
     def page(self, page: Page) -> CheckedPage:
         """Returns a page as it is cut into lines."""
         body = page.body if page.encoded is None else page.encoded
-        lines: _text.Lines | list[str] | None = lines_in_c(body, self._line_separators)
-        if lines is None and not body_lines.is_body(page, self._line_separators):
-            lines = body_lines.cut_lines(page, self._line_separators)
+        lines: _text.Lines | list[str] | None = lines_in_c(body, self.line_separators)
+        if lines is None and not body_lines.is_body(page, self.line_separators):
+            lines = body_lines.cut_lines(page, self.line_separators)
         return CheckedPage(page, self.tools, lines)
 
     def page_left(self, url: str, text: str, units_left: int, without_listed_word: str | None = None) -> CheckedPage:

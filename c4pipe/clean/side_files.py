@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from c4pipe.clean.evaluate import RecipeEvaluator, Verdict
 from c4pipe.clean.examples import SmallestKeys, examples_file, hash_name, write_examples
+from c4pipe.clean.page_batch import PageBatch
 from c4pipe.clean.work_file import GROUP_ROWS, HEADER_KEY, WORK_FILE_VERSION, WORK_SCHEMA, WorkHeader, work_schema
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, Validation
@@ -39,6 +40,7 @@ _FEW_ROWS = 16  # of a first row group that has only its text compressed
 _PAGE_VALUES = [name for name in WORK_SCHEMA.names[3:] if name != "text"]
 _page_values = attrgetter(*_PAGE_VALUES)
 _TOMBSTONE = (*[None] * (len(_PAGE_VALUES) - 2), (), ())
+_LARGEST = 2**64 - 1  # of keys
 _NO_SPANS = np.empty(0, dtype=np.uint64)
 
 
@@ -57,6 +59,9 @@ class SideFile:
 
     def add(self, verdict: Verdict, page: CheckedPage) -> None:
         """Takes a page and its verdict, as `RecipeEvaluator.clean` returned them."""
+
+    def add_batch(self, batch: PageBatch) -> None:
+        """Takes pages that were cleaned together."""
 
     def add_damage(self, damage: Damage) -> None:
         """Takes a damage of the WET file."""
@@ -238,6 +243,24 @@ class ExamplesFile(SideFile):
             if changed and key < limits[rule]:
                 self._pages.add(rule, key, page.page.position, page.page)
 
+    def add_batch(self, batch: PageBatch) -> None:
+        """Keeps those pages as examples of the rules for which their keys are small enough."""
+        if not self._is_shown:
+            return
+        keys, rules = batch.rows["url_key"], [each.name for each in batch.operations]
+        dropped = np.flatnonzero(~batch.kept)
+        small = dropped[keys[dropped] <= self._limits(rules)[batch.drops[dropped]]]
+        found = [(rules[batch.drops[place]], place) for place in small.tolist()]
+        changed = (batch.taken > 0) & (batch.read >= 0) & (keys <= self._limits(batch.line_rules)[:, None])
+        found += [(batch.line_rules[rule], place) for rule, place in np.argwhere(changed).tolist()]
+        for rule, place in found:
+            key, page = int(keys[place]), batch.page(place).page
+            if key < self._pages.limits[rule]:  # which the pages before may have lowered
+                self._pages.add(rule, key, page.position, page)
+
+    def _limits(self, rules: Sequence[str]) -> U64:
+        return np.array([min(self._pages.limits[rule], _LARGEST) for rule in rules], np.uint64)
+
     def finish(self, file: CleanedFile) -> None:
         """Explains the pages, and adds the file to the batch; or removes that of an earlier run. Raises OSError."""
         if self._is_shown:
@@ -271,6 +294,15 @@ class WorkFile(PageRows):
             body = crawled.body.encode("utf-8", "replace") if crawled.encoded is None else crawled.encoded
             tie = capture_hash(crawled.url, crawled.timestamp, body)
             self.add_page(page.url_key, page.captured, tie, kept)
+
+    def add_batch(self, batch: PageBatch) -> None:
+        """Adds those pages that are readable."""
+        rows, kept = batch.rows.tolist(), batch.kept.tolist()
+        for place in np.flatnonzero(batch.readable).tolist():
+            final = batch.drop(place)
+            page = self._keeper.keep(batch.page(place), final.name if final else None) if kept[place] else None
+            key, captured, tie, *_ = rows[place]
+            self.add_page(key, captured, tie, page)
 
     def add_page(self, url_key: int, captured: int, tie: int, page: KeptPage | None) -> None:
         """Adds a row of `work_file.URL_ROW`, and the page; without a page, the row is a tombstone."""

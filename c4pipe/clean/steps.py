@@ -9,8 +9,9 @@ from typing import Any
 from c4pipe.clean import work_folder
 from c4pipe.clean.annotated_folder import Annotate
 from c4pipe.clean.dropped_pages import KeepDropped
-from c4pipe.clean.file_cleaner import WetFileCleaner, changed
+from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.progress import NoteWriter
+from c4pipe.clean.sources import changed
 from c4pipe.errors import C4pipeError
 from c4pipe.io.atomic import FileBatch
 from c4pipe.io.downloads import DownloadError, NetworkOptions

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
@@ -18,8 +18,13 @@ from c4pipe.text.hashes import url_md5
 from c4pipe.text.languages import two_letter_code
 from c4pipe.text.scripts.facts import HAN, HIRAGANA, KATAKANA, THAI, unspaced
 
+if TYPE_CHECKING:
+    from c4pipe.native import _text
+
 _WORD = re.compile(r"\w+", re.ASCII)
 _LONGEST = 64  # letters of a word that the C extension looks for
+_MOST_ANYWHERE = 8  # entries that it searches one after the other
+_LONGEST_ENTRY = 1000  # letters of an entry that it compares: for each place of its word
 _TFDS_EXEMPT = ("ja:sm", "ja:グロ", "ja:女の子", "zh:性")
 """Entries that are common parts of other words (TensorFlow Datasets, c4: `_BADWORDS_ALLOWLIST`)."""
 _NUMBER_IN_A_LIST = ("zh", "13.")  # an entry that each numbered list has
@@ -58,8 +63,16 @@ class BadWords(PageRule):
         language = list_language(page.language)
         if page.without_listed_word is not None and list_language(page.without_listed_word) == language:
             return None
-        searched = page.body_lower if self.searched_text == "crawled" else page.text_lower
-        word = page.tools.once((self, language), lambda: self._finder(page, language)).find(searched)
+        listed = page.tools.lists.bad_words
+        words = page.tools.once(
+            (self, language), lambda: WholeWords(listed.get(language, ()), language, self.marks_in_words)
+        )
+        if self.searched_text == "cleaned":
+            word = words.find(page.text_lower)
+        elif page.page.encoded is None:
+            word = words.find(page.body_lower)
+        else:
+            word = words.find_in(page.page.encoded, lambda: page.body_lower)
         if word is not None and self.drop_fraction < 1:
             numerator, denominator = self.drop_fraction.as_integer_ratio()
             return None if url_md5(page.normalised_url) % denominator >= numerator else word
@@ -108,9 +121,6 @@ class BadWords(PageRule):
         codes = sorted({list_language(each) for each in languages})
         return {each: pinned_lists.regional(each) if self.regional_lists else [each] for each in codes}
 
-    def _finder(self, page: CheckedPage, language: str) -> "WholeWords":
-        return WholeWords(page.tools.lists.bad_words.get(language, ()), language, self.marks_in_words)
-
 
 def list_language(language: str) -> str:
     """Returns the language whose list pages of a language are searched for: the lists know zh, not zh-cn."""
@@ -143,12 +153,13 @@ class BadToken(PageRule):
 class WholeWords:
     r"""The listed words of one language.
 
-    An entry can only occur in a text that has all words of the entry, so these words are looked up. Both entry and text
-    are cut into words at every byte of UTF-8 that is no ASCII letter, digit or underscore. Some of these pieces are
-    only parts of real words (between other letters), but text and entry are cut alike. An entry whose words occur is
-    then searched in the text: it must stand between non-word characters (`\W`) or the text's ends. With `marks`, a
-    combining mark, such as an accent as a character of its own, belongs to its word, though it is `\W` to Python. The
-    answer is the same as that of one regular expression of all entries, many times faster.
+    An entry can only occur in a text that has all words of the entry, so these words are looked up (in C, its longest
+    one, and the entry around it). Both entry and text are cut into words at every byte of UTF-8 that is no ASCII
+    letter, digit or underscore. Some of these pieces are only parts of real words (between other letters), but text and
+    entry are cut alike. An entry that may occur is then searched in the text: it must stand between non-word characters
+    (`\W`) or the text's ends. With `marks`, a combining mark, such as an accent as a character of its own, belongs to
+    its word, though it is `\W` to Python. The answer is the same as that of one regular expression of all entries, many
+    times faster.
 
     Chinese, Japanese and Thai have no blanks between words. Without `marks`, an entry counts there anywhere, as in
     TensorFlow Datasets. With `marks`, it is not found where its script shows that the word goes on (`_goes_on`).
@@ -165,17 +176,24 @@ class WholeWords:
                 self._by_word.setdefault(max(parts, key=len), []).append((frozenset(parts), word))
             else:
                 self._anywhere.append(word)
-        entries = chain.from_iterable(self._by_word.values())
-        self._words_in = _make_word_finder(tuple(sorted(frozenset().union(*(parts for parts, _ in entries)))))
+        self._compiled = _compile_words(self._by_word, self._anywhere)
 
     def find(self, lower: str) -> str | None:
         """Returns a listed word or phrase of the lower-case text, the first in alphabetical order, or None."""
-        candidates = list(self._anywhere)
-        if self._by_word:
-            found = self._words_in(lower)
-            for word in found & self._by_word.keys():
-                candidates += [entry for parts, entry in self._by_word[word] if parts <= found]
-        return min((word for word in candidates if _has(lower, word, *self._edge_tests(word))), default=None)
+        return self.find_in(lower.encode("utf-8", "replace"), lambda: lower)
+
+    def find_in(self, encoded: bytes | bytearray, lower: Callable[[], str]) -> str | None:
+        """As `find`, of a text in UTF-8, in any case, and the function that returns it in lower case."""
+        candidates = self._compiled.entries_in(encoded) if self._compiled else None
+        if candidates is None:
+            pieces = lower().encode("utf-8", "replace").translate(_BLANKS).split() if self._by_word else ()
+            found = {word.decode() for word in pieces}
+            entries = chain.from_iterable(self._by_word[word] for word in self._by_word.keys() & found)
+            candidates = {*self._anywhere, *(entry for parts, entry in entries if parts <= found)}
+        if not candidates:  # true of most pages
+            return None
+        text = lower()
+        return next((word for word in sorted(candidates) if _has(text, word, *self._edge_tests(word))), None)
 
     def _edge_tests(self, word: str) -> "tuple[_Test, _Test]":
         """Returns the tests of the characters before and after an entry that are part of a longer word."""
@@ -201,18 +219,26 @@ class ListedTokens:
         return min(words) if words else next((phrase for phrase in self._phrases if phrase in lower), None)
 
 
-def _make_word_finder(words: tuple[str, ...]) -> Callable[[str], set[str]]:
-    """Returns the function that finds which of `words` a text has."""
-    encoded = frozenset(word.encode() for word in words)
-
-    def words_in(text: str) -> set[str]:
-        common = encoded.intersection(text.encode("utf-8", "replace").translate(_BLANKS).split())
-        return {word.decode() for word in common}
-
-    if text_kernel is None or max(map(len, words), default=0) > _LONGEST:
-        return words_in
-    compiled: Callable[[str], set[str]] = text_kernel.Words(words).words_in
+def _compile_words(
+    by_word: Mapping[str, Sequence[tuple[frozenset[str], str]]], anywhere: Sequence[str]
+) -> "_text.Words | None":
+    """Returns the finder in C of the entries that a text in UTF-8 may have; None if Python must search."""
+    simple = len(anywhere) <= _MOST_ANYWHERE and not any(word.lower() != word.upper() for word in anywhere)
+    if text_kernel is None or not simple or max(map(len, by_word), default=0) > _LONGEST:
+        return None
+    places = tuple(
+        tuple(chain.from_iterable((entry, _word_place(entry, word)) for _, entry in entries))
+        for word, entries in by_word.items()
+    )
+    compiled: _text.Words = text_kernel.Words(tuple(by_word), places, tuple(anywhere))
     return compiled
+
+
+def _word_place(entry: str, word: str) -> int:
+    """Returns where a word is in an entry; -1 if C can't compare the entry: it has other letters, or is very long."""
+    if not entry.isascii() or len(entry) > _LONGEST_ENTRY:
+        return -1
+    return next(each.start() for each in _WORD.finditer(entry) if each[0] == word)
 
 
 _BLANKS = bytes(code if code < 128 and _WORD.match(chr(code)) else 32 for code in range(256))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.clean.file_cleaner import CountedStream
+from c4pipe.clean.sources import CountedStream
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters import url_rules
 from c4pipe.io.atomic import AtomicFile, make_folder

@@ -13,6 +13,7 @@ AddressSanitizer and UBSan, `make fuzz` gives them damaged bytes.
 | `classifier.c` | words and n-grams of a text, and the sums of their rows in a fastText model |
 | `listed_words.c`, `sentences.c` | words of a list; starts of sentences |
 | `records.c` | records without damage; whether bytes are UTF-8 |
+| `pages.c`, `keys.c` | the pages of a WET file with their keys and lines, and a program on many pages |
 | `module.c`, `text.h` | the module; what the files share, and who owns which pointer |
 
 Python processes a record with damage, the last record of a file, and pages with rare characters (half of a surrogate
@@ -32,7 +33,7 @@ from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 
-EXTENSION_VERSION = 7
+EXTENSION_VERSION = 8
 """The version in both C extensions. It goes up with each change of their functions, so that Python never calls an
 extension of older sources."""
 

@@ -2,9 +2,9 @@
 
 import datetime
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 # WARC 1.1, 5.4: a profile of ISO 8601, from a year to a fraction of a second.
 _WARC_DATE = re.compile(
@@ -73,6 +73,20 @@ class Page:
     def lines(self) -> list[str]:
         """The lines of the body by `str.splitlines`, trimmed, without blank lines."""
         return trimmed(self.body.splitlines())
+
+
+class PlainPages(NamedTuple):
+    """Usual pages of a WET file without damage, one behind the other, which the C extension has read together.
+
+    Attributes:
+        pages: (URL, timestamp, body in UTF-8, its lines) of each.
+        rows: five numbers of 64 bits for each: `clean.page_batch.PAGE_ROW`.
+        position: how many pages the file has before them.
+    """
+
+    pages: Sequence[tuple[str, str, bytes, Any]]
+    rows: bytes
+    position: int = 0
 
 
 def trimmed(lines: Iterable[str]) -> list[str]:

@@ -8,14 +8,14 @@ import base64
 import hashlib
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from c4pipe.io.downloads import ByteStream
-from c4pipe.io.gzip_members import FIRST_BYTES, INFLATE, Gap, Members, inflate, is_version
+from c4pipe.io.gzip_members import FIRST_BYTES, Gap, Members, inflate, is_version
 from c4pipe.native import text_kernel
 from c4pipe.wet.damage import HEADER_CAP, RECORD_CAP, Damage
-from c4pipe.wet.page import Page
+from c4pipe.wet.page import Page, PlainPages
 
 _VERSION = rb"[Ww][Aa][Rr][Cc]/(?:1\.[0-9]|0\.1[78])[ \t]{0,9}\r?\n"  # 0.17, 0.18: drafts of 1.0 with the same records
 _START = _VERSION + rb"(?=(?i:WARC|Content)-[A-Za-z-]{1,99}[ \t]{0,9}:)"
@@ -28,6 +28,7 @@ _NEWLINES = re.compile(rb"[\r\n]*")
 _END_OF_RECORD = re.compile(rb"\r\n\r\n|\n\n")
 _FRAMING = re.compile(rb"(?<!\r\n)(?:\r\n){2,}\Z|\n\n\Z")  # the newlines between a body and the next record
 _BATCH = 64 * 1024  # inflated bytes whose records C splits at once; a larger number is not faster
+_PAGES = 1024 * 1024  # inflated bytes whose pages are cleaned together
 _FOLD = re.compile(rb"\r?\n[ \t]+")
 _LINE_END = re.compile(rb"\n(?![ \t])")  # of a header with its continuation lines
 _SEPARATOR = b"\r\n\r\n"
@@ -51,6 +52,10 @@ def read_records(stream: ByteStream, members: Members | None = None) -> Iterator
     Memory stays under a few RECORD_CAP. Raises only OSError, if the stream can't be read.
     """
     return _RecordReader(stream, members).read()
+
+
+SplitPages = Callable[[bytearray], tuple[Sequence[PlainPages], int]]
+"""Returns the usual pages at the start of bytes, and the size of that."""
 
 
 class Provenance:
@@ -91,9 +96,22 @@ def read_pages(stream: ByteStream, source: str = "") -> Iterator[Page | Damage]:
     Records of other types than `conversion` are skipped. A page may lack its URL, timestamp or text: the rule
     `incomplete` drops it. Memory stays under a few RECORD_CAP. Raises only OSError, if the stream can't be read.
     """
-    position = 0
     provenance = Provenance(source) if source else None
-    for item in read_records(stream, provenance.members if provenance else None):
+    return _find_pages(_RecordReader(stream, provenance.members if provenance else None), provenance)
+
+
+def read_page_batches(stream: ByteStream, split: SplitPages) -> Iterator[Page | Damage | PlainPages]:
+    """Yields what `read_pages` does, but the usual pages that `split` finds together."""
+    return _find_pages(_RecordReader(stream, None, split))
+
+
+def _find_pages(reader: "_RecordReader", provenance: Provenance | None = None) -> Iterator[Any]:
+    position = 0
+    for item in reader.read():
+        if isinstance(item, PlainPages):
+            yield item._replace(position=position)
+            position += len(item.pages)
+            continue
         if isinstance(item, Damage):
             yield item
             continue
@@ -231,10 +249,11 @@ class _RecordReader:
         ended: whether the file or a gap ends `buffer`.
         no_header_end: an offset before which no header block ends, so that no byte is searched twice.
         junk: the start of the bytes that `find_record` skipped, if any.
+        split: what finds usual pages; None for usual records.
     """
 
-    def __init__(self, stream: ByteStream, members: Members | None) -> None:
-        self.members = members
+    def __init__(self, stream: ByteStream, members: Members | None, split: SplitPages | None = None) -> None:
+        self.split, self.members = split, members
         self.pieces = inflate(stream, members=members)
         self.buffer = bytearray()
         self.offset = 0
@@ -247,7 +266,7 @@ class _RecordReader:
         """Reads until `buffer` has `size` bytes. Returns False if the file or a gap ends it before."""
         while len(self.buffer) < size and not self.ended:
             # Pieces are small: to enlarge `buffer` for each would copy all of it each time.
-            pieces, missing = [], min(size - len(self.buffer), INFLATE)
+            pieces, missing = [], min(size - len(self.buffer), _PAGES)
             while missing > 0 and not self.ended:
                 piece = next(self.pieces, None)
                 if piece is None:
@@ -277,7 +296,7 @@ class _RecordReader:
         self.skip(size)
         return taken
 
-    def read(self) -> Iterator[WarcRecord | Damage]:
+    def read(self) -> Iterator[Any]:
         """Yields the records and the damage."""
         empty = True
         while True:
@@ -292,12 +311,12 @@ class _RecordReader:
         if empty:
             yield Damage("empty_file", self.offset)
 
-    def read_to_gap(self) -> Iterator[WarcRecord | Damage]:
+    def read_to_gap(self) -> Iterator[Any]:
         """Yields the records up to the next gap or the end of the file, and Damage."""
         while True:
-            while records := self.plain_records():
+            while found := self.take_plain():
                 self.end_member()
-                yield from records
+                yield from found
             is_record = self.find_record()
             if self.junk:
                 yield Damage("junk", self.junk[0], *self.since(*self.junk))
@@ -305,15 +324,19 @@ class _RecordReader:
                 return
             yield from self.read_record()
 
-    def plain_records(self) -> list[WarcRecord]:
-        """Consumes usual records without damage at the cursor, and returns them; without C, returns none."""
-        if text_kernel is None:
-            return []
-        self.fill(_BATCH)
-        records: list[WarcRecord]
-        records, size = text_kernel.plain_records(self.buffer, self.offset, HEADER_CAP, RECORD_CAP)
+    def take_plain(self) -> Sequence[Any]:
+        """Consumes usual records without damage at the cursor, or usual pages. Without C, finds none."""
+        found: Sequence[Any] = ()
+        size = 0
+        if self.split:
+            if len(self.buffer) < _PAGES // 4:  # to fill it for each page would move all of it each time
+                self.fill(_PAGES)
+            found, size = self.split(self.buffer)
+        elif text_kernel:
+            self.fill(_BATCH)
+            found, size = text_kernel.plain_records(self.buffer, self.offset, HEADER_CAP, RECORD_CAP)
         self.skip(size)
-        return records
+        return found
 
     def read_record(self) -> Iterator[WarcRecord | Damage]:
         """Yields the record that begins at the cursor, and its Damage."""

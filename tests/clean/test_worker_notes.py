@@ -108,7 +108,7 @@ def test_a_wait_is_told_beside_the_bar(tmp_path: Path) -> None:
 
 def set_limits(monkeypatch: pytest.MonkeyPatch, **limits: float) -> None:
     for name, value in limits.items():
-        monkeypatch.setattr(f"c4pipe.clean.progress.{name}", value)
+        monkeypatch.setattr(f"c4pipe.clean.slow_watch.{name}", value)
 
 
 def notes_of(folder: Path) -> Iterator[str]:

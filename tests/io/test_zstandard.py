@@ -15,7 +15,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe.clean.file_cleaner import CountedStream
+from c4pipe.clean.sources import CountedStream
 from c4pipe.io import gzip_members
 from c4pipe.io.gzip_members import INFLATE, Gap, inflate, start_size
 from c4pipe.io.text import read_text

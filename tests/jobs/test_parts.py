@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import c4pipe
-from c4pipe.clean.file_cleaner import CrawlSource
+from c4pipe.clean.sources import CrawlSource
 from c4pipe.cli import main
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.jobs import import_text

@@ -179,6 +179,8 @@ static int has_phrase(const Lines *self, Piece piece, const Step *step)
 {
     const byte *end = piece.at + piece.size, *body = self->body.buf, *readable = body + self->body.len;
     byte last[BLOCK + 1];
+    if (step->texts.count == 1 && step->longest == 3 && upper(*step->texts.texts->at) == *step->texts.texts->at)
+        return memchr(piece.at, *step->texts.texts->at, piece.size) != NULL; /* one character without case */
     if ((uintptr_t)piece.at < (uintptr_t)body || (uintptr_t)end > (uintptr_t)readable)
         readable = end; /* an edited line */
     for (const byte *at = piece.at; at < end; at += BLOCK) {
@@ -346,7 +348,6 @@ static const Action actions[] = {
 /* Programs */
 
 #define PROGRAM "c4pipe.native._text.program"
-#define MOST_STEPS 64
 
 typedef struct {
     PyObject *given; /* has the texts and functions of the steps */
@@ -387,9 +388,9 @@ static void free_program(PyObject *capsule)
 
 static PyObject *make_program(PyObject *Py_UNUSED(unused), PyObject *given)
 {
-    Py_ssize_t count = PyTuple_Check(given) ? PyTuple_GET_SIZE(given) : MOST_STEPS + 1;
-    if (count > MOST_STEPS) {
-        PyErr_Format(PyExc_TypeError, "a tuple of at most %d steps is needed", MOST_STEPS);
+    Py_ssize_t count = PyTuple_Check(given) ? PyTuple_GET_SIZE(given) : PROGRAM_STEPS + 1;
+    if (count > PROGRAM_STEPS) {
+        PyErr_Format(PyExc_TypeError, "a tuple of at most %d steps is needed", PROGRAM_STEPS);
         return NULL;
     }
     Program *self = PyMem_Calloc(1, sizeof *self + count * sizeof(Step));
@@ -431,47 +432,55 @@ static int judge_lines(Lines *self, const Step *steps, Py_ssize_t count, Py_ssiz
     return judged == ERROR ? -1 : 0;
 }
 
-PyObject *run_program(Lines *self, PyObject *given)
+int run_steps(Lines *self, PyObject *given, RunResult *result)
 {
     const Program *program = PyCapsule_GetPointer(given, PROGRAM);
-    Py_ssize_t taken[MOST_STEPS] = {0}, judges = 0, sum = 0, read = -1, dropped_by = -1;
-    int answer = 0, has_changed = 0;
+    Py_ssize_t sum = 0;
+    int answer = 0;
+    *result = (RunResult){.dropped_by = -1, .read = -1};
     if (!program)
-        return NULL;
+        return -1;
     if (self->busy) {
         PyErr_SetString(PyExc_RuntimeError, "the lines can't be changed by a function that they call");
-        return NULL;
+        return -1;
     }
     self->busy = 1;
-    for (Py_ssize_t each = 0; each < program->count && dropped_by < 0 && answer >= 0; each++) {
+    for (Py_ssize_t each = 0; each < program->count && result->dropped_by < 0 && answer >= 0; each++) {
         const Step *step = &program->steps[each];
         Py_ssize_t last = each;
         if (step->action->judge) {
             while (last + 1 < program->count && program->steps[last + 1].action->judge)
                 last++;
-            answer = judge_lines(self, step, last - each + 1, taken + judges);
+            answer = judge_lines(self, step, last - each + 1, result->taken + result->judges);
             for (; each < last; each++)
-                sum += taken[judges++];
-            sum += taken[judges++];
+                sum += result->taken[result->judges++];
+            sum += result->taken[result->judges++];
         } else if (step->action->drops) {
-            dropped_by = step->action->drops(self, step) ? each : -1;
+            result->dropped_by = step->action->drops(self, step) ? each : -1;
         } else if (step->action->change) {
             answer = step->action->change(self);
-            has_changed |= answer > 0;
+            result->has_changed |= answer > 0;
         } else {
-            read = self->count + sum;
+            result->read = self->count + sum;
         }
     }
     self->busy = 0;
-    PyObject *changes = answer < 0 ? NULL : PyTuple_New(judges);
-    for (Py_ssize_t each = 0; changes && each < judges; each++) {
-        PyObject *number = PyLong_FromSsize_t(taken[each]);
+    result->has_changed |= sum > 0;
+    return answer < 0 ? -1 : 0;
+}
+
+PyObject *run_program(Lines *self, PyObject *given)
+{
+    RunResult run;
+    PyObject *changes = run_steps(self, given, &run) < 0 ? NULL : PyTuple_New(run.judges);
+    for (Py_ssize_t each = 0; changes && each < run.judges; each++) {
+        PyObject *number = PyLong_FromSsize_t(run.taken[each]);
         if (number)
             PyTuple_SET_ITEM(changes, each, number);
         else
             Py_CLEAR(changes);
     }
-    return changes ? Py_BuildValue("nnNO", dropped_by, read, changes, has_changed || sum ? Py_True : Py_False) : NULL;
+    return changes ? Py_BuildValue("nnNO", run.dropped_by, run.read, changes, run.has_changed ? Py_True : Py_False) : NULL;
 }
 
 PyMethodDef line_rule_functions[] = {

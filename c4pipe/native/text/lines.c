@@ -29,32 +29,33 @@ static int add_line(Lines *self, const byte *start, const byte *end)
     return 0;
 }
 
-/* Whether eight bytes may have one of `may_break`: a control character, or the first byte of another line end. */
-static inline int eight_may_break(const byte *at)
+/* The place of the first of eight bytes that may begin a line end: it is a control character, 0xC2 or 0xE2; 8 if none is. */
+static inline int find_break(const byte *at)
 {
     const uint64_t ones = ONES, high = ones << 7;
     uint64_t eight;
     memcpy(&eight, at, 8);
+    eight = PY_BIG_ENDIAN ? __builtin_bswap64(eight) : eight;
     uint64_t c2 = eight ^ ones * 0xC2, e2 = eight ^ ones * 0xE2;
-    return (((eight - ones * 0x20) & ~eight) | ((c2 - ones) & ~c2) | ((e2 - ones) & ~e2)) & high ? 1 : 0;
+    uint64_t found = (((eight - ones * 0x20) & ~eight) | ((c2 - ones) & ~c2) | ((e2 - ones) & ~e2)) & high;
+    return found ? __builtin_ctzll(found) >> 3 : 8; /* a byte behind the first one may be found wrongly */
 }
 
 /* Cuts a text at all line ends of str.splitlines, and adds its lines; -1 after an error. */
 int cut_everywhere(Lines *self, const byte *start, const byte *end)
 {
-    const byte *at = start;
-    while (at < end) {
-        while (end - at >= 8 && !eight_may_break(at))
-            at += 8;
-        for (const byte *eight = at; at < end && at - eight < 8;) {
-            Py_ssize_t size = may_break[*at] ? break_at(at, end) : 0;
-            if (size) {
-                if (add_line(self, start, at) < 0)
-                    return -1;
-                start = at + size;
-            }
-            at += size ? size : 1;
+    for (const byte *at = start; at < end;) {
+        int passed = end - at >= 8 ? find_break(at) : 0;
+        at += passed;
+        if (passed == 8)
+            continue;
+        Py_ssize_t size = break_at(at, end);
+        if (size) {
+            if (add_line(self, start, at) < 0)
+                return -1;
+            start = at + size;
         }
+        at += size ? size : 1;
     }
     return add_line(self, start, end);
 }
@@ -146,12 +147,8 @@ static Py_ssize_t count(PyObject *self) { return ((Lines *)self)->count; }
 
 /* The type */
 
-static PyObject *lines_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(unused))
+Lines *make_lines(PyTypeObject *type, Py_buffer body, int everywhere)
 {
-    Py_buffer body;
-    int everywhere;
-    if (!PyArg_ParseTuple(args, "s*p", &body, &everywhere))
-        return NULL;
     Lines *self = (Lines *)type->tp_alloc(type, 0);
     if (!self) {
         PyBuffer_Release(&body);
@@ -163,7 +160,14 @@ static PyObject *lines_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUS
                             : cut_at_newlines(self, start, start + body.len);
     if (failed < 0)
         Py_CLEAR(self);
-    return (PyObject *)self;
+    return self;
+}
+
+static PyObject *lines_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(unused))
+{
+    Py_buffer body;
+    int everywhere;
+    return PyArg_ParseTuple(args, "s*p", &body, &everywhere) ? (PyObject *)make_lines(type, body, everywhere) : NULL;
 }
 
 static void lines_dealloc(Lines *self)
@@ -174,6 +178,14 @@ static void lines_dealloc(Lines *self)
     PyBuffer_Release(&self->body);
     type->tp_free((PyObject *)self);
     Py_DECREF(type);
+}
+
+int is_lines_type(PyTypeObject *type)
+{
+    if (type->tp_dealloc == (destructor)lines_dealloc)
+        return 1;
+    PyErr_SetString(PyExc_TypeError, "lines are needed");
+    return 0;
 }
 
 static PyMethodDef methods[] = {

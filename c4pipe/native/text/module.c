@@ -2,14 +2,14 @@
 
 #include "text.h"
 
-#define VERSION 7 /* as in __init__.py */
+#define VERSION 8 /* as in __init__.py */
 
 /* Fills the tables, which are the same in every interpreter, and adds the functions and types. */
 static int execute(PyObject *module)
 {
     PyMethodDef *functions[] = {english_functions,  line_rule_functions, lower_functions,
-                                minhash_functions,  record_functions,    sentence_functions,
-                                span_functions,     word_statistics_functions};
+                                minhash_functions,  page_functions,      record_functions,
+                                sentence_functions, span_functions,      word_statistics_functions};
     PyType_Spec *types[] = {&classifier_type, &lines_type, &words_type};
     learn_utf8();
     if (learn_lower() < 0 || PyModule_AddIntConstant(module, "VERSION", VERSION) < 0)

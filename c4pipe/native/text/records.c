@@ -4,13 +4,28 @@
 
 #define MOST_NAME 64
 
-/* Adds a field of printable ASCII; tells whether it is one that Python need not look at, -1 after an error. */
-static int add_field(PyObject *fields, const byte *at, const byte *end)
+int is_name(Piece one, Piece other)
+{
+    for (Py_ssize_t each = 0; one.size == other.size && each < one.size; each++)
+        if (lower(one.at[each]) != lower(other.at[each]))
+            return 0;
+    return one.size == other.size;
+}
+
+Piece find_field(const Record *record, const char *name)
+{
+    Piece sought = {(const byte *)name, (Py_ssize_t)strlen(name)};
+    for (int each = 0; each < record->count; each++)
+        if (is_name(record->names[each], sought))
+            return record->values[each];
+    return (Piece){NULL, 0};
+}
+
+/* Adds a field of printable ASCII; tells whether it is one that Python need not look at. */
+static int add_field(Record *record, const byte *at, const byte *end)
 {
     const byte *colon = memchr(at, ':', end - at);
-    char name[MOST_NAME];
-    Py_ssize_t size = 0, before = PyDict_GET_SIZE(fields);
-    if (!colon || *at == ' ')
+    if (!colon || *at == ' ' || record->count == MOST_FIELDS)
         return 0;
     for (const byte *each = at; each < end; each++)
         if (*each < ' ' || *each > '~')
@@ -20,22 +35,21 @@ static int add_field(PyObject *fields, const byte *at, const byte *end)
         colon--;
     if (colon == at || colon - at > MOST_NAME)
         return 0;
-    for (; at < colon; at++)
-        name[size++] = (char)lower(*at);
     while (value < end && *value == ' ')
         value++;
     while (end > value && end[-1] == ' ')
         end--;
-    PyObject *key = PyUnicode_FromStringAndSize(name, size);
-    PyObject *text = key ? PyUnicode_FromStringAndSize((const char *)value, end - value) : NULL;
-    int failed = !text || PyDict_SetDefault(fields, key, text) == NULL;
-    Py_XDECREF(key);
-    Py_XDECREF(text);
-    return failed ? -1 : PyDict_GET_SIZE(fields) > before; /* a name that occurs twice may be damage */
+    Piece name = {at, colon - at};
+    for (int each = 0; each < record->count; each++)
+        if (is_name(record->names[each], name))
+            return 0; /* a name that occurs twice may be damage */
+    record->names[record->count] = name;
+    record->values[record->count++] = (Piece){value, end - value};
+    return 1;
 }
 
 /* Returns the body's start behind a plain header block, whose fields it adds; NULL where Python has to read it. */
-static const byte *plain_header(PyObject *fields, const byte *at, const byte *end)
+static const byte *read_header(Record *record, const byte *at, const byte *end)
 {
     if (end - at < 10 || memcmp(at, "WARC/1.", 7) || at[7] < '0' || at[7] > '9' || memcmp(at + 8, "\r\n", 2))
         return NULL;
@@ -45,46 +59,65 @@ static const byte *plain_header(PyObject *fields, const byte *at, const byte *en
             return NULL;
         if (line == at + 1)
             return line + 1;
-        if (add_field(fields, at, line - 1) <= 0)
+        if (!add_field(record, at, line - 1))
             return NULL;
         at = line + 1;
     }
 }
 
 /* Returns the Content-Length of a record that has a type, too; -1 where Python has to find its end. */
-static Py_ssize_t plain_length(PyObject *fields, Py_ssize_t most)
+static Py_ssize_t plain_length(const Record *record, Py_ssize_t most)
 {
-    PyObject *claimed = PyDict_GetItemString(fields, "content-length");
-    Py_ssize_t size;
+    Piece digits = find_field(record, "content-length");
     uint64_t length = 0;
-    const char *digits = claimed ? PyUnicode_AsUTF8AndSize(claimed, &size) : NULL;
-    if (!digits || !size || size > 19 || !PyDict_GetItemString(fields, "warc-type"))
+    if (!digits.size || digits.size > 19 || !find_field(record, "warc-type").at)
         return -1;
-    for (const char *each = digits; each < digits + size; each++) {
-        if (*each < '0' || *each > '9')
+    for (Py_ssize_t each = 0; each < digits.size; each++) {
+        if (digits.at[each] < '0' || digits.at[each] > '9')
             return -1;
-        length = length * 10 + (uint64_t)(*each - '0'); /* of 19 digits at most: no overflow */
+        length = length * 10 + (uint64_t)(digits.at[each] - '0'); /* of 19 digits at most: no overflow */
     }
     return most >= 0 && length <= (uint64_t)most ? (Py_ssize_t)length : -1;
 }
 
-/* Adds the record at `at`, and returns where the next one starts; NULL where there is none that is plain. */
-static const byte *add_record(PyObject *records, const byte *at, const byte *end, Py_ssize_t place,
-                              Py_ssize_t most_header, Py_ssize_t most_body)
+const byte *read_plain(const byte *at, const byte *end, Py_ssize_t most_header, Py_ssize_t most_body, Record *record)
 {
-    const byte *next = NULL;
-    PyObject *record = NULL, *fields = PyDict_New();
-    const byte *body = fields ? plain_header(fields, at, end - at < most_header ? end : at + most_header) : NULL;
-    Py_ssize_t length = body ? plain_length(fields, most_body) : -1;
-    if (length >= 0 && length <= end - body - 11 && !memcmp(body + length, "\r\n\r\nWARC/1.", 11))
-        next = body + length + 4; /* else Python has to find out where it starts */
-    if (next)
-        record = Py_BuildValue("Oy#n", fields, (const char *)body, length, place);
-    if (record && PyList_Append(records, record) < 0)
-        next = NULL;
+    record->count = 0;
+    most_header = most_header < 0 ? 0 : most_header;
+    const byte *body = read_header(record, at, end - at < most_header ? end : at + most_header);
+    Py_ssize_t length = body ? plain_length(record, most_body) : -1;
+    if (length < 0 || length > end - body - 11 || memcmp(body + length, "\r\n\r\nWARC/1.", 11))
+        return NULL; /* Python has to find out where the next one starts */
+    record->body = (Piece){body, length};
+    return body + length + 4;
+}
+
+/* Adds a field to a dict, its name in lower case; -1 after an error. */
+static int put_field(PyObject *fields, Piece name, Piece value)
+{
+    char letters[MOST_NAME];
+    for (Py_ssize_t each = 0; each < name.size; each++)
+        letters[each] = (char)lower(name.at[each]);
+    PyObject *key = PyUnicode_FromStringAndSize(letters, name.size), *text = key ? decode(value) : NULL;
+    int failed = !text || PyDict_SetItem(fields, key, text) < 0;
+    Py_XDECREF(key);
+    Py_XDECREF(text);
+    return failed ? -1 : 0;
+}
+
+/* Adds a record to a list; -1 after an error. */
+static int add_record(PyObject *records, const Record *record, Py_ssize_t place)
+{
+    PyObject *fields = PyDict_New();
+    int failed = !fields;
+    for (int each = 0; !failed && each < record->count; each++)
+        failed = put_field(fields, record->names[each], record->values[each]) < 0;
+    Piece body = record->body;
+    PyObject *made = failed ? NULL : Py_BuildValue("Oy#n", fields, (const char *)body.at, body.size, place);
+    failed = !made || PyList_Append(records, made) < 0;
     Py_XDECREF(fields);
-    Py_XDECREF(record);
-    return record ? next : NULL;
+    Py_XDECREF(made);
+    return failed ? -1 : 0;
 }
 
 static PyObject *plain_records(PyObject *Py_UNUSED(unused), PyObject *args)
@@ -93,16 +126,15 @@ static PyObject *plain_records(PyObject *Py_UNUSED(unused), PyObject *args)
     Py_ssize_t offset, most_header, most_body;
     if (!PyArg_ParseTuple(args, "y*nnn", &data, &offset, &most_header, &most_body))
         return NULL;
-    const byte *start = data.buf, *end = start + data.len, *at = start, *next = start;
-    most_header = most_header < 0 ? 0 : most_header;
+    const byte *start = data.buf, *end = start + data.len, *at = start, *next;
+    Record record;
     PyObject *records = PyList_New(0);
     while (at < end && (*at == '\r' || *at == '\n'))
         at++;
-    for (; records && next; at = next ? next : at)
-        next = add_record(records, at, end, offset + (at - start), most_header, most_body);
+    for (; records && (next = read_plain(at, end, most_header, most_body, &record)); at = next)
+        if (add_record(records, &record, offset + (at - start)) < 0)
+            Py_CLEAR(records);
     PyBuffer_Release(&data);
-    if (records && PyErr_Occurred())
-        Py_CLEAR(records);
     return records ? Py_BuildValue("Nn", records, (Py_ssize_t)(at - start)) : NULL;
 }
 
@@ -129,12 +161,9 @@ void learn_utf8(void)
             follow[each] |= (uint64_t)rules[rule][3] << rules[rule][2];
 }
 
-static PyObject *is_utf8(PyObject *Py_UNUSED(unused), PyObject *given)
+int is_valid(Piece text)
 {
-    Py_buffer data;
-    if (PyObject_GetBuffer(given, &data, PyBUF_SIMPLE) < 0)
-        return NULL;
-    const byte *at = data.buf, *end = at + data.len;
+    const byte *at = text.at, *end = at + text.size;
     uint64_t state = WHOLE;
     for (; end - at >= 32; at += 32) {
         uint64_t words[4];
@@ -146,8 +175,17 @@ static PyObject *is_utf8(PyObject *Py_UNUSED(unused), PyObject *given)
     }
     while (at < end)
         state = follow[*at++] >> (state & 63);
+    return (state & 63) == WHOLE;
+}
+
+static PyObject *is_utf8(PyObject *Py_UNUSED(unused), PyObject *given)
+{
+    Py_buffer data;
+    if (PyObject_GetBuffer(given, &data, PyBUF_SIMPLE) < 0)
+        return NULL;
+    int valid = is_valid((Piece){data.buf, data.len});
     PyBuffer_Release(&data);
-    return PyBool_FromLong((state & 63) == WHOLE);
+    return PyBool_FromLong(valid);
 }
 
 PyMethodDef record_functions[] = {

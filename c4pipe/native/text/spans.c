@@ -27,10 +27,10 @@ static inline uint64_t stir(uint64_t value)
 }
 
 /* The lower half of a text's MurmurHash3 (Appleby 2011; x64, 128 bits), as the package mmh3 has it. */
-static uint64_t murmur(const byte *at, Py_ssize_t size)
+uint64_t murmur(const byte *at, Py_ssize_t size, uint64_t seed)
 {
     const uint64_t one = 0x87C37B91114253D5u, two = 0x4CF5AD432745937Fu;
-    uint64_t low = 0, high = 0, words[2];
+    uint64_t low = seed, high = seed, words[2];
     Py_ssize_t left = size;
     for (; left >= 16; left -= 16, at += 16) {
         memcpy(words, at, 16);
@@ -52,7 +52,7 @@ static uint64_t unit_hash(byte *start, byte *end, int folded)
     Piece unit = trim(start, end);
     if (folded)
         unit.size = fold(start + (unit.at - start), unit.at, unit.at + unit.size) - unit.at;
-    return murmur(unit.at, unit.size);
+    return murmur(unit.at, unit.size, 0);
 }
 
 /* The end of some characters of a text in UTF-8; the end of the text where it has fewer. */

@@ -65,15 +65,50 @@ typedef struct {
     int busy;         /* a program is at work on the lines */
 } Lines;
 
+#define PROGRAM_STEPS 64 /* of a program, at most */
+
+/* What a program did to lines. */
+typedef struct {
+    Py_ssize_t dropped_by, read;              /* the step that drops the page, the lines at the step `count`; -1 without */
+    Py_ssize_t judges, taken[PROGRAM_STEPS];  /* the applied rules of lines; how many lines each dropped or edited */
+    int has_changed;                          /* whether the lines are others now */
+} RunResult;
+
+#define MOST_FIELDS 64
+
+/* A record without damage. */
+typedef struct {
+    Piece names[MOST_FIELDS], values[MOST_FIELDS], body;
+    int count;
+} Record;
+
+/* What a row of a work file has of each page. */
+typedef struct {
+    uint64_t url;
+    int64_t captured;
+    uint64_t tie;
+} Keys;
+
 #pragma GCC visibility push(hidden)
 
 /* The functions and types of each file, which module.c adds to the module. */
 extern PyMethodDef english_functions[], line_rule_functions[], lower_functions[], record_functions[],
-    minhash_functions[], sentence_functions[], span_functions[], word_statistics_functions[];
+    minhash_functions[], page_functions[], sentence_functions[], span_functions[], word_statistics_functions[];
 extern PyType_Spec classifier_type, lines_type, words_type;
 
 extern const byte may_break[256]; /* whether a byte may begin a line end of str.splitlines */
 
+/* Reads the record at `at`, and returns where the next one starts; NULL where there is none that is plain. */
+const byte *read_plain(const byte *at, const byte *end, Py_ssize_t most_header, Py_ssize_t most_body, Record *record);
+int is_name(Piece one, Piece other); /* whether they are the same in any case */
+Piece find_field(const Record *record, const char *name); /* its name in lower case; at is NULL without such a field */
+int is_valid(Piece text); /* whether it is UTF-8 */
+/* Tells whether C knows the keys of a page. `anywhere`: whether schemes are cut wherever they are. */
+int find_keys(Piece url, Piece date, Piece body, int anywhere, Keys *keys);
+uint64_t murmur(const byte *at, Py_ssize_t size, uint64_t seed);
+Lines *make_lines(PyTypeObject *type, Py_buffer body, int everywhere); /* they own the buffer, also after an error */
+int is_lines_type(PyTypeObject *type); /* otherwise sets an exception */
+int run_steps(Lines *self, PyObject *given, RunResult *result); /* -1 after an error */
 int cut_everywhere(Lines *self, const byte *start, const byte *end);
 Py_ssize_t count_characters(const Lines *self);
 PyObject *decode(Piece piece);

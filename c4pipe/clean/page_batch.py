@@ -1,0 +1,191 @@
+"""Many pages at once: the usual pages of a WET file, as the C extension reads them.
+
+A call for each page and rule costs more time than most rules. So C cuts some hundred kilobytes into pages in one call,
+and applies neighbouring rules to all of them in another one, and NumPy adds the numbers of lines. The other rules get
+one page after the other. `evaluate` is the reference: verdicts, counts and files are the same.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from c4pipe.clean.evaluate import LineChanges, NativeRun, Operation, RecipeEvaluator, Verdict, verdict_of
+from c4pipe.clean.slow_watch import SlowWatch
+from c4pipe.filters.checked_page import CheckedPage, cuts_in_c
+from c4pipe.filters.page_size import Incomplete
+from c4pipe.io.rows import Rows
+from c4pipe.native import text_kernel
+from c4pipe.text.languages import language_counter
+from c4pipe.wet.damage import HEADER_CAP, RECORD_CAP
+from c4pipe.wet.page import Page, PlainPages
+
+_Numbers = npt.NDArray[np.int64]
+
+PAGE_ROW = np.dtype([("url_key", "<u8"), ("captured", "<i8"), ("tie", "<u8"), ("size", "<i8"), ("lines", "<i8")])
+"""What `plain_pages` (`native/text/pages.c`) tells of a page: three columns of its work file, the bytes of its body and
+the number of its lines."""
+
+
+class PageBatch:
+    """Pages of a WET file that were cleaned together.
+
+    Attributes:
+        rows: a PAGE_ROW for each.
+        operations: the operations of the recipe; `drops` has the place of the one that drops a page, -1 for none.
+        read: how many lines came to the line rules; -1 for a page that was dropped before.
+        left: how many lines are left.
+        line_rules: the names of the line rules.
+        taken: how many lines each of them dropped or changed, by rule and page; -1 if it was not applied.
+    """
+
+    def __init__(self, pages: PlainPages, cleaner: "BatchCleaner") -> None:
+        """Takes the pages as they were read, and their cleaner."""
+        self._pages, self._position = pages.pages, pages.position
+        self._cleaner, self._tools = cleaner, cleaner.evaluator.tools
+        self._checked: dict[int, CheckedPage] = {}
+        self.operations, self.line_rules = cleaner.operations, cleaner.line_rules
+        self.rows: Rows = np.frombuffer(pages.rows, PAGE_ROW)
+        self.drops: _Numbers = np.full(len(self.rows), -1)
+        self.read: _Numbers = np.full(len(self.rows), -1)
+        self.left: _Numbers = self.rows["lines"].copy()
+        self.taken: _Numbers = np.full((len(self.line_rules), len(self.rows)), -1)
+
+    @cached_property
+    def kept(self) -> "npt.NDArray[np.bool_]":
+        """Which pages pass, at the end of the recipe; the stage `final` may drop them later."""
+        return self._cleaner.passes[self.drops]
+
+    @cached_property
+    def readable(self) -> "npt.NDArray[np.bool_]":
+        """Which pages count as captures of their URLs, at the end of the recipe."""
+        return self._cleaner.readable[self.drops]
+
+    def page(self, place: int) -> CheckedPage:
+        """Returns a page with its lines."""
+        page = self._checked.get(place)
+        if page is None:
+            url, timestamp, body, lines = self._pages[place]
+            crawled = Page(url, timestamp, None, self._position + place, len(body), body)
+            page = self._checked[place] = CheckedPage(crawled, self._tools, lines)
+            page.as_crawled = bool(self.read[place] < 0)
+        return page
+
+    def run(self, first: int, run: NativeRun, places: _Numbers) -> None:
+        """Applies native operations to the pages of some places; `first` is the place of the first operation."""
+        assert text_kernel is not None
+        lines = tuple(self._pages[place][3] for place in places.tolist())
+        table = np.frombuffer(text_kernel.run_on_all(run.program, lines, len(run.line_rules)), np.int64)
+        dropped_by, read, left, changed, *taken = table.reshape(len(lines), -1).T
+        before = np.maximum(self.taken[:, places], 0).sum(0)
+        self.read[places] = np.where(read < 0, self.read[places], read + before)
+        self.left[places] = left
+        self.drops[places] = np.where(dropped_by < 0, -1, dropped_by + first)
+        for rule, numbers in zip(run.line_rules, taken, strict=True):
+            self.taken[self.line_rules.index(rule), places] = numbers
+        edited = set(places[changed > 0].tolist())
+        for place, page in self._checked.items():
+            page.as_crawled = bool(self.read[place] < 0)
+            if place in edited:
+                page.lines = self._pages[place][3]
+
+    def drop(self, place: int) -> Operation | None:
+        """Returns the operation that drops a page, now or in the stage `final`; None without one."""
+        return self.operations[self.drops[place]] if self.drops[place] >= 0 else None
+
+    def count(self, line_counters: Mapping[str, str], counts: Counter[str]) -> None:
+        """Adds the pages to the counters of the funnel, as `side_files.count_page` does page by page."""
+        counts.update({"pages.read": len(self.rows), "bytes.read": int(self.rows["size"].sum())})
+        counted = self.read >= 0
+        if counted.any():
+            counts.update({"lines.read": int(self.read[counted].sum()), "lines.left": int(self.left[counted].sum())})
+            taken = self.taken[:, counted]
+            sums = np.maximum(taken, 0).sum(1)
+            for rule in np.flatnonzero((taken >= 0).any(1)).tolist():
+                counts[line_counters[self.line_rules[rule]]] += int(sums[rule])
+        for place in np.flatnonzero(~self.kept).tolist():
+            drop = self.operations[self.drops[place]]
+            counts[f"pages.dropped.{drop.name}"] += 1
+            if drop.knows_language:
+                counts[language_counter(self.page(place).language, drop.name)] += 1
+        for place in np.flatnonzero(self.kept).tolist():
+            page = self.page(place)
+            counts["pages.cleaned"] += 1
+            counts["units.cleaned"] += len(page.unit_starts)
+            counts["bytes.cleaned"] += len(page.encoded)
+
+    def verdict(self, place: int) -> Verdict:
+        """Returns the verdict on a page, as `evaluate` does."""
+        taken = self.taken[:, place].tolist()
+        changed = {rule: number for rule, number in zip(self.line_rules, taken, strict=True) if number >= 0}
+        counts = LineChanges(None if self.read[place] < 0 else int(self.read[place]), changed)
+        return verdict_of(self.drop(place), counts, self.page(place))
+
+
+class BatchCleaner:
+    """Applies a recipe to many pages at once.
+
+    Attributes:
+        evaluator: the evaluator of the recipe, which cleans the other pages.
+        operations: the operations on a page, in their order.
+        line_rules: the names of the line rules, each of which has a native step.
+        passes: by operation, whether a page that it drops is kept until job 2; True at the end, for no operation.
+        readable: by operation, whether a page that it drops counts as a capture of its URL; True at the end.
+    """
+
+    def __init__(self, evaluator: RecipeEvaluator) -> None:
+        """Takes the evaluator of a recipe for which `cleans_batches` holds."""
+        self.evaluator = evaluator
+        self._cuts = evaluator.line_separators == "unicode", evaluator.recipe.page_keys[0] == "anywhere"
+        self.operations: list[Operation] = []
+        self._runs: list[tuple[int, Operation | NativeRun]] = []
+        for run in evaluator.runs:
+            self._runs.append((len(self.operations), run))
+            self.operations += run.operations if isinstance(run, NativeRun) else [run]
+        self.line_rules = list(evaluator.line_counters)
+        self.passes = np.array([each.stage == "final" for each in self.operations] + [True])
+        self.readable = np.array([each.stage != "readable" for each in self.operations] + [True])
+
+    def split(self, data: bytearray) -> tuple[Sequence[PlainPages], int]:
+        """Returns the usual pages at the start of bytes of a WET file, and their size."""
+        assert text_kernel is not None
+        pages, rows, size = text_kernel.plain_pages(data, HEADER_CAP, RECORD_CAP, text_kernel.Lines, *self._cuts)
+        return [PlainPages(pages, rows)] if pages else (), size
+
+    def clean(self, pages: PlainPages, watch: SlowWatch) -> PageBatch:
+        """Returns the pages with what the recipe decides about them. `watch` is told the page at work."""
+        batch = PageBatch(pages, self)
+        places = np.arange(len(batch.rows))
+        for first, run in self._runs:
+            if isinstance(run, NativeRun):
+                watch.page = batch.page(int(batch.rows["size"].argmax())).page
+                batch.run(first, run, places)
+            else:
+                asked = places[batch.left[places] == 0] if _needs_lines_only(run) else places
+                for place in asked.tolist():
+                    page = batch.page(place)
+                    watch.page = page.page
+                    if run.find_drop(page, _NO_CHANGES):
+                        batch.drops[place] = first
+            places = places[batch.drops[places] < 0]
+            if not len(places):
+                break
+        watch.page = None
+        return batch
+
+
+_NO_CHANGES = LineChanges()  # page rules change no lines
+
+
+def cleans_batches(evaluator: RecipeEvaluator) -> bool:
+    """Tells whether a recipe can clean many pages at once: C cuts their lines and applies all line rules."""
+    is_cut = cuts_in_c(evaluator.line_separators, "readable") and evaluator.recipe.page_keys[0] in ("start", "anywhere")
+    kinds = (isinstance(run, NativeRun) or run.kind in ("page rule", "no lines") for run in evaluator.runs)
+    return is_cut and all(kinds)
+
+
+def _needs_lines_only(operation: Operation) -> bool:
+    """Tells whether an operation drops only usual pages without a line: they have a URL and a timestamp."""
+    return operation.kind == "no lines" or isinstance(operation.rule, Incomplete)
