@@ -166,7 +166,7 @@ class WetFileCleaner:
                     count_page(page, verdict, self._evaluator.line_counters, counts)
                     for file in files:
                         file.add(verdict, page)
-                    self._watch.page = None
+                self._watch.page = None
             counts.update(of_columns)
             cleaned = source.cleaned(counts)
             for file in files:

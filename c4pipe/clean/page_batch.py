@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from c4pipe.clean.evaluate import LineChanges, NativeRun, Operation, RecipeEvaluator, Verdict, verdict_of
 from c4pipe.clean.slow_watch import SlowWatch
+from c4pipe.errors import C4pipeError
 from c4pipe.filters.checked_page import CheckedPage, cuts_in_c
 from c4pipe.filters.page_size import Incomplete
 from c4pipe.io.rows import Rows
@@ -41,9 +42,9 @@ class PageBatch:
         taken: how many lines each of them dropped or changed, by rule and page; -1 if it was not applied.
     """
 
-    def __init__(self, pages: PlainPages, cleaner: "BatchCleaner") -> None:
-        """Takes the pages as they were read, and their cleaner."""
-        self._pages, self._position = pages.pages, pages.position
+    def __init__(self, pages: PlainPages, cleaner: "BatchCleaner", watch: SlowWatch) -> None:
+        """Takes the pages as they were read, their cleaner, and the watch that is told each page at work."""
+        self._pages, self._position, self._watch = pages.pages, pages.position, watch
         self._cleaner, self._tools = cleaner, cleaner.evaluator.tools
         self._checked: dict[int, CheckedPage] = {}
         self.operations, self.line_rules = cleaner.operations, cleaner.line_rules
@@ -64,13 +65,14 @@ class PageBatch:
         return self._cleaner.readable[self.drops]
 
     def page(self, place: int) -> CheckedPage:
-        """Returns a page with its lines."""
+        """Returns a page with its lines, to work on it."""
         page = self._checked.get(place)
         if page is None:
             url, timestamp, body, lines = self._pages[place]
             crawled = Page(url, timestamp, None, self._position + place, len(body), body)
             page = self._checked[place] = CheckedPage(crawled, self._tools, lines)
             page.as_crawled = bool(self.read[place] < 0)
+        self._watch.page = page.page
         return page
 
     def run(self, first: int, run: NativeRun, places: _Numbers) -> None:
@@ -84,7 +86,8 @@ class PageBatch:
         self.left[places] = left
         self.drops[places] = np.where(dropped_by < 0, -1, dropped_by + first)
         for rule, numbers in zip(run.line_rules, taken, strict=True):
-            self.taken[self.line_rules.index(rule), places] = numbers
+            known = self.taken[self.line_rules.index(rule)]
+            known[places] = np.where(numbers < 0, known[places], numbers)
         edited = set(places[changed > 0].tolist())
         for place, page in self._checked.items():
             page.as_crawled = bool(self.read[place] < 0)
@@ -156,24 +159,29 @@ class BatchCleaner:
 
     def clean(self, pages: PlainPages, watch: SlowWatch) -> PageBatch:
         """Returns the pages with what the recipe decides about them. `watch` is told the page at work."""
-        batch = PageBatch(pages, self)
+        batch = PageBatch(pages, self, watch)
+        try:
+            self._decide(batch)
+        except C4pipeError:  # of one rule at one page: an earlier page may fail at a later rule
+            for place in range(len(batch.rows)):
+                self.evaluator.clean(batch.page(place).page)
+            raise
+        return batch
+
+    def _decide(self, batch: PageBatch) -> None:
         places = np.arange(len(batch.rows))
         for first, run in self._runs:
             if isinstance(run, NativeRun):
-                watch.page = batch.page(int(batch.rows["size"].argmax())).page
+                batch.page(int(batch.rows["size"].argmax()))  # the page at work, more or less
                 batch.run(first, run, places)
             else:
                 asked = places[batch.left[places] == 0] if _needs_lines_only(run) else places
                 for place in asked.tolist():
-                    page = batch.page(place)
-                    watch.page = page.page
-                    if run.find_drop(page, _NO_CHANGES):
+                    if run.find_drop(batch.page(place), _NO_CHANGES):
                         batch.drops[place] = first
             places = places[batch.drops[places] < 0]
             if not len(places):
                 break
-        watch.page = None
-        return batch
 
 
 _NO_CHANGES = LineChanges()  # page rules change no lines
@@ -188,4 +196,4 @@ def cleans_batches(evaluator: RecipeEvaluator) -> bool:
 
 def _needs_lines_only(operation: Operation) -> bool:
     """Tells whether an operation drops only usual pages without a line: they have a URL and a timestamp."""
-    return operation.kind == "no lines" or isinstance(operation.rule, Incomplete)
+    return operation.kind == "no lines" or type(operation.rule) is Incomplete

@@ -325,16 +325,16 @@ class _RecordReader:
             yield from self.read_record()
 
     def take_plain(self) -> Sequence[Any]:
-        """Consumes usual records without damage at the cursor, or usual pages. Without C, finds none."""
+        """Consumes usual pages at the cursor, or else usual records without damage. Without C, finds none."""
         found: Sequence[Any] = ()
         size = 0
         if self.split:
             if len(self.buffer) < _PAGES // 4:  # to fill it for each page would move all of it each time
                 self.fill(_PAGES)
             found, size = self.split(self.buffer)
-        elif text_kernel:
+        if text_kernel and not found:  # near an unusual page are often more: then batches would be small
             self.fill(_BATCH)
-            found, size = text_kernel.plain_records(self.buffer, self.offset, HEADER_CAP, RECORD_CAP)
+            found, size = text_kernel.plain_records(self.buffer[:_BATCH], self.offset, HEADER_CAP, RECORD_CAP)
         self.skip(size)
         return found
 

@@ -3,10 +3,10 @@
 import contextlib
 import gzip
 import io
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -17,7 +17,10 @@ from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.page_batch import BatchCleaner, cleans_batches
 from c4pipe.clean.slow_watch import SlowWatch
-from c4pipe.filters.page_size import FewLongLines
+from c4pipe.errors import C4pipeError
+from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.lines import Citation
+from c4pipe.filters.page_size import FewLongLines, Incomplete, TooLong
 from c4pipe.lists.lists import Lists
 from c4pipe.native import text_kernel
 from c4pipe.recipes.choose import gather_lists
@@ -48,15 +51,37 @@ def test_the_recipes_that_clean_pages_together() -> None:
     assert [name for name in sorted(RECIPES) if cleans_batches(RecipeEvaluator(RECIPES[name], Lists()))] == BATCHED
 
 
-LOOKING = "c4 with a rule that looks at lines which are changed behind it"
+@dataclass(frozen=True)
+class WithoutUrl(Incomplete):
+    """A rule of a user's own, which fails at some pages."""
+
+    name: ClassVar[str] = "without_url"
+    failing: str = "six"
+
+    def value(self, page: CheckedPage) -> list[str]:
+        assert self.failing not in page.page.url
+        return ["url"] if "a.example" in page.page.url else []
+
+
+@dataclass(frozen=True)
+class WithoutUrlLeft(WithoutUrl):
+    name: ClassVar[str] = "without_url_left"
+    failing: str = "five"
+
+
+OTHER = (
+    "c4 with rules of a user's own, a rule of lines in three stages, and one that looks at lines which change behind it"
+)
 
 
 @cache
 def cleaners(name: str, folder: Path) -> tuple[WetFileCleaner, WetFileCleaner]:
     """A cleaner of many pages at once, and one of page after page."""
     recipe = find_recipe(name.partition(" ")[0])
-    if name == LOOKING:
-        recipe = replace(recipe, crawled=(FewLongLines(1, 5), *recipe.crawled))
+    if name == OTHER:
+        readable, cleaned = (*recipe.readable, WithoutUrl()), (Citation(), WithoutUrlLeft(), TooLong(), *recipe.cleaned)
+        crawled = (Citation(), FewLongLines(1, 5), *recipe.crawled)
+        recipe = replace(recipe, readable=readable, crawled=crawled, cleaned=cleaned)
     lists = gather_lists(recipe, folder / "lists", ())
     together, by_page = WetFileCleaner(recipe, lists), WetFileCleaner(recipe, lists)
     by_page._batches = None
@@ -106,7 +131,7 @@ LINES = st.lists(st.sampled_from([*PROSE, "{", "frizzle", "</s>", "Javascript is
 MORE = st.builds(Page, st.sampled_from(URLS), st.sampled_from(DATES), LINES.map("\n".join))
 
 
-@pytest.mark.parametrize("name", ["c4", "tfds", "tfds-unfiltered", "unfiltered", LOOKING])
+@pytest.mark.parametrize("name", ["c4", "tfds", "tfds-unfiltered", "unfiltered", OTHER])
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.one_of(PAGES, MORE), min_size=1, max_size=12),
@@ -153,6 +178,22 @@ def test_most_pages_are_cleaned_together() -> None:
     assert [each.position for each in together][1] == len(together[0].pages)
 
 
+def test_unusual_pages_among_usual_ones_make_no_small_batches() -> None:
+    pages = [Page("http://a.example/", ("2019-04", TIMESTAMP)[number % 2], "A page.") for number in range(2000)]
+    batches = cleaners("c4", SHIPPED)[0]._batches
+    assert batches
+    items = [*read_page_batches(io.BytesIO(wet_bytes(pages)), batches.split)]
+    assert sum(len(each.pages) if isinstance(each, PlainPages) else 1 for each in items) == 2000
+    assert len([each for each in items if isinstance(each, PlainPages)]) < 30
+
+
+def test_the_first_page_at_which_a_rule_fails(tmp_path: Path) -> None:
+    pages = [Page(f"http://{host}.example/", TIMESTAMP, "\n".join(PROSE)) for host in ("four", "five", "six", "seven")]
+    for cleaner in cleaners(OTHER, SHIPPED):
+        with pytest.raises(C4pipeError, match="without_url_left fails at the page http://five"):
+            files_of(cleaner, wet_bytes(pages), tmp_path / "files")
+
+
 def test_the_page_at_work_is_told() -> None:
     evaluator = RecipeEvaluator(RECIPES["c4"], Lists())
 
@@ -169,6 +210,11 @@ def test_the_page_at_work_is_told() -> None:
         break
     assert watch.page
     assert watch.page.url == "http://b.example/"
+    evaluator.tools.__dict__["detector"] = None
+    batch = batches.clean(item, watch)  # type: ignore[arg-type]
+    for place, host in enumerate("ab"):
+        assert batch.page(place).page is watch.page
+        assert watch.page.url == f"http://{host}.example/"
 
 
 def test_arguments_that_can_t_be() -> None:
