@@ -76,20 +76,25 @@ class SideFile:
 class PageRows(SideFile):
     """A Parquet file with a row for each page. It is written by row groups, and replaces a file of its name."""
 
-    def __init__(self, path: StoragePath, schema: pa.Schema, dictionaries: Sequence[str]) -> None:
-        """Makes the folder of the file. `dictionaries` are the columns with few different values. Raises OSError."""
+    def __init__(self, path: StoragePath, schema: pa.Schema, dictionaries: Sequence[str], **options: bool) -> None:
+        """Makes the folder of the file. Raises OSError.
+
+        `dictionaries` are the columns with few different values; `options` are those of Arrow's writer.
+        """
         make_folder(path.parent)
         self._path, self._schema = path, schema
         self._file = AtomicFile(path)
-        self._dictionaries = list(dictionaries)
+        self._options = {"use_dictionary": list(dictionaries), **options}
         self.rows = 0
         self._begin_group()
 
     @cached_property
     def _writer(self) -> pq.ParquetWriter:
         """The writer, from the first row group on: to begin the compression of all columns takes as long as a page."""
-        few = {"compression": {"text": "zstd"}, "write_statistics": False} if self.rows <= _FEW_ROWS else {}
-        return parquet_writer(self._file.path, self._schema, use_dictionary=self._dictionaries, **few)
+        text = {"text": "zstd"} if self._text else "none"
+        few = {"compression": text, "use_dictionary": False, "write_statistics": False}
+        options = {**self._options, **(few if self.rows <= _FEW_ROWS else {})}
+        return parquet_writer(self._file.path, self._schema, **options)
 
     def _begin_group(self) -> None:
         self._held: list[tuple[Any, ...]] = []
@@ -140,9 +145,9 @@ class PageRows(SideFile):
             others = pa.struct([each for each in self._schema if each.name != "text"])
             arrays = pa.array(self._held, others).flatten()  # one call for all columns
             arrays.insert(self._schema.get_field_index("text"), text)
-            self._begin_group()
             with name_os_errors(self._path):
                 self._writer.write_table(pa.table(arrays, self._schema))
+            self._begin_group()
 
 
 @dataclass  # not frozen: that would take four times as long
@@ -279,7 +284,8 @@ class WorkFile(PageRows):
         columns = work_schema(recipe)
         self._is_near, self._has_extra = "minima" in columns.names, EXTRA in columns.names
         self._tombstone = (*_TOMBSTONE, *([(), b"", None] if self._is_near else []), *[None] * self._has_extra)
-        super().__init__(path, columns, ["language", "dropped"])
+        # Arrow's own form of the columns would be a third of a small file, and is read each time.
+        super().__init__(path, columns, ["language", "dropped"], store_schema=False)
         self._recipe, self._lists, self._batch = recipe, lists, batch
         self._keeper = PageKeeper(recipe)
         self.spans = 0

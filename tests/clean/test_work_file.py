@@ -19,6 +19,7 @@ from c4pipe.clean.work_file import (
     URL_ROW,
     WORK_SCHEMA,
     WorkHeader,
+    check_pages,
     read_header,
     read_kept,
     row_groups,
@@ -175,6 +176,7 @@ def test_of_a_few_rows_only_text_is_compressed(tmp_path: Path, rows: int, others
 @pytest.mark.parametrize("pages", [[], [(1, 5, 0, None), (2, 6, 0, None)]], ids=["no page", "tombstones only"])
 def test_nothing_kept(tmp_path: Path, pages: list[Row]) -> None:
     path = write(tmp_path / "a.parquet", pages)
+    assert list(pq.read_metadata(path).metadata) == [b"c4pipe"]  # without Arrow's own form of the columns
     assert len(url_rows(path, 0)) == len(pages)
     assert list(rows_of(path)) == []
     assert (read_header(path).rows, read_header(path).spans, read_header(path).text_bytes) == (len(pages), 0, {})
@@ -287,8 +289,9 @@ def test_other_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version:
     with monkeypatch.context() as patch:
         patch.setattr(side_files, "WORK_FILE_VERSION", version)
         path = write(tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match=rf"a\.parquet has work file version {version}, .* reads version 4: another"):
-        read_header(path)
+    for read in (read_header, check_pages):
+        with pytest.raises(UsageError, match=rf"a\.parquet has work file version {version}, .* version 4: another"):
+            read(path)
 
 
 def test_other_version_with_other_fields(tmp_path: Path) -> None:
