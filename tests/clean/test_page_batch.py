@@ -60,7 +60,7 @@ class WithoutUrl(Incomplete):
 
     def value(self, page: CheckedPage) -> list[str]:
         assert self.failing not in page.page.url
-        return ["url"] if "a.example" in page.page.url else []
+        return ["url"] if "a.example" in page.page.url or len(page.searched_lower) % 5 == 0 else []
 
 
 @dataclass(frozen=True)
