@@ -139,6 +139,7 @@ class Operation:
         self.name = rule.name if rule else ""
         self.stage = stage
         self.native = native
+        self.operations = (self,)
 
     def judge(self, page: CheckedPage, counts: LineChanges) -> tuple[Any, bool]:
         """Applies the operation to a page, whose lines it may change.

@@ -10,7 +10,7 @@ from c4pipe.clean.annotated_folder import Annotate
 from c4pipe.clean.annotator import AnnotatedFile, Annotator
 from c4pipe.clean.dropped_pages import DroppedFile, KeepDropped
 from c4pipe.clean.evaluate import RecipeEvaluator
-from c4pipe.clean.page_batch import BatchCleaner, cleans_batches
+from c4pipe.clean.page_batch import BatchCleaner, has_keys_in_c
 from c4pipe.clean.progress import NoteWriter
 from c4pipe.clean.quarantine import QuarantineFile
 from c4pipe.clean.side_files import ExamplesFile, SideFile, WorkFile, count_page
@@ -131,7 +131,7 @@ class WetFileCleaner:
     def _batches(self) -> BatchCleaner | None:
         """Cleans the usual pages of a WET file together, if the recipe and the files allow it."""
         is_usual = not self.annotate and not self.recipe.extraction
-        return BatchCleaner(self._evaluator) if is_usual and cleans_batches(self._evaluator) else None
+        return BatchCleaner(self._evaluator) if is_usual and has_keys_in_c(self.recipe) else None
 
     def _clean(self, source: CrawlSource | TextSource, target: StoragePath, batch: FileBatch | None) -> None:
         counts: Counter[str] = Counter()

@@ -5,6 +5,7 @@ and applies neighbouring rules to all of them in another one, and NumPy adds the
 one page after the other. `evaluate` is the reference: verdicts, counts and files are the same.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -19,6 +20,7 @@ from c4pipe.filters.checked_page import CheckedPage, cuts_in_c
 from c4pipe.filters.page_size import Incomplete
 from c4pipe.io.rows import Rows
 from c4pipe.native import text_kernel
+from c4pipe.recipes.recipe import Recipe
 from c4pipe.text.languages import language_counter
 from c4pipe.wet.damage import HEADER_CAP, RECORD_CAP
 from c4pipe.wet.page import Page, PlainPages
@@ -28,6 +30,9 @@ _Numbers = npt.NDArray[np.int64]
 PAGE_ROW = np.dtype([("url_key", "<u8"), ("captured", "<i8"), ("tie", "<u8"), ("size", "<i8"), ("lines", "<i8")])
 """What `plain_pages` (`native/text/pages.c`) tells of a page: three columns of its work file, the bytes of its body and
 the number of its lines."""
+
+
+_NO_CHANGES = LineChanges()  # page rules change no lines
 
 
 class PageBatch:
@@ -75,8 +80,8 @@ class PageBatch:
         self._watch.page = page.page
         return page
 
-    def run(self, first: int, run: NativeRun, places: _Numbers) -> None:
-        """Applies native operations to the pages of some places; `first` is the place of the first operation."""
+    def run_together(self, run: NativeRun, places: _Numbers) -> None:
+        """Applies native operations to the pages of some places."""
         assert text_kernel is not None
         lines = tuple(self._pages[place][3] for place in places.tolist())
         table = np.frombuffer(text_kernel.run_on_all(run.program, lines, len(run.line_rules)), np.int64)
@@ -84,7 +89,7 @@ class PageBatch:
         before = np.maximum(self.taken[:, places], 0).sum(0)
         self.read[places] = np.where(read < 0, self.read[places], read + before)
         self.left[places] = left
-        self.drops[places] = np.where(dropped_by < 0, -1, dropped_by + first)
+        self.drops[places] = np.where(dropped_by < 0, -1, dropped_by + self._cleaner.numbers[run.operations[0]])
         for rule, numbers in zip(run.line_rules, taken, strict=True):
             known = self.taken[self.line_rules.index(rule)]
             known[places] = np.where(numbers < 0, known[places], numbers)
@@ -93,6 +98,23 @@ class PageBatch:
             page.as_crawled = bool(self.read[place] < 0)
             if place in edited:
                 page.lines = self._pages[place][3]
+
+    def run_one(self, runs: Sequence[Operation | NativeRun], place: int) -> None:
+        """Applies operations to one page."""
+        page, counts = self.page(place), self._changes(place)
+        for run in runs:
+            if drop := run.find_drop(page, counts):
+                self.drops[place] = self._cleaner.numbers[drop]
+                break
+        if counts.read is not None:
+            self.read[place], self.left[place] = counts.read, page.line_count
+            for rule, number in counts.changed.items():
+                self.taken[self.line_rules.index(rule), place] = number
+
+    def _changes(self, place: int) -> LineChanges:
+        taken = self.taken[:, place].tolist()
+        changed = {rule: number for rule, number in zip(self.line_rules, taken, strict=True) if number >= 0}
+        return LineChanges(None if self.read[place] < 0 else int(self.read[place]), changed)
 
     def drop(self, place: int) -> Operation | None:
         """Returns the operation that drops a page, now or in the stage `final`; None without one."""
@@ -121,10 +143,7 @@ class PageBatch:
 
     def verdict(self, place: int) -> Verdict:
         """Returns the verdict on a page, as `evaluate` does."""
-        taken = self.taken[:, place].tolist()
-        changed = {rule: number for rule, number in zip(self.line_rules, taken, strict=True) if number >= 0}
-        counts = LineChanges(None if self.read[place] < 0 else int(self.read[place]), changed)
-        return verdict_of(self.drop(place), counts, self.page(place))
+        return verdict_of(self.drop(place), self._changes(place), self.page(place))
 
 
 class BatchCleaner:
@@ -132,29 +151,34 @@ class BatchCleaner:
 
     Attributes:
         evaluator: the evaluator of the recipe, which cleans the other pages.
-        operations: the operations on a page, in their order.
-        line_rules: the names of the line rules, each of which has a native step.
+        operations: the operations on a page, in their order; `numbers` has the place of each.
+        line_rules: the names of the line rules.
         passes: by operation, whether a page that it drops is kept until job 2; True at the end, for no operation.
         readable: by operation, whether a page that it drops counts as a capture of its URL; True at the end.
     """
 
     def __init__(self, evaluator: RecipeEvaluator) -> None:
-        """Takes the evaluator of a recipe for which `cleans_batches` holds."""
+        """Takes the evaluator of a recipe whose URLs have keys in C (`has_keys_in_c`)."""
         self.evaluator = evaluator
-        self._cuts = evaluator.line_separators == "unicode", evaluator.recipe.page_keys[0] == "anywhere"
-        self.operations: list[Operation] = []
-        self._runs: list[tuple[int, Operation | NativeRun]] = []
-        for run in evaluator.runs:
-            self._runs.append((len(self.operations), run))
-            self.operations += run.operations if isinstance(run, NativeRun) else [run]
+        self._is_cut = cuts_in_c(evaluator.line_separators, "readable")
+        self._together = list(itertools.takewhile(self._leaves_lines, evaluator.runs))
+        self._by_page = evaluator.runs[len(self._together) :]  # from the first change of lines in Python on
+        self.operations = list(itertools.chain.from_iterable(each.operations for each in evaluator.runs))
+        self.numbers = {each: number for number, each in enumerate(self.operations)}
         self.line_rules = list(evaluator.line_counters)
         self.passes = np.array([each.stage == "final" for each in self.operations] + [True])
         self.readable = np.array([each.stage != "readable" for each in self.operations] + [True])
 
+    def _leaves_lines(self, run: Operation | NativeRun) -> bool:
+        """Tells whether an operation changes no lines, or changes them in C."""
+        return self._is_cut if isinstance(run, NativeRun) else run.kind in ("page rule", "no lines")
+
     def split(self, data: bytearray) -> tuple[Sequence[PlainPages], int]:
         """Returns the usual pages at the start of bytes of a WET file, and their size."""
         assert text_kernel is not None
-        pages, rows, size = text_kernel.plain_pages(data, HEADER_CAP, RECORD_CAP, text_kernel.Lines, *self._cuts)
+        lines, everywhere = text_kernel.Lines if self._is_cut else None, self.evaluator.line_separators == "unicode"
+        anywhere = self.evaluator.recipe.page_keys[0] == "anywhere"
+        pages, rows, size = text_kernel.plain_pages(data, HEADER_CAP, RECORD_CAP, lines, everywhere, anywhere)
         return [PlainPages(pages, rows)] if pages else (), size
 
     def clean(self, pages: PlainPages, watch: SlowWatch) -> PageBatch:
@@ -170,30 +194,26 @@ class BatchCleaner:
 
     def _decide(self, batch: PageBatch) -> None:
         places = np.arange(len(batch.rows))
-        for first, run in self._runs:
+        for run in self._together:
             if isinstance(run, NativeRun):
                 batch.page(int(batch.rows["size"].argmax()))  # the page at work, more or less
-                batch.run(first, run, places)
+                batch.run_together(run, places)
             else:
-                asked = places[batch.left[places] == 0] if _needs_lines_only(run) else places
-                for place in asked.tolist():
+                for place in (places[batch.left[places] == 0] if _needs_lines_only(run) else places).tolist():
                     if run.find_drop(batch.page(place), _NO_CHANGES):
-                        batch.drops[place] = first
+                        batch.drops[place] = self.numbers[run]
             places = places[batch.drops[places] < 0]
             if not len(places):
                 break
-
-
-_NO_CHANGES = LineChanges()  # page rules change no lines
-
-
-def cleans_batches(evaluator: RecipeEvaluator) -> bool:
-    """Tells whether a recipe can clean many pages at once: C cuts their lines and applies all line rules."""
-    is_cut = cuts_in_c(evaluator.line_separators, "readable") and evaluator.recipe.page_keys[0] in ("start", "anywhere")
-    kinds = (isinstance(run, NativeRun) or run.kind in ("page rule", "no lines") for run in evaluator.runs)
-    return is_cut and all(kinds)
+        for place in places.tolist() if self._by_page else ():
+            batch.run_one(self._by_page, place)
 
 
 def _needs_lines_only(operation: Operation) -> bool:
-    """Tells whether an operation drops only usual pages without a line: they have a URL and a timestamp."""
+    """Tells whether an operation drops only usual pages without a line: such pages have a URL and a timestamp."""
     return operation.kind == "no lines" or type(operation.rule) is Incomplete
+
+
+def has_keys_in_c(recipe: Recipe) -> bool:
+    """Tells whether C knows how a recipe normalises URLs."""
+    return text_kernel is not None and recipe.page_keys[0] in ("start", "anywhere")

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define VERSION 8 /* as in __init__.py */
+#define VERSION 9 /* as in __init__.py */
 #define LANGUAGES 55
 #define MOST_CHARACTERS 10000 /* of a text: Detector.max_text_length */
 #define TRIALS 7

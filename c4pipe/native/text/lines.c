@@ -180,9 +180,9 @@ static void lines_dealloc(Lines *self)
     Py_DECREF(type);
 }
 
-int is_lines_type(PyTypeObject *type)
+int is_lines_type(PyObject *type)
 {
-    if (type->tp_dealloc == (destructor)lines_dealloc)
+    if (PyType_Check(type) && ((PyTypeObject *)type)->tp_dealloc == (destructor)lines_dealloc)
         return 1;
     PyErr_SetString(PyExc_TypeError, "lines are needed");
     return 0;

@@ -13,12 +13,23 @@ typedef struct {
     PyObject *pages; /* list */
     Row *rows;
     Py_ssize_t count, room;
-    PyTypeObject *lines_type;
+    PyObject *lines_type; /* None for texts that are not cut into lines */
     int everywhere, anywhere;
 } Pages;
 
+/* The lines of a body; None if there are no lines, or if the text is not cut. */
+static PyObject *cut_lines(const Pages *self, PyObject *body)
+{
+    Py_buffer data;
+    if (self->lines_type == Py_None)
+        return Py_NewRef(Py_None);
+    if (PyObject_GetBuffer(body, &data, PyBUF_SIMPLE) < 0)
+        return NULL;
+    return (PyObject *)make_lines((PyTypeObject *)self->lines_type, data, self->everywhere);
+}
+
 /* Adds (URL, date, body, lines) of a page; -1 after an error. */
-static int append_page(Pages *self, Piece url, Piece date, PyObject *body, Lines *lines)
+static int append_page(Pages *self, Piece url, Piece date, PyObject *body, PyObject *lines)
 {
     PyObject *page = Py_BuildValue("s#s#OO", (const char *)url.at, url.size, (const char *)date.at, date.size, body, lines);
     Row *rows = self->count < self->room ? self->rows : grow(self->rows, &self->room, sizeof(Row));
@@ -33,7 +44,6 @@ static int add_page(Pages *self, const Record *record)
 {
     Piece url = find_field(record, "warc-target-uri"), date = find_field(record, "warc-date"), body = record->body;
     Row row;
-    Py_buffer data;
     if (url.size && *url.at == '<')
         url = (Piece){url.at + 1, url.size - 1};
     if (url.size && url.at[url.size - 1] == '>')
@@ -42,17 +52,14 @@ static int add_page(Pages *self, const Record *record)
         !is_valid(body) || !find_keys(url, date, body, self->anywhere, &row.keys))
         return 0;
     PyObject *bytes = PyBytes_FromStringAndSize((const char *)body.at, body.size);
-    Lines *lines = bytes && PyObject_GetBuffer(bytes, &data, PyBUF_SIMPLE) == 0
-                       ? make_lines(self->lines_type, data, self->everywhere)
-                       : NULL;
-    int added = !lines ? -1 : lines->count > 0;
+    PyObject *lines = bytes ? cut_lines(self, bytes) : NULL;
+    row.size = body.size;
+    row.lines = lines && lines != Py_None ? ((Lines *)lines)->count : skip_space(body.at, body.at + body.size) < body.at + body.size;
+    int added = !lines ? -1 : row.lines > 0;
     if (added > 0 && append_page(self, url, date, bytes, lines) < 0)
         added = -1;
-    if (added > 0) {
-        row.size = body.size;
-        row.lines = lines->count;
+    if (added > 0)
         self->rows[self->count++] = row;
-    }
     Py_XDECREF(bytes);
     Py_XDECREF(lines);
     return added;
@@ -63,12 +70,12 @@ static PyObject *plain_pages(PyObject *Py_UNUSED(unused), PyObject *args)
     Pages self = {.count = 0};
     Py_buffer data;
     Py_ssize_t most_header, most_body;
-    if (!PyArg_ParseTuple(args, "y*nnO!pp", &data, &most_header, &most_body, &PyType_Type, &self.lines_type,
-                          &self.everywhere, &self.anywhere))
+    if (!PyArg_ParseTuple(args, "y*nnOpp", &data, &most_header, &most_body, &self.lines_type, &self.everywhere,
+                          &self.anywhere))
         return NULL;
     const byte *start = data.buf, *end = start + data.len, *at = start, *next;
     Record record;
-    int added = is_lines_type(self.lines_type) ? 1 : -1;
+    int added = self.lines_type == Py_None || is_lines_type(self.lines_type) ? 1 : -1;
     self.pages = PyList_New(0);
     while (at < end && (*at == '\r' || *at == '\n'))
         at++;
@@ -105,7 +112,7 @@ static PyObject *run_on_all(PyObject *Py_UNUSED(unused), PyObject *args)
     for (Py_ssize_t each = 0; made && each < count; each++, row += width) {
         PyObject *lines = PyTuple_GET_ITEM(pages, each);
         RunResult run;
-        if (!is_lines_type(Py_TYPE(lines)) || run_steps((Lines *)lines, program, &run) < 0) {
+        if (!is_lines_type((PyObject *)Py_TYPE(lines)) || run_steps((Lines *)lines, program, &run) < 0) {
             Py_CLEAR(made);
             break;
         }
@@ -123,8 +130,8 @@ PyMethodDef page_functions[] = {
     {"plain_pages", plain_pages, METH_VARARGS,
      "Returns the usual pages at the start of a WET file's bytes (URL, date, body, lines), a row of five numbers for each "
      "(key of the URL, time of capture, tie, bytes of the body, lines; 64 bits each), and the size of that. Needs the most "
-     "bytes of a header block and of a body, the type `Lines` and how it cuts lines, and whether schemes of URLs are cut "
-     "wherever they are. Python has to read the next record."},
+     "bytes of a header block and of a body, the type `Lines` and how it cuts lines (None: the text is the body, and counts as "
+     "one line), and whether schemes of URLs are cut wherever they are. Python has to read the next record."},
     {"run_on_all", run_on_all, METH_VARARGS,
      "Runs a program on a tuple of `Lines`, given its number of rules of lines. Returns for each in 64 bits what `Lines.run` "
      "does: the step that drops the page, the lines that came to the step `count`, the lines that are left, whether they "

@@ -107,7 +107,7 @@ int is_valid(Piece text); /* whether it is UTF-8 */
 int find_keys(Piece url, Piece date, Piece body, int anywhere, Keys *keys);
 uint64_t murmur(const byte *at, Py_ssize_t size, uint64_t seed);
 Lines *make_lines(PyTypeObject *type, Py_buffer body, int everywhere); /* they own the buffer, also after an error */
-int is_lines_type(PyTypeObject *type); /* otherwise sets an exception */
+int is_lines_type(PyObject *type); /* otherwise sets an exception */
 int run_steps(Lines *self, PyObject *given, RunResult *result); /* -1 after an error */
 int cut_everywhere(Lines *self, const byte *start, const byte *end);
 Py_ssize_t count_characters(const Lines *self);
