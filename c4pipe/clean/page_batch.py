@@ -61,7 +61,7 @@ class PageBatch:
 
     @cached_property
     def kept(self) -> "npt.NDArray[np.bool_]":
-        """Which pages pass, at the end of the recipe; the stage `final` may drop them later."""
+        """Which pages no rule drops before job 2."""
         return self._cleaner.passes[self.drops]
 
     @cached_property

@@ -27,8 +27,8 @@ _START_LENGTH = 256  # no match of _RECORD_START is longer
 _NEWLINES = re.compile(rb"[\r\n]*")
 _END_OF_RECORD = re.compile(rb"\r\n\r\n|\n\n")
 _FRAMING = re.compile(rb"(?<!\r\n)(?:\r\n){2,}\Z|\n\n\Z")  # the newlines between a body and the next record
-_BATCH = 64 * 1024  # inflated bytes whose records C splits at once; a larger number is not faster
-_PAGES = 1024 * 1024  # inflated bytes whose pages are cleaned together
+_RECORD_BYTES = 64 * 1024  # inflated bytes whose records C splits at once; a larger number is not faster
+_PAGE_BYTES = 1024 * 1024  # inflated bytes whose pages are cleaned together
 _FOLD = re.compile(rb"\r?\n[ \t]+")
 _LINE_END = re.compile(rb"\n(?![ \t])")  # of a header with its continuation lines
 _SEPARATOR = b"\r\n\r\n"
@@ -266,7 +266,7 @@ class _RecordReader:
         """Reads until `buffer` has `size` bytes. Returns False if the file or a gap ends it before."""
         while len(self.buffer) < size and not self.ended:
             # Pieces are small: to enlarge `buffer` for each would copy all of it each time.
-            pieces, missing = [], min(size - len(self.buffer), _PAGES)
+            pieces, missing = [], min(size - len(self.buffer), _PAGE_BYTES)
             while missing > 0 and not self.ended:
                 piece = next(self.pieces, None)
                 if piece is None:
@@ -329,12 +329,12 @@ class _RecordReader:
         found: Sequence[Any] = ()
         size = 0
         if self.split:
-            if len(self.buffer) < _PAGES // 4:  # to fill it for each page would move all of it each time
-                self.fill(_PAGES)
+            if len(self.buffer) < _PAGE_BYTES // 4:  # to fill it for each page would move all of it each time
+                self.fill(_PAGE_BYTES)
             found, size = self.split(self.buffer)
         if text_kernel and not found:  # near an unusual page are often more: then batches would be small
-            self.fill(_BATCH)
-            found, size = text_kernel.plain_records(self.buffer[:_BATCH], self.offset, HEADER_CAP, RECORD_CAP)
+            self.fill(_RECORD_BYTES)
+            found, size = text_kernel.plain_records(self.buffer[:_RECORD_BYTES], self.offset, HEADER_CAP, RECORD_CAP)
         self.skip(size)
         return found
 
