@@ -74,7 +74,7 @@ def test_any_bytes_end_without_an_error(scraps: list[bytes], zipped: bool) -> No
     assert got.pages or got.damage or b"WARC" in data or zipped
     assert same(outcome(read_pages(Trickle(data, 7))), got)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records, "_BATCH", 300)
+        patch.setattr(records, "_RECORD_BYTES", 300)
         assert same(read(data), got)
         patch.setattr(records, "text_kernel", None)
         assert same(read(data), got)
