@@ -54,7 +54,7 @@ class Annotator:
         values.
         """
         checked, counts = self._page, LineChanges()  # a copy: the verdict's counts end at the drop
-        counts.read, counts.changed = self._counts.read, dict(self._counts.changed)
+        counts.read, counts.changed = self._counts.read, self._counts.changed.copy()
         for operation in self._remaining:
             if checked.length > MOST_CHARACTERS:
                 break

@@ -4,6 +4,7 @@ Neighbouring rules that the C extension knows are one call (`NativeRun`). An obs
 `explain` traces a page with it, and annotated files get all decisions.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -111,11 +112,11 @@ class LineChanges:
 
     Attributes:
         read: how many lines came to the line rules; None until they are counted.
-        changed: how many lines each line rule dropped or changed, by rule.
+        changed: how many lines each line rule dropped or changed, in all stages, by rule.
     """
 
     read: int | None = None
-    changed: dict[str, int] = field(default_factory=dict)
+    changed: Counter[str] = field(default_factory=Counter)
 
 
 OperationKind = Literal["page rule", "line rule", "corpus rule", "second cut", "trim", "no lines", "count"]
@@ -193,12 +194,12 @@ class _ApplyLineRule(Operation):
 
     def judge(self, page: CheckedPage, counts: LineChanges) -> tuple[Any, bool]:
         if not self._may_change(page):  # true of most pages: no look at each line
-            counts.changed[self.name] = 0
+            counts.changed[self.name] += 0
             return None, False
         before = page.lines
         after = self._edit(before)
         changed = sum(map(ne, before, after)) if self._edits else len(before) - len(after)
-        counts.changed[self.name] = changed
+        counts.changed[self.name] += changed
         if changed:
             page.lines = after
         return None, False
@@ -308,7 +309,8 @@ class NativeRun:
         if read >= 0:
             counts.read = read + sum(counts.changed.values())
             page.as_crawled = False
-        counts.changed.update(zip(self.line_rules, changes, strict=False))  # fewer if the page is dropped
+        for rule, number in zip(self.line_rules, changes, strict=False):  # fewer if the page is dropped
+            counts.changed[rule] += number
         if has_changed:
             page.forget()
         return self.operations[place] if place >= 0 else None

@@ -92,7 +92,7 @@ class PageBatch:
         self.drops[places] = np.where(dropped_by < 0, -1, dropped_by + self._cleaner.numbers[run.operations[0]])
         for rule, numbers in zip(run.line_rules, taken, strict=True):
             known = self.taken[self.line_rules.index(rule)]
-            known[places] = np.where(numbers < 0, known[places], numbers)
+            known[places] = np.where(numbers < 0, known[places], np.maximum(known[places], 0) + numbers)
         edited = set(places[changed > 0].tolist())
         for place, page in self._checked.items():
             page.as_crawled = bool(self.read[place] < 0)
@@ -113,7 +113,7 @@ class PageBatch:
 
     def _changes(self, place: int) -> LineChanges:
         taken = self.taken[:, place].tolist()
-        changed = {rule: number for rule, number in zip(self.line_rules, taken, strict=True) if number >= 0}
+        changed = Counter({rule: number for rule, number in zip(self.line_rules, taken, strict=True) if number >= 0})
         return LineChanges(None if self.read[place] < 0 else int(self.read[place]), changed)
 
     def drop(self, place: int) -> Operation | None:

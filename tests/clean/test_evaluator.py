@@ -2,15 +2,16 @@
 
 import hashlib
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe.clean.evaluate import Verdict
+from c4pipe.clean.evaluate import RecipeEvaluator, Verdict, evaluate
 from c4pipe.clean.side_files import count_page
 from c4pipe.filters.checked_page import CheckedPage, RuleTools
-from c4pipe.filters.lines import NoTerminalPunctuation
+from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
 from c4pipe.filters.listed_words import BadWords
 from c4pipe.filters.page_size import FewSentences
 from c4pipe.filters.rule import LineRule
@@ -22,6 +23,7 @@ from c4pipe.text import spans
 from c4pipe.text.languages import LANGUAGES
 from c4pipe.wet.page import Page
 from tests.helpers.pages import PAGES, PROSE, before_lines, evaluator_of, line_rules, unreadable
+from tests.helpers.wet import TIMESTAMP
 
 BASES = pytest.mark.parametrize("recipe", [C4, TFDS], ids=["c4", "tfds"])
 LONG_TEST = settings(max_examples=300, deadline=None)
@@ -56,6 +58,19 @@ def test_lines_read_are_dropped_or_left(recipe: Recipe, sample_lists: Lists, pag
     # tfds drops a line of metadata before other breaks than line feeds cut it
     assert verdict.lines_read == len(page.lines) or (recipe is TFDS and verdict.lines["metadata_line"])
     assert all(0 <= number <= len(page.lines) for number in verdict.lines.values())
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_a_line_rule_in_two_stages_counts_in_both(sample_lists: Lists, native: bool) -> None:
+    recipe = replace(C4, cleaned=(FewWords(6), *C4.cleaned))
+    page = Page("http://a.example/", TIMESTAMP, "\n".join(["Two words.", "Here are five words now.", *PROSE]))
+    evaluator = RecipeEvaluator(recipe, sample_lists)
+    checked = evaluator.page(page)
+    if not native:
+        checked.lines = list(checked.lines)
+    verdict = evaluate(evaluator.runs, checked)
+    assert verdict.lines["few_words"] == 2
+    assert verdict.lines_read == sum(verdict.lines.values()) + checked.line_count == len(page.lines)
 
 
 @LONG_TEST

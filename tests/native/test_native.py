@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from c4pipe.clean import page_batch
 from c4pipe.clean.evaluate import (
     COUNT,
     IS_EMPTY,
@@ -344,7 +345,7 @@ def test_the_same_work_files(name: str, web_data: Path, tmp_path: Path, monkeypa
     made = {}
     for kind in ("compiled", "python"):
         if kind == "python":
-            for module in (checked_page, hashes, listed_words, sentences):
+            for module in (checked_page, hashes, listed_words, page_batch, sentences):
                 monkeypatch.setattr(module, "text_kernel", None)
             monkeypatch.setattr("c4pipe.text.languages.langdetect_kernel", None)
             for module in (hashes, checked_page):
