@@ -10,11 +10,13 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from pathlib import Path
 from unittest.mock import patch
 
+from c4pipe.clean import page_batch
 from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.clean.page_batch import BatchCleaner
 from c4pipe.clean.side_files import count_page
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.lines import NoTerminalPunctuation
@@ -30,13 +32,14 @@ from c4pipe.text.page_text import PUNCTUATION, count_words
 from c4pipe.text.spans import cut
 from c4pipe.wet import records
 from c4pipe.wet.damage import DAMAGE, Damage
-from c4pipe.wet.page import Page, microseconds
-from c4pipe.wet.records import read_pages
+from c4pipe.wet.page import Page, PlainPages, microseconds
+from c4pipe.wet.records import read_page_batches, read_pages
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 _RECORD = b"WARC/1.0\r\n"
 
-_SMALL = {"HEADER_CAP": 1500, "RECORD_CAP": 6000, "_BATCH": 1000}
+_CAPS = {"HEADER_CAP": 1500, "RECORD_CAP": 6000}
+_SMALL = {**_CAPS, "_RECORD_BYTES": 1000, "_PAGE_BYTES": 4000}
 _SMALL_BUFFERS = {"READ": 512, "INFLATE": 2048, "_KEPT": 3000}
 
 
@@ -71,11 +74,14 @@ def check_reader(data: bytes) -> None:
         assert [_values(item) for item in read_pages(_Stream(file, 7))] == values
     with patch.object(records, "text_kernel", None):
         assert [_values(item) for item in read_pages(io.BytesIO(file))] == values
+    for evaluator in _evaluators().values() if text_kernel else ():
+        together = read_page_batches(io.BytesIO(file), BatchCleaner(evaluator).split)
+        assert list(chain.from_iterable(map(_page_values, together))) == values
 
 
 def _shrink() -> None:
     """Makes caps and buffers so small that a fuzzer's inputs, which are small as well, come to their ends."""
-    for module, values in ((records, _SMALL), (gzip_members, _SMALL_BUFFERS)):
+    for module, values in ((records, _SMALL), (page_batch, _CAPS), (gzip_members, _SMALL_BUFFERS)):
         for name, value in values.items():
             assert hasattr(module, name)
             setattr(module, name, value)
@@ -97,6 +103,12 @@ def _check_items(items: list[Page | Damage]) -> None:
 
 def _values(item: Page | Damage) -> tuple[object, ...]:
     return (item.url, item.timestamp, item.body, item.size) if isinstance(item, Page) else tuple(item)
+
+
+def _page_values(item: Page | Damage | PlainPages) -> list[tuple[object, ...]]:
+    if isinstance(item, PlainPages):
+        return [(url, timestamp, body.decode(), len(body)) for url, timestamp, body, _ in item.pages]
+    return [_values(item)]
 
 
 def check_rules(data: bytes) -> None:

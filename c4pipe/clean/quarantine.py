@@ -55,6 +55,7 @@ class QuarantineFile(SideFile):
     def __init__(self, work_file: StoragePath, source: str, place: str = "offset") -> None:
         """Takes the path of the work file, the WET file's name, and the key of offsets: `row` for files of text."""
         self._path = quarantine_file(work_file)
+        self._atomic = AtomicFile(self._path)
         self._source, self._place = source, place
         self._file: TextIO | None = None
         self._count = 0
@@ -90,7 +91,6 @@ class QuarantineFile(SideFile):
 
     def _write(self, values: dict[str, object]) -> None:
         if self._file is None:
-            self._atomic = AtomicFile(self._path)
             self._file = self._atomic.path.open("w", encoding="ascii", newline="\n")
         # Escaped, because anybody may have written these bytes: no terminal obeys them, and each stays one line.
         with name_os_errors(self._path):
