@@ -1,7 +1,7 @@
 """Many pages at once: the usual pages of a WET file, as the C extension reads them.
 
-A call for each page and rule costs more time than most rules. So C cuts some hundred kilobytes into pages in one call,
-and applies neighbouring rules to all of them in another one, and NumPy adds the numbers of lines. The other rules get
+A call for each page and rule costs more time than most rules. So C cuts about a megabyte into pages in one call,
+applies neighbouring rules to all these pages in another call, and NumPy adds the numbers of lines. The other rules get
 one page after the other. `evaluate` is the reference: verdicts, counts and files are the same.
 """
 
@@ -30,7 +30,6 @@ _Numbers = npt.NDArray[np.int64]
 PAGE_ROW = np.dtype([("url_key", "<u8"), ("captured", "<i8"), ("tie", "<u8"), ("size", "<i8"), ("lines", "<i8")])
 """What `plain_pages` (`native/text/pages.c`) tells of a page: three columns of its work file, the bytes of its body and
 the number of its lines."""
-
 
 _NO_CHANGES = LineChanges()  # page rules change no lines
 
@@ -61,7 +60,7 @@ class PageBatch:
 
     @cached_property
     def kept(self) -> "npt.NDArray[np.bool_]":
-        """Which pages no rule drops before job 2."""
+        """Which pages no rule drops before job 2, when all operations were applied."""
         return self._cleaner.passes[self.drops]
 
     @cached_property
