@@ -43,6 +43,7 @@ DATA = ROOT / "tests" / "data"
 PAGE, PICTURE = ROOT / "docs" / "gallery.md", ROOT / "docs" / "gallery.svg"
 MEASURED = ROOT / "scripts" / "gallery.json"
 PIECES = 4000
+NO_LOSS = {"webtextlike": "0 pages", "tfds-webtextlike": "0 pages", "fineweb-2": "no English"}  # of the real pages
 EMPTY = 4  # the exit status of a build that keeps no page
 RULES_SHOWN, PAGES_SHOWN, EXCERPT = 5, 3, 44
 LEFT, WIDTH, STEP, TOP = 130, 500, 20, 70  # pixels
@@ -165,11 +166,11 @@ def gallery_page(found: Mapping[str, Outcome], warc: Mapping[str, int], measured
     for name, each in found.items():
         share = f"{100 * real['kept'][name] / real['read']:.0f} %"
         cells = [each.counts["pages.kept"], f"{each.counts['bytes.kept'] / 1000:,.0f}", f"{each.tokens:,}"]
-        cells += [each.in_c4, warc[name], share, f"{costs['hours'][name]:.1f}", show_loss(losses.get(name))]
+        cells += [each.in_c4, warc[name], share, f"{costs['hours'][name]:.1f}", show_loss(name, losses)]
         rows.append(f"| [`{name}`](#{name}) | " + " | ".join(map(str, cells)) + " |")
     counts = found["as-is"].counts
     figures = {"read": counts["pages.read"], "text": f"{counts['bytes.read'] / 1000:,.0f}", "pieces": f"{PIECES:,}"}
-    figures |= {"recipes": len(losses), "seeds": len(losses["c4"]), "trained": f"{measured['ablation']['tokens']:,}"}
+    figures |= {"seeds": len(losses["c4"]), "trained": f"{measured['ablation']['tokens']:,}"}
     figures |= {
         "real": f"{real['read']:,}",
         "crawl": f"{costs['pages']:,}",
@@ -180,9 +181,11 @@ def gallery_page(found: Mapping[str, Outcome], warc: Mapping[str, int], measured
     return head + "".join(show_recipe(name, found) for name in found)
 
 
-def show_loss(losses: Sequence[float] | None) -> str:
-    """Returns mean and standard deviation over seeds, if there are losses."""
-    return f"{statistics.mean(losses):.3f} ± {statistics.stdev(losses):.3f}" if losses else ""
+def show_loss(name: str, losses: Mapping[str, Sequence[float]]) -> str:
+    """Returns mean and standard deviation over seeds, or why a recipe has no losses."""
+    if name not in losses:
+        return NO_LOSS.get(name, "not trained")
+    return f"{statistics.mean(losses[name]):.3f} ± {statistics.stdev(losses[name]):.3f}"
 
 
 def show_recipe(name: str, found: Mapping[str, Outcome]) -> str:
@@ -222,34 +225,33 @@ def excerpt(text: str) -> str:
 
 TEXT = """# Gallery of recipes
 
-What each [recipe](recipes.md) makes of the same pages. `scripts/make_gallery.py` writes this page, and a test makes it
-again.
+What each [recipe](recipes.md) makes of the same pages.
 
-![Bars: the share of the pages of tests/data, and of real pages, that each recipe keeps](gallery.svg)
+![Bars: the shares of tests/data and of real pages that each recipe keeps](gallery.svg)
 
 | recipe | pages | kB | tokens | in `c4` | WARC | real pages | CPU-hours | loss |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|
 {table}
 
-- **Pages, kB**: what a recipe keeps of the {read} pages ({text} kB) in the WET files of
-  [tests/data](../tests/data/README.md), with the lists there. Many were written to meet a rule. The bad
-  words are ordinary words, and the list of links is short: `bad_words` and `webtextlike` keep another share of a crawl.
+- **Pages, kB**: kept of the {read} pages ({text} kB) in the WET files of [tests/data](../tests/data/README.md), with
+  its lists. A crawl gives other shares: many pages were written to meet a rule, the bad words are ordinary
+  words, and the list of links is short.
 - **Tokens**: by a SentencePiece vocabulary of {pieces}, made of `tests/data/text`.
 - **In c4**: pages that `c4` keeps, too, in any form ([`c4pipe diff`](explain.md#two-corpora)).
 - **WARC**: kept of the same pages as HTML, sentences as paragraphs, other lines as menus: `--from warc --extract main`.
-- **Real pages**: the share kept of {real} pages of Common Crawl, of the tests of programs that extract text, and of a
-  handbook in six languages. The project may not contain them.
-- **CPU-hours**: of a TB of text, the least of {runs} builds of {crawl} pages as long as a crawl's, with the start
+- **Real pages**: the share kept of {real} pages of Common Crawl, of the tests of text extractors, and of a handbook in
+  six languages. The project may not contain them.
+- **CPU-hours**: for a TB of text, the least of {runs} builds of {crawl} pages as long as a crawl's, with the start
   ({cost}).
 - **Loss**: nats a token of held-out English, mean and standard deviation of {seeds} seeds, of tiny models that read
-  {trained} tokens of what {recipes} of the recipes keep of the real pages. With so few tokens, all differences are
-  noise. With 524,288, `c4` was [better](../examples/ablation/README.md) than `fineweb` and `unfiltered`.
-- `fineweb-2` leaves out English. It asks langdetect for the language here: a clone has no model of GlotLID.
-- **By rule**: the five rules that drop most pages. **Kept** and **dropped**: the first words of three pages of
-  each kind, as the rules left them. We wrote these pages, or they are of SQLite's documentation. Pages on which the
-  recipe and `c4` differ come first.
+  {trained} tokens of the real pages kept, in English (`as-is`: all languages). Three recipes have none: no real page
+  is in the list of links, and `fineweb-2` leaves out English. With so few tokens, all differences are noise. With
+  524,288, `c4` was [better](../examples/ablation/README.md) than `fineweb` and `unfiltered`.
+- `fineweb-2` asks langdetect for the language: a clone has no model of GlotLID.
+- **By rule**: the five rules that drop most pages. **Kept**, **dropped**: the first words of three pages each, as the
+  rules left them. Pages on which the recipe and `c4` differ come first. The pages are ours, or SQLite's documentation.
 
-`python scripts/make_gallery.py --pages DIR` puts your pages in the place of the real ones.
+`python scripts/make_gallery.py` writes this page; `--pages DIR` takes your pages instead of the real ones.
 """
 
 
