@@ -22,7 +22,7 @@ from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.json_files import Digest, FileName, choice, from_json, parse_json, shown, text
 from c4pipe.io.parquet_footer import open_parquet, read_footer, reading
 from c4pipe.io.paths import StoragePath, open_file
-from c4pipe.io.rows import Rows
+from c4pipe.io.rows import Rows, arrow_array
 from c4pipe.lists.lists import LIST_NAMES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.stored_recipe import check_recipe
@@ -249,13 +249,13 @@ def read_kept(
     """
     for table, kept, newest in _captures(path, columns, stale, most_rows):
         if kept.any():
-            yield table.filter(pa.array(newest)).combine_chunks(), int(kept.sum() - newest.sum())
+            yield table.filter(arrow_array(newest)).combine_chunks(), int(kept.sum() - newest.sum())
 
 
 def read_stale(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterator[pa.Table]:
     """Yields the stale captures that `read_kept` leaves out, given its arguments."""
     for table, kept, newest in _captures(path, columns, stale, GROUP_ROWS):
-        yield table.filter(pa.array(kept & ~newest))
+        yield table.filter(arrow_array(kept & ~newest))
 
 
 def _captures(

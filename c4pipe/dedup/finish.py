@@ -28,7 +28,7 @@ from c4pipe.dedup.step import DedupPlan, DedupStep, Received, RowStep, StepItem,
 from c4pipe.dedup.taken_down import TakenDown
 from c4pipe.filters.corpus_rules import KNOWN_URL, NearDuplicate, RepeatedSpan, StaleCapture
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.rows import Rows
+from c4pipe.io.rows import Rows, arrow_array, unique
 from c4pipe.io.words import excerpt
 from c4pipe.lists.lists import Lists, find_lists
 from c4pipe.recipes.recipe import Recipe
@@ -82,13 +82,13 @@ class PageFinisher:
         counts["units.newest"] += int(pc.sum(units).as_py() or 0)
         pages = pages.append_column("units_left", units)
         lose = np.array([key in removals for key in pages["page_key"].to_pylist()], bool)
-        edited = self._edited(pages.filter(pa.array(lose)), removals, kept, counts, shown)
+        edited = self._edited(pages.filter(arrow_array(lose)), removals, kept, counts, shown)
         rows = np.arange(len(pages))
         rows[lose] = len(pages) + np.arange(len(edited))
         pages = pa.concat_tables([pages, edited]).combine_chunks()  # `take` would do so each time
         is_dropped = pages["dropped"].is_valid().to_numpy()[rows]
         self._drop(pages, rows[is_dropped], counts, dropped, shown)
-        pages = self._leave_out(pages.take(pa.array(rows[~is_dropped])), counts)
+        pages = self._leave_out(pages.take(arrow_array(rows[~is_dropped])), counts)
         counts["pages.kept"] += len(pages)
         for language, number in _counts(pages["language"]).items():
             counts[f"pages.kept.{language}"] += number
@@ -118,18 +118,18 @@ class PageFinisher:
         shown: SmallestKeys | None,
     ) -> None:
         """Counts the dropped pages in these rows, and adds all of them to `dropped` and some to `shown`."""
-        facts = pages.select(["dropped", "units_left", "language"]).take(pa.array(rows))
+        facts = pages.select(["dropped", "units_left", "language"]).take(arrow_array(rows))
         rules = facts["dropped"].to_numpy()
         for rule, number in _counts(facts["dropped"]).items():
             counts[f"pages.dropped.{rule}"] += number
             is_of_rule = rules == rule
-            of_rule = facts.filter(pa.array(is_of_rule))
+            of_rule = facts.filter(arrow_array(is_of_rule))
             counts[f"units.dropped.{rule}"] += pc.sum(of_rule["units_left"]).as_py()
             self.count_languages(rule, of_rule["language"], counts)
             if shown is not None:
                 self._show(rule, pages, rows[is_of_rule], shown)
         if dropped:
-            dropped.add_finished(pages.take(pa.array(rows)))
+            dropped.add_finished(pages.take(arrow_array(rows)))
 
     def count_languages(self, rule: str, languages: pa.ChunkedArray, counts: Counter[str]) -> None:
         """Adds pages that a rule drops to the counters of their languages, if the recipe knows languages then."""
@@ -297,7 +297,7 @@ class FinishPages(DedupStep):
         for file, path in files:
             shown = SmallestKeys() if path in self._shown else None
             known_rows = rows_of(known, file)
-            rows = np.setdiff1d(rows_of(stale, file), known_rows)
+            rows = np.setdiff1d(unique(rows_of(stale, file)), known_rows, assume_unique=True)
             passed = {StaleCapture.name: rows, KNOWN_URL: known_rows, NearDuplicate.name: near.rows(file)}
             for pages in self._finish_file(file, storage_path(path), passed, near, group, shown):
                 held.append(copies.fill(pages) if copies else pages)

@@ -24,7 +24,7 @@ from c4pipe.dedup.shuffle import STALE_CAPTURES
 from c4pipe.dedup.step import DedupPlan, Received, StepItem, rows_of
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.rows import Rows
+from c4pipe.io.rows import Rows, arrow_array, unique
 from c4pipe.report.data import MOST_SHOWN
 from c4pipe.runners.graph import Graph, Output
 from c4pipe.text.comparison import compare_texts
@@ -45,7 +45,7 @@ class NearDuplicates:
         """Takes a PAIR of each page to drop with the page that stays, and STAYED_PAGE tables of the pages that stay."""
         self._pairs = pairs[np.argsort(pairs["page"])]
         table = pa.concat_tables([STAYED_PAGE.empty_table(), *staying])
-        table = table.take(pa.array(np.argsort(table["page_key"].to_numpy()))).combine_chunks()
+        table = table.take(arrow_array(np.argsort(table["page_key"].to_numpy()))).combine_chunks()
         self._keys: U64 = table["page_key"].to_numpy()
         self._staying = table
 
@@ -67,7 +67,7 @@ class NearDuplicates:
         stays = self._pairs["first_page"][np.searchsorted(self._pairs["page"], pages["page_key"].to_numpy())]
         if not np.isin(stays, self._keys).all():  # the runner lost pages: the control totals differ
             return [""] * len(pages)
-        staying = self._staying.take(pa.array(np.searchsorted(self._keys, stays)))
+        staying = self._staying.take(arrow_array(np.searchsorted(self._keys, stays)))
         shares = near_pages.similarities(near_pages.minima_of(pages["minima"]), near_pages.minima_of(staying["minima"]))
         exact = self._pairs["similarity"][np.searchsorted(self._pairs["page"], pages["page_key"].to_numpy())]
         return [*map(fact_of, staying["url"].to_pylist(), exact.tolist(), shares.tolist())]
@@ -103,7 +103,7 @@ class Copies:
         numbers[here] += self._dropped[np.searchsorted(self._keys, keys[here])]
         extra = pages[EXTRA].combine_chunks()
         arrays, name = extra.flatten(), parse_columns([COPIES_COLUMN])[0].name
-        arrays[extra.type.get_field_index(name)] = pa.array(numbers)
+        arrays[extra.type.get_field_index(name)] = arrow_array(numbers)
         number = pages.schema.get_field_index(EXTRA)
         filled = pa.StructArray.from_arrays(arrays, fields=list(extra.type))
         return pages.set_column(number, pages.schema.field(number), filled)
@@ -140,8 +140,8 @@ def largest_clusters(clusters: Iterable[Mapping[str, Any]], files: Sequence[Stor
     most = sorted(clusters, key=lambda each: (-each["pages"], each["key"]))[:MOST_SHOWN]
     pages: dict[tuple[int, int], Mapping[str, str]] = {}
     places = np.array([each[name] for each in most for name in ("place", "other")], np.uint32).reshape(-1, 2)
-    for file in np.unique(places[:, 0]).tolist():
-        rows = np.unique(places[places[:, 0] == file, 1])
+    for file in unique(places[:, 0]).tolist():
+        rows = unique(places[places[:, 0] == file, 1])
         found = read_rows(files[file], rows, _SHOWN).to_pylist()
         pages |= {(file, row): page for row, page in zip(rows.tolist(), found, strict=True)}
     shown = []
@@ -212,7 +212,7 @@ class ReadBands(NearStep):
                 newest = has_bands.copy()
                 newest[passed_over[(passed_over >= first) & (passed_over < first + len(table))] - first] = False
                 rows = np.flatnonzero(newest)
-                ranked = table.select(ranked_by).take(rows)
+                ranked = table.select(ranked_by).take(arrow_array(rows))
                 pages.append(near_pages.page_rows(ranked, file, first + rows, self._near.keep))
                 bands.append(column.flatten().to_numpy().reshape(-1, self._bands)[newest[has_bands]])
                 crawls.append(comparison_keys(table, self._near, crawl)[rows])

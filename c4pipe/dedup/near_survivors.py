@@ -17,7 +17,7 @@ from c4pipe.dedup import near_pages, shuffle
 from c4pipe.dedup.shuffle import Sent, Shuffle, pack_table, unpack_table
 from c4pipe.dedup.step import DedupPlan, DedupStep, Files, Received, StepItem
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.rows import Rows, by_number, with_fields
+from c4pipe.io.rows import Rows, arrow_array, by_number, unique, with_fields
 from c4pipe.runners.graph import Graph, Output, Outputs
 from c4pipe.text.hashes import U64
 from c4pipe.text.minhash import U16, jaccard
@@ -43,7 +43,7 @@ def read_rows(path: StoragePath, rows: npt.NDArray[np.uint32], schema: pa.Schema
     found, first = [schema.empty_table()], 0
     for table in row_groups(path, schema.names, _ROWS_AT_ONCE) if len(rows) else ():
         here = rows[(rows >= first) & (rows < first + len(table))] - first
-        found.append(table.take(pa.array(here)).cast(schema))
+        found.append(table.take(arrow_array(here)).cast(schema))
         first += len(table)
         if first > rows[-1]:
             break
@@ -128,7 +128,7 @@ class NearStep(DedupStep):
         """Sends the signature of each page of this group once to each group that compares it."""
         keys, first, of_page = np.unique(pages["page"], return_index=True, return_inverse=True)
         minima = self._minima(files, pages[first])
-        to_group, page = np.divmod(np.unique(groups * np.int64(len(keys)) + of_page), max(1, len(keys)))
+        to_group, page = np.divmod(unique(groups * np.int64(len(keys)) + of_page), max(1, len(keys)))
         rows = np.zeros(len(page), self._signatures.dtype)
         rows["page"] = keys[page]
         rows["minima"][:, : self._numbers] = minima[page]
@@ -154,10 +154,10 @@ class NearStep(DedupStep):
         """Sends Arrow streams of pages of this group, given their STAY rows, to the groups that ask for the pages."""
         for file, path in files:
             here = asked[asked["file"] == file]
-            rows = np.unique(here["row"])
+            rows = unique(here["row"])
             pages = read_rows(storage_path(path), rows, schema)
             blocks = (
-                (group, pack_table(pages.take(pa.array(np.searchsorted(rows, some["row"])))))
+                (group, pack_table(pages.take(arrow_array(np.searchsorted(rows, some["row"])))))
                 for group, some in by_number(here, here["group"])
             )
             yield Sent(to, shuffle.totals(here["page"]), blocks)
@@ -240,7 +240,7 @@ class CompareWithFirst(NearStep):
             some = order[start : start + _TEXTS_AT_ONCE]
             first: dict[int, U64] = {}  # if some are lost, the control totals differ
             for table in map(unpack_table, packed):
-                asked = table.filter(pa.array(np.isin(table["page_key"].to_numpy(), pairs["first_page"][some])))
+                asked = table.filter(arrow_array(np.isin(table["page_key"].to_numpy(), pairs["first_page"][some])))
                 ngrams = near_pages.ngrams_of(asked.to_pylist(), self._plan.rules)
                 first |= zip(asked["page_key"].to_pylist(), ngrams, strict=True)
             for file, path in received.files:

@@ -18,7 +18,7 @@ from c4pipe.dedup.survivors import Occurrences
 from c4pipe.io.atomic import write_bytes
 from c4pipe.io.parquet_footer import open_parquet, parquet_writer, reading
 from c4pipe.io.paths import StoragePath, read_file
-from c4pipe.io.rows import Rows, groups_of, is_new, ranges
+from c4pipe.io.rows import Rows, arrow_array, groups_of, is_new, ranges, unique
 from c4pipe.io.words import short
 from c4pipe.report.data import DEDUP_DATA, MOST_SHOWN, read_dedup_data
 from c4pipe.report.profile import domains
@@ -37,9 +37,9 @@ def write_moved(folder: StoragePath, blocks: Iterable[bytes]) -> str:
 
     Returns the SHA-256 of the file in hex. Raises OSError.
     """
-    rows = np.unique(np.frombuffer(b"".join(blocks), MOVED))
+    rows = unique(np.frombuffer(b"".join(blocks), MOVED))
     sink = pa.BufferOutputStream()
-    table = pa.table({name: np.ascontiguousarray(rows[name]) for name in MOVED.names or ()})
+    table = pa.table({name: arrow_array(rows[name]) for name in MOVED.names or ()})
     with parquet_writer(sink, table.schema, compression="snappy") as writer:
         writer.write_table(table)
     data = sink.getvalue().to_pybytes()
@@ -118,7 +118,7 @@ class Removals:
         """
         if self._size > 1:
             edited = np.isin(pages["page_key"].to_numpy(), [key for key in page_keys.tolist() if key in self.spans])
-            edited_pages = pages.select(["page_key", "text", "unit_starts"]).filter(pa.array(edited)).to_pylist()
+            edited_pages = pages.select(["page_key", "text", "unit_starts"]).filter(arrow_array(edited)).to_pylist()
             units = [unit for page in edited_pages for unit in self._joined_units(page)]
             self._joined.append(span_hashes(unit_hashes(units, whitespace), self._size)[:: self._size])
         if len(self._survivors):
@@ -169,7 +169,7 @@ class LocatedOccurrences:
         here = np.flatnonzero(ends > starts)
         if not len(here):
             return
-        pages = pages.select(["url", "span_hashes"]).take(pa.array(here))
+        pages = pages.select(["url", "span_hashes"]).take(arrow_array(here))
         hosts = domains(pages["url"].combine_chunks()).to_pylist()
         hashes = pages["span_hashes"].combine_chunks()
         offsets, values = hashes.offsets.to_numpy(), hashes.values.to_numpy()
@@ -222,7 +222,7 @@ def joined_copies(rows: Rows) -> int:
     """
     joined = rows["unit"] == JOINED
     hashes, times = np.unique(rows["hash"][joined], return_counts=True)
-    once = ~np.isin(hashes, rows["hash"][~joined])
+    once = ~np.isin(hashes, unique(rows["hash"][~joined]), assume_unique=True)
     return int(times.sum() - once.sum())
 
 
@@ -254,7 +254,7 @@ def _texts(file: StoragePath, spans: Sequence[Mapping[str, Any]], size: int) -> 
     texts: dict[int, str] = {}
     wanted = np.array([span["page"] for span in spans], np.uint64)
     for pages in row_groups(file, ["page_key", "text", "unit_starts"], _ROWS_AT_ONCE):
-        for row in np.flatnonzero(pc.is_in(pages["page_key"], pa.array(wanted)).to_numpy()).tolist():
+        for row in np.flatnonzero(pc.is_in(pages["page_key"], arrow_array(wanted)).to_numpy()).tolist():
             (page,) = pages.slice(row, 1).to_pylist()
             for span in spans:
                 if span["page"] == page["page_key"] and span["hash"] not in texts:

@@ -44,7 +44,7 @@ from c4pipe.dedup.shuffle import (
     Sent,
 )
 from c4pipe.dedup.step import Received, RowStep, StepItem
-from c4pipe.io.rows import Indices, Mask, Rows, groups_of, is_new, with_fields
+from c4pipe.io.rows import Indices, Mask, Rows, groups_of, is_new, unique, with_fields
 from c4pipe.runners.graph import Graph, Output
 
 REQUEST_ROUNDS = 2
@@ -293,7 +293,7 @@ class FirstSurvivors:
         """Returns REQUEST rows for the survivors near duplicates left: to and from where each could move."""
         occurrences, reach = self.occurrences, 2 * (self._size - 1)
         near = [occurrences.around(each, reach) for each in np.flatnonzero(occurrences.duplicates_left()).tolist()]
-        survivors = np.unique(np.concatenate([np.empty(0, np.intp), *near]))
+        survivors = unique(np.concatenate([np.empty(0, np.intp), *near]))
         survivors = survivors[occurrences.survives[survivors]]
         return self._requests(survivors, self._second[survivors])
 
@@ -364,7 +364,7 @@ class MarkFirst(_SurvivorStep):
         proposals, options = first.proposals(), first.options()
         yield PROPOSALS.to_groups(proposals, proposals["group"])
         yield OPTIONS.to_groups(options, options["from_group"])
-        pages = np.unique(with_fields(options, _PAGE_AND_GROUP))
+        pages = unique(with_fields(options, _PAGE_AND_GROUP))
         yield CANDIDATE_PAGES.to_groups(pages, pages["group"])
 
 
@@ -378,7 +378,7 @@ class GrantProposals(_SurvivorStep):
         occurrences = Occurrences(received.rows(MARKS), self._size)
         pages, proposals = received.rows(CANDIDATE_PAGES), received.rows(PROPOSALS)
         with_duplicates = occurrences.rows["page"][occurrences.duplicates_left()]
-        yield CONFLICTS.to_group(occurrences.of_pages(np.union1d(pages["page"], with_duplicates)), received.key)
+        yield CONFLICTS.to_group(occurrences.of_pages(np.r_[pages["page"], with_duplicates]), received.key)
         yield from _send_changes(received.key, grant_proposals(occurrences, proposals))
 
 

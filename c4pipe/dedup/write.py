@@ -21,7 +21,7 @@ from c4pipe.dedup.shuffle import PAGES, Sent
 from c4pipe.dedup.step import DedupPlan, DedupStep, Received, StepItem
 from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.rows import groups_of
+from c4pipe.io.rows import arrow_array, groups_of, unique
 from c4pipe.io.words import explain_errors
 from c4pipe.report.profile import Profiler
 from c4pipe.runners import control_totals
@@ -56,7 +56,7 @@ def pack_pages(pages: pa.Table, rows: Any = None) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema, options=_COMPRESSED) as stream:
         for first in range(0, len(rows), _ROWS_AT_ONCE):  # no second copy of all pages is made
-            stream.write_table(pages.take(pa.array(rows[first : first + _ROWS_AT_ONCE])))
+            stream.write_table(pages.take(arrow_array(rows[first : first + _ROWS_AT_ONCE])))
     encoded: bytes = sink.getvalue().to_pybytes()
     return encoded
 
@@ -105,8 +105,8 @@ def _table(batches: Iterable[pa.RecordBatch]) -> pa.Table:
 
 def _sorted(pages: pa.Table) -> pa.Table:
     keys = pages["page_key"].to_numpy()
-    if len(np.unique(keys)) == len(keys):
-        return pages.take(pa.array(np.argsort(keys)))
+    if len(unique(keys)) == len(keys):
+        return pages.take(arrow_array(np.argsort(keys)))
     return pages.sort_by([(name, "ascending") for name in ("page_key", "url", "timestamp", "text")])
 
 

@@ -1,6 +1,6 @@
 """The options of the jobs: one plain record for each job. Making a record reads and opens no file.
 
-Plans check what the user gave. Parts are never made alone, so they get no methods: these take time at each start.
+Plans check what the user gave. Records are not compared, and parts never made alone: methods for that take time.
 """
 
 import os
@@ -320,7 +320,7 @@ class CleaningOptions(RunnerOptions, DroppedOptions, RecipeOptions):
             raise UsageError("--wait is only for --runner slurm: leave it out")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class CleanOptions(CleaningOptions, UsageOptions, AnnotateOptions, CrawlOptions):
     """Job 1: WET files to work files."""
 
@@ -353,12 +353,12 @@ class CorpusOptions(CleaningOptions, OutputOptions):
         return (self.work_folder,)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class BuildOptions(CorpusOptions, UsageOptions, AnnotateOptions, CrawlOptions):
     """Both jobs: WET files to a corpus."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ImportOptions(CorpusOptions):
     """Both jobs: other text to a corpus."""
 
@@ -449,7 +449,7 @@ _WorkFolders = Annotated[
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DedupOptions(RunnerOptions, OutputOptions):
     """Job 2: work folders to a corpus."""
 
@@ -461,7 +461,7 @@ class DedupOptions(RunnerOptions, OutputOptions):
         return _storage_paths(self.work)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AddOptions(RunnerOptions, ShardOptions):
     """Job 2: work folders to a new part of a finished corpus."""
 
@@ -476,7 +476,7 @@ class AddOptions(RunnerOptions, ShardOptions):
     work_folders = DedupOptions.work_folders
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PlanOptions(RecipeOptions, FormatOptions, CrawlOptions):
     """An estimate of a build."""
 

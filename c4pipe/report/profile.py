@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from c4pipe.corpus.formats.shard_format import PROBABILITY
 from c4pipe.io.json_files import check_sum, whole
+from c4pipe.io.rows import arrow_array
 from c4pipe.io.words import URL_SIZE, excerpt, short
 
 
@@ -71,7 +72,7 @@ class Profiler:
         self._counts["table_bytes"][self._name] += sum(map(_bytes_in_memory, pages.columns))
         sizes = pc.cast(pc.binary_length(pages["text"]), pa.int64())
         self._domains.append(
-            _sums(pa.table({"host": domains(pages["url"]), "pages": np.ones(len(pages), np.int64), "bytes": sizes}))
+            _sums(pa.table({"host": domains(pages["url"]), "pages": pa.repeat(1, len(pages)), "bytes": sizes}))
         )
         self._counts["language_bytes"][self._language] += int(pc.sum(sizes).as_py())
         self._add_to_sample(pages)
@@ -166,8 +167,8 @@ def _sums(table: pa.Table) -> pa.Table:
     """Returns pages and bytes of each host, exact up to 2^53 (Arrow's own `group_by` would import its datasets)."""
     hosts = table["host"].combine_chunks().dictionary_encode("encode")
     indices = hosts.indices.to_numpy()
-    sums = {name: np.bincount(indices, table[name].to_numpy()).astype(np.int64) for name in ("pages", "bytes")}
-    return pa.table({"host": hosts.dictionary, **sums})
+    sums = [np.bincount(indices, table[name].to_numpy()).astype(np.int64) for name in ("pages", "bytes")]
+    return pa.table([hosts.dictionary, *map(arrow_array, sums)], ["host", "pages", "bytes"])
 
 
 def _excerpt(row: Mapping[str, Any]) -> dict[str, Any]:

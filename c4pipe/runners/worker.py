@@ -50,12 +50,13 @@ def lighten() -> None:
     """Hides pandas, which Arrow imports if it is installed, and keeps NumPy from starting threads.
 
     Nothing here uses pandas or these threads; they take a quarter of a second and some 40 MB in every process. The
-    docstrings of pyarrow.compute take another 0.02 seconds and are not needed: they get no parameters. Arrow takes its
-    memory from the C library, which gives it back to the system (see `release_memory`). Only for processes of c4pipe's
-    own, at their start. Cycles are searched less often.
+    docstrings of pyarrow.compute and NumPy take another 0.03 seconds and are not needed: Arrow's get no parameters.
+    Arrow takes its memory from the C library, which gives it back to the system (see `release_memory`). Only for
+    processes of c4pipe's own, at their start. Cycles are searched less often.
     """
     sys.meta_path.insert(0, _WithoutPandas())
     sys.modules.setdefault(_DOCSTRINGS, _WithoutParameters(_DOCSTRINGS))
+    sys.modules.setdefault("numpy._core._add_newdocs", ModuleType("no docstrings"))
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")  # another pool, which is not used

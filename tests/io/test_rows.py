@@ -3,11 +3,12 @@
 from itertools import groupby
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.io.rows import groups_of, is_new, ranges, with_fields
+from c4pipe.io.rows import arrow_array, groups_of, is_new, ranges, unique, with_fields
 
 
 @pytest.mark.parametrize("dtype", [np.uint32, np.int64])
@@ -24,6 +25,16 @@ def test_groups(pairs: list[tuple[int, int]]) -> None:
     groups = [pairs[start:end] for start, end in zip(starts, ends, strict=True)]
     assert groups == [list(group) for _, group in groupby(pairs)]
     assert np.flatnonzero(is_new(*columns)).tolist() == starts.tolist()
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2))))
+def test_values_for_arrow_and_each_once(pairs: list[tuple[int, int]]) -> None:
+    rows = np.array(pairs, [("page", "<u8"), ("unit", "<u4")])
+    assert unique(rows).tolist() == sorted(set(pairs))
+    for values in (rows["page"], rows["unit"][::-1], rows["unit"] > 0):
+        array = arrow_array(values)
+        array.validate(full=True)
+        assert array.equals(pa.array(values))
 
 
 def test_fields() -> None:

@@ -1,6 +1,7 @@
 """The report of a corpus: the command writes it, its numbers are the corpus', and hostile text stays text."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -145,6 +146,31 @@ def test_jinja_is_imported_when_a_page_is_written() -> None:
     script += "; c4pipe.report.html_page.render('card_loading.md', example=None); print('jinja2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+COMPILED = """
+import sys, jinja2, jinja2.compiler
+from c4pipe.report.rendering import render
+
+compile = jinja2.Environment.compile
+jinja2.Environment.compile = lambda self, source, name, path: print(name) or compile(self, source, name, path)
+jinja2.compiler.__file__ = sys.argv[1]
+render("card_loading.md", example=None)
+"""
+
+
+def test_python_keeps_the_code_of_a_template(tmp_path: Path) -> None:
+    """The code is made again by another Jinja2."""
+    jinja = [tmp_path / "old.py", tmp_path / "new.py"]
+    for seconds, each in enumerate(jinja):
+        each.touch()
+        os.utime(each, (seconds, seconds))
+    environment = os.environ | {"PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
+    compiled = [
+        subprocess.run([sys.executable, "-c", COMPILED, each], env=environment, capture_output=True, check=True).stdout
+        for each in (jinja[0], *jinja, jinja[1])
+    ]
+    assert compiled == [b"card_loading.md\n", b"", b"card_loading.md\n", b""]
 
 
 def test_a_report_is_rendered_quickly(corpus: Path) -> None:
