@@ -129,16 +129,16 @@ class PageBatch:
             sums = np.maximum(taken, 0).sum(1)
             for rule in np.flatnonzero((taken >= 0).any(1)).tolist():
                 counts[line_counters[self.line_rules[rule]]] += int(sums[rule])
-        for place in np.flatnonzero(~self.kept).tolist():
-            drop = self.operations[self.drops[place]]
-            counts[f"pages.dropped.{drop.name}"] += 1
+        dropped = np.where(self.kept, -1, self.drops)
+        for number in np.unique(dropped[dropped >= 0]).tolist():
+            drop, places = self.operations[number], np.flatnonzero(dropped == number).tolist()
+            counts[f"pages.dropped.{drop.name}"] += len(places)
             if drop.knows_language:
-                counts[language_counter(self.page(place).language, drop.name)] += 1
-        for place in np.flatnonzero(self.kept).tolist():
-            page = self.page(place)
-            counts["pages.cleaned"] += 1
-            counts["units.cleaned"] += len(page.unit_starts)
-            counts["bytes.cleaned"] += len(page.encoded)
+                counts.update(language_counter(self.page(place).language, drop.name) for place in places)
+        kept = [self.page(place) for place in np.flatnonzero(self.kept).tolist()]
+        if kept:
+            units, sizes = (len(page.unit_starts) for page in kept), (len(page.encoded) for page in kept)
+            counts.update({"pages.cleaned": len(kept), "units.cleaned": sum(units), "bytes.cleaned": sum(sizes)})
 
     def verdict(self, place: int) -> Verdict:
         """Returns the verdict on a page, as `evaluate` does."""

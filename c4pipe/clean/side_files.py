@@ -26,6 +26,7 @@ from c4pipe.io.atomic import AtomicFile, FileBatch, make_folder, name_os_errors
 from c4pipe.io.json_files import to_json
 from c4pipe.io.parquet_footer import parquet_writer, sign_footer
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.rows import Rows, with_fields
 from c4pipe.recipes.choose import text_versions
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.text import minhash
@@ -40,6 +41,7 @@ _FEW_ROWS = 16  # of a first row group that has only its text compressed
 _PAGE_VALUES = [name for name in WORK_SCHEMA.names[3:] if name != "text"]
 _page_values = attrgetter(*_PAGE_VALUES)
 _TOMBSTONE = (*[None] * (len(_PAGE_VALUES) - 2), (), ())
+_CAPTURE = np.dtype([("url_key", "<u8"), ("captured", "<i8"), ("tie", "<u8")])
 _LARGEST = 2**64 - 1  # of keys
 _NO_SPANS = np.empty(0, dtype=np.uint64)
 
@@ -101,18 +103,22 @@ class PageRows(SideFile):
         self._text, self._text_ends, self._has_text = bytearray(), array("i", [0]), bytearray()
         self._extra_bytes = 0
 
-    def add_row(self, values: tuple[Any, ...], text: bytes | None, extra_bytes: int = 0) -> None:
+    def add_row(self, values: tuple[Any, ...], text: bytes, extra_bytes: int = 0) -> None:
         """Adds a row: the values of all columns but `text`, in their order, and the text in UTF-8.
 
         `extra_bytes` is about how many bytes of memory the large values besides the text take.
         """
         self._held.append(values)
-        self._text += text or b""
-        self._text_ends.append(len(self._text))
-        self._has_text.append(text is not None)
-        self.rows += 1
+        self._text += text
         self._extra_bytes += extra_bytes
-        if len(self._text) + self._extra_bytes >= _GROUP_BYTES or len(self._held) >= GROUP_ROWS:
+        self._end_rows(b"\1")
+
+    def _end_rows(self, has_text: bytes) -> None:
+        """Ends a row with the text that was added last (a byte 1), or rows without text (a 0 for each)."""
+        self._text_ends.extend([len(self._text)] * len(has_text))
+        self._has_text += has_text
+        self.rows += len(has_text)
+        if len(self._text) + self._extra_bytes >= _GROUP_BYTES or len(self._has_text) >= GROUP_ROWS:
             self._flush()
 
     def publish(self, metadata: Mapping[bytes, bytes] | None = None, batch: FileBatch | None = None) -> None:
@@ -137,13 +143,17 @@ class PageRows(SideFile):
         finally:
             self._file.discard()
 
+    def _make_columns(self, fields: list[pa.Field]) -> list[pa.Array]:
+        """Returns the columns of the group, without the text."""
+        columns: list[pa.Array] = pa.array(self._held, pa.struct(fields)).flatten()  # one call for all columns
+        return columns
+
     def _flush(self) -> None:
-        if self._held:
+        if self._has_text:
             validity = np.packbits(np.frombuffer(self._has_text, np.uint8), bitorder="little")
             buffers = map(pa.py_buffer, (self._text_ends, self._text, validity))  # texts are not copied
-            text = pa.StringArray.from_buffers(len(self._held), *buffers)
-            others = pa.struct([each for each in self._schema if each.name != "text"])
-            arrays = pa.array(self._held, others).flatten()  # one call for all columns
+            text = pa.StringArray.from_buffers(len(self._has_text), *buffers)
+            arrays = self._make_columns([each for each in self._schema if each.name != "text"])
             arrays.insert(self._schema.get_field_index("text"), text)
             with name_os_errors(self._path):
                 self._writer.write_table(pa.table(arrays, self._schema))
@@ -284,6 +294,7 @@ class WorkFile(PageRows):
         columns = work_schema(recipe)
         self._is_near, self._has_extra = "minima" in columns.names, EXTRA in columns.names
         self._tombstone = (*_TOMBSTONE, *([(), b"", None] if self._is_near else []), *[None] * self._has_extra)
+        self._captures = bytearray()  # a _CAPTURE for each row of the group
         # Arrow's own form of the columns would be a third of a small file, and is read each time.
         super().__init__(path, columns, ["language", "dropped"], store_schema=False)
         self._recipe, self._lists, self._batch = recipe, lists, batch
@@ -303,28 +314,49 @@ class WorkFile(PageRows):
 
     def add_batch(self, batch: PageBatch) -> None:
         """Adds those pages that are readable."""
-        rows, kept = batch.rows.tolist(), batch.kept.tolist()
-        for place in np.flatnonzero(batch.readable).tolist():
+        places, done = np.flatnonzero(batch.readable), 0
+        captures = with_fields(batch.rows[places], _CAPTURE)
+        for row in np.flatnonzero(batch.kept[places]).tolist():
+            place = int(places[row])
             final = batch.drop(place)
-            page = self._keeper.keep(batch.page(place), final.name if final else None) if kept[place] else None
-            key, captured, tie, *_ = rows[place]
-            self.add_page(key, captured, tie, page)
+            page = self._keeper.keep(batch.page(place), final.name if final else None)
+            self._add_captures(captures[done : row + 1], page)
+            done = row + 1
+        self._add_captures(captures[done:], None)
 
     def add_page(self, url_key: int, captured: int, tie: int, page: KeptPage | None) -> None:
         """Adds a row of `work_file.URL_ROW`, and the page; without a page, the row is a tombstone."""
-        values: tuple[Any, ...] = self._tombstone
+        self._add_captures(np.array([(url_key, captured, tie)], _CAPTURE), page)
+
+    def _add_captures(self, captures: Rows, page: KeptPage | None) -> None:
+        """Adds tombstones, but for the last capture a page if there is one."""
+        tombstones = captures if page is None else captures[:-1]
+        while len(tombstones):
+            room = GROUP_ROWS - len(self._has_text)
+            added, tombstones = tombstones[:room], tombstones[room:]
+            self._captures += added.tobytes()
+            self._end_rows(bytes(len(added)))
+        if page is None:
+            return
+        values: tuple[Any, ...] = _page_values(page)
         extra_bytes = 0
-        if page is not None:
-            values = _page_values(page)
-            if self._is_near:
-                values = (*values, page.band_hashes, bytes(page.minima), len(page.text))
-            if self._has_extra:
-                values = (*values, page.extra)
-                extra_bytes = sum(map(_memory_size, page.extra.values()))
-            self.spans += len(page.span_hashes)
-            if page.language is not None and page.dropped is None:
-                self.text_bytes[page.language] = self.text_bytes.get(page.language, 0) + len(page.encoded)
-        self.add_row((url_key, captured, tie, *values), page.encoded if page else None, extra_bytes)
+        if self._is_near:
+            values = (*values, page.band_hashes, bytes(page.minima), len(page.text))
+        if self._has_extra:
+            values = (*values, page.extra)
+            extra_bytes = sum(map(_memory_size, page.extra.values()))
+        self.spans += len(page.span_hashes)
+        if page.language is not None and page.dropped is None:
+            self.text_bytes[page.language] = self.text_bytes.get(page.language, 0) + len(page.encoded)
+        self._captures += captures[-1:].tobytes()
+        self.add_row(values, page.encoded, extra_bytes)
+
+    def _make_columns(self, fields: list[pa.Field]) -> list[pa.Array]:
+        captures, self._captures = np.frombuffer(self._captures, _CAPTURE), bytearray()
+        pages = pa.array([self._tombstone, *self._held], pa.struct(fields[3:]))
+        is_kept = np.frombuffer(self._has_text, np.uint8)
+        columns = pages.take(pa.array(np.cumsum(is_kept) * is_kept)).flatten()  # 0 for each tombstone
+        return [*(pa.array(captures[name]) for name in _CAPTURE.names or ()), *columns]
 
     def finish(self, file: CleanedFile) -> None:
         """Writes the header, and publishes the file. From then on, its WET file is not cleaned again."""

@@ -227,7 +227,7 @@ def stale_captures(work_file: StoragePath, stale: Any) -> list[Example]:
 
 
 _COUNTED = ("units.newest", "pages.kept", "pages.validation", "units.kept", "bytes.kept")  # also without any page
-_ROWS_AT_ONCE = 512  # of a work file: only their pages that lose spans are Python objects at a time
+_ROWS_AT_ONCE = 1024  # of a work file: only their pages that lose spans are Python objects at a time
 _HELD_BYTES = 64 * 1024 * 1024  # of finished pages in memory, before they are sent to their shards
 
 

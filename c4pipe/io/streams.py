@@ -6,6 +6,7 @@ The cache is a folder of downloaded files: complete, verified, and shared by all
 import contextlib
 import hashlib
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import cached_property
@@ -201,19 +202,21 @@ class EndsDigest:
     """The SHA-256 of the first and the last 512 KiB of a stream; of a stream of up to 1 MiB, of all its bytes."""
 
     def __init__(self) -> None:
-        self._head, self._tail = bytearray(), bytearray()
+        self._head, self._tail = bytearray(), deque[bytes]()
+        self._tail_bytes = 0
 
     def update(self, data: bytes) -> None:
         """Takes the next bytes of the stream."""
         room = _END_BYTES - len(self._head)
         self._head += data[:room] if room else b""
-        self._tail += data[room:][-_END_BYTES:]
-        if len(self._tail) > 2 * _END_BYTES:
-            del self._tail[:-_END_BYTES]
+        self._tail.append(data[room:][-_END_BYTES:])
+        self._tail_bytes += len(self._tail[-1])
+        while self._tail_bytes - len(self._tail[0]) >= _END_BYTES:
+            self._tail_bytes -= len(self._tail.popleft())
 
     def hexdigest(self) -> str:
         """Returns the digest of the bytes so far, in hex."""
-        return hashlib.sha256(self._head + self._tail[-_END_BYTES:]).hexdigest()
+        return hashlib.sha256(self._head + b"".join(self._tail)[-_END_BYTES:]).hexdigest()
 
 
 def digest_ends(read: Callable[[int, int], bytes], size: int) -> str:
