@@ -127,7 +127,10 @@ def engines_of(tools: Engines) -> dict[str, Engine]:
             lambda folder: clusters.spark_submit(spark_4, folder), vocabulary=False, commands=spark_submit
         ),
         "spark-killed": Engine(
-            lambda folder: clusters.spark_cluster(spark_4, folder), vocabulary=False, killed=executor
+            lambda folder: clusters.spark_cluster(spark_4, folder),
+            vocabulary=False,
+            killed=executor,
+            logged="Spark tries ",  # a task of the executor that was lost, says c4pipe
         ),
         "spark-speculation": Engine(
             lambda folder: clusters.spark_cluster(spark_4, folder, SPECULATION),

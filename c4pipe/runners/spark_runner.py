@@ -26,7 +26,7 @@ from pyspark.sql.utils import is_remote
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.log import LOG
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import error_reason, format_count
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import Collection, LocalFlow, Sum, by_name
@@ -43,14 +43,17 @@ _LEAST_TASKS = 200
 _LONGEST_RUN = 32
 """Elements of a task of a step whose data go through a store: its machine has a copy of the data."""
 
+_LOOK_SECONDS = 10.0
+"""Between two looks at how many tasks of a job have failed."""
+
 
 class SparkFlow(LocalFlow):
     """Runs each step when it is added, as a Spark job of its own; a step whose input is a sum, in this process."""
 
-    def __init__(self, spark: "SparkContext | SparkSession", tasks: int) -> None:
-        """Takes Spark's context or a session of Spark Connect, and the number of independent tasks of the job."""
+    def __init__(self, spark: "SparkContext | SparkSession", tasks: int, progress: Progress) -> None:
+        """Takes Spark's context or a session of Spark Connect, the job's number of independent tasks, its progress."""
         super().__init__(1)
-        self._spark, self._tasks = spark, max(tasks, _LEAST_TASKS)
+        self._spark, self._tasks, self._progress = spark, max(tasks, _LEAST_TASKS), progress
 
     def map(self, name: str, elements: list[Any], step: Step) -> Mapping[str, Collection]:
         """Runs a step to its end, and returns its outputs, by name."""
@@ -66,15 +69,15 @@ class SparkFlow(LocalFlow):
         count = min(len(elements), most)
         bounds = pairwise(len(elements) * number // count for number in range(count + 1))
         runs = [pickle.dumps(elements[first:end]) for first, end in bounds]
-        done = deque(_collect(self._spark, name, pickle.dumps(step), runs))
+        done = deque(_collect(self._spark, name, pickle.dumps(step), runs, self._progress))
         while done:
             yield pickle.loads(done.popleft())
 
 
-def _collect(spark: Any, name: str, packed: bytes, runs: list[bytes]) -> Iterable[bytes]:
+def _collect(spark: Any, name: str, packed: bytes, runs: list[bytes], progress: Progress) -> Iterable[bytes]:
     """Runs a pickled step as a job of Spark. Returns the pickled outputs of each pickled run of elements."""
     tasks = max(1, len(runs))
-    with _describe_jobs(spark, name):
+    with _follow_job(spark, name, progress):
         if not is_remote():
             made: list[bytes] = spark.parallelize(runs, tasks).mapPartitions(partial(apply_step, packed)).collect()
             return made
@@ -85,8 +88,8 @@ def _collect(spark: Any, name: str, packed: bytes, runs: list[bytes]) -> Iterabl
 
 
 @contextlib.contextmanager
-def _describe_jobs(spark: Any, name: str) -> Iterator[None]:
-    """Gives Spark's jobs inside of the `with` block a name, which Spark's pages show."""
+def _follow_job(spark: Any, name: str, progress: Progress) -> Iterator[None]:
+    """Gives Spark's job inside of the `with` block a name, which Spark's pages show, and notes its failed tasks."""
     with contextlib.ExitStack() as ending:
         if is_remote():
             tag = name.replace(",", " ")
@@ -95,14 +98,40 @@ def _describe_jobs(spark: Any, name: str) -> Iterator[None]:
         else:
             spark.setLocalProperty("spark.job.description", name)
             ending.callback(spark.setLocalProperty, "spark.job.description", None)
+            ended = threading.Event()
+            watching = threading.Thread(target=_watch_tasks(spark, name, progress, ended), daemon=True)
+            watching.start()
+            ending.callback(watching.join)
+            ending.callback(ended.set)
         yield
+
+
+def _watch_tasks(spark: "SparkContext", name: str, progress: Progress, ended: threading.Event) -> Callable[[], None]:
+    """Returns a function that notes how many tasks of the next job have failed; each note has twice as many."""
+    status = spark.statusTracker()
+    find_jobs = partial(status.getJobIdsForGroup, spark.getLocalProperty("spark.jobGroup.id"))  # of this thread
+    earlier = set(find_jobs())
+
+    def watch() -> None:
+        told, is_last = 0, False
+        with contextlib.suppress(Exception):  # Java has ended: the job itself says so
+            while not is_last:
+                is_last = ended.wait(_LOOK_SECONDS)
+                jobs = map(status.getJobInfo, set(find_jobs()) - earlier)
+                stages = [status.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+                failed = sum(stage.numFailedTasks for stage in stages if stage)
+                if failed > 2 * told:
+                    told, tasks = failed, f'{format_count(failed, "task")} of the step "{name}"'
+                    progress.note(f"Spark tries {tasks} again: a worker was lost, or an error came; its pages say why")
+
+    return watch
 
 
 _CONNECT_PORT = 15002  # Spark's default
 
 _NOT_THERE = (
-    "Spark's workers have no c4pipe: install it in their Python (PYSPARK_PYTHON, for a Spark Connect server where it "
-    "starts)"
+    "Spark's workers have no c4pipe of this version: install it in their Python (PYSPARK_PYTHON, for a Spark Connect "
+    "server where it starts)"
 )
 _SENTENCES = {
     "Python worker exited unexpectedly": (
@@ -119,6 +148,7 @@ _SENTENCES = {
         "c4pipe"
     ),
     "No module named 'c4pipe'": _NOT_THERE,
+    "c4pipe.runners.spark_daemon's stdout": _NOT_THERE,
     "No module named 'pyarrow'": _NOT_THERE,
 }
 """Words in the message of Spark's error, and the sentence for the user."""
@@ -139,18 +169,18 @@ def run_on_spark(graph: Callable[[Flow], None], options: RunnerOptions, tasks: i
     Raises UsageError if the active session has another master; C4pipeError if Spark can't start or be reached, if a
     worker process is killed, or if the workers' Python can't work for this one; and the errors of Spark.
     """
-    show_pandas()
+    own = show_pandas()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         try:
-            spark = _find_spark(options, progress)
+            spark = _find_spark(options, progress, own)
             if is_remote():
                 progress.runs_as(spark.client._session_id)
                 LOG.info("runner: spark, Spark %s, Spark Connect at %s", spark.version, spark.client.host)
             else:
                 progress.runs_as(spark.applicationId)
                 LOG.info("runner: spark, Spark %s, master %s, web page %s", spark.version, spark.master, spark.uiWebUrl)
-            with SparkFlow(spark, tasks) as flow:
+            with SparkFlow(spark, tasks, progress) as flow:
                 graph(flow)
         except Exception as error:
             text = str(error)
@@ -160,8 +190,8 @@ def run_on_spark(graph: Callable[[Flow], None], options: RunnerOptions, tasks: i
             raise
 
 
-def _find_spark(options: RunnerOptions, progress: Progress) -> Any:
-    """Returns Spark's context, or a session of Spark Connect."""
+def _find_spark(options: RunnerOptions, progress: Progress, own: bool) -> Any:
+    """Returns Spark's context, or a session of Spark Connect; `own` tells whether this process runs nothing else."""
     master = options.spark_master
     if master.startswith("sc://") if master else is_remote() or "SPARK_REMOTE" in os.environ:
         return _connect_session(options)
@@ -172,8 +202,8 @@ def _find_spark(options: RunnerOptions, progress: Progress) -> Any:
         raise UsageError(f"--spark-master {master}: there is a session of {context.master} already")
     if context is None:
         progress.note("Spark starts: 10 to 20 seconds on an idle machine")
-        context = _new_context(options)
-        _collect(context, "Start Python", b"", [])  # the wrong Python fails before the work begins
+        context = _new_context(options, own)
+        _collect(context, "Start Python", b"", [], progress)  # the wrong Python fails before the work begins
     return context
 
 
@@ -226,7 +256,7 @@ def _connect_session(options: RunnerOptions) -> SparkSession:
     return session
 
 
-def _new_context(options: RunnerOptions) -> "SparkContext":
+def _new_context(options: RunnerOptions, own: bool) -> "SparkContext":
     """Starts Spark, or connects to the Spark that `spark-submit` has started. Raises C4pipeError if that fails."""
     from pyspark import SparkConf, SparkContext  # deferred as in `_active_context`
 
@@ -234,19 +264,17 @@ def _new_context(options: RunnerOptions) -> "SparkContext":
     if options.spark_master:
         given.setMaster(options.spark_master)
     # Java only moves bytes here: its second compiler takes seconds of a short job and saves none of a long one, and
-    # its usual collector takes memory and saves no time. Of the executors, only a short job was measured: 10,000 pages
-    # on two took 54 CPU seconds in all in place of 70.
+    # its usual collector takes memory and saves no time.
     for process in ("driver", "executor"):
         given.set(f"spark.{process}.defaultJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-    for setting in options.spark_settings:
-        name, _, value = setting.partition("=")
-        given.set(name, value)
+    given.setAll(setting.partition("=")[::2] for setting in options.spark_settings)
     started = SparkContext._gateway  # by a session that was stopped since: a process has one Java
     gateway = started or _start_java(given)
     conf = SparkConf(_jvm=gateway.jvm)  # with the settings of Spark's files and of spark-submit
-    for name, value in given.getAll() if started else ():
-        conf.set(name, value)
+    conf.setAll(given.getAll() if started else [])
     conf.setIfMissing("spark.log.level", "ERROR")
+    if own:  # its workers have no pandas, and tasks of a user's own could need it
+        conf.setIfMissing("spark.python.daemon.module", "c4pipe.runners.spark_daemon")
     if conf.get("spark.app.name", "pyspark-shell") == "pyspark-shell":
         conf.setAppName("c4pipe")
     # Without it, workers run the first python3 of their PATH.

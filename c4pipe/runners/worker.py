@@ -64,9 +64,11 @@ def lighten() -> None:
     gc.set_threshold(_COLLECTED_AT, 20, 20)
 
 
-def show_pandas() -> None:
-    """Makes pandas importable after `lighten`: PySpark needs it."""
+def show_pandas() -> bool:
+    """Makes pandas importable after `lighten`: PySpark needs it. Returns whether it was not."""
+    before = len(sys.meta_path)
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _WithoutPandas)]
+    return len(sys.meta_path) < before
 
 
 def _return_large_blocks() -> None:

@@ -1,12 +1,14 @@
 """A job on Spark gives what this machine gives; work that is lost is done again; a failure is one sentence."""
 
 import json
+import re
 import subprocess
 import sys
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +16,11 @@ import pytest
 import c4pipe
 from c4pipe.cli.console import MISSING
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.runners import spark_daemon
+from c4pipe.runners.events import Progress
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.runners.worker import show_pandas
 from tests.helpers.corpora import contents, corpus_files
 from tests.helpers.flows import COUNTS, FAILURES, Fail, blocks, oracle, press_ctrl_c, words
 from tests.helpers.s3 import store_of
@@ -45,9 +50,10 @@ def run() -> Iterator[Run]:
     options = RunnerOptions(runner="Spark", spark_master=MASTER)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))  # for the steps of these tests: Spark's workers start with it
+        show_pandas()  # as in a user's own process
         if left := SparkContext._active_spark_context:  # of another module's tests
             left.stop()
-        yield lambda graph, tasks=2: run_job(graph, options, tasks)
+        yield lambda graph, tasks=2, **more: run_job(graph, options, tasks, **more)
         _context().stop()
 
 
@@ -77,7 +83,12 @@ def test_spark_does_what_the_graph_says(run: Run, tmp_path: Path, tasks: int) ->
 
 
 def test_work_of_killed_processes_is_done_again(run: Run, tmp_path: Path) -> None:
-    run(blocks(tmp_path))
+    notes: list[str] = []
+    run(blocks(tmp_path), progress=Progress(on_note=notes.append))
+    steps = [
+        re.fullmatch(r'Spark tries 1 task of the step "(.+)" again: .* pages say why', each) for each in notes[-2:]
+    ]
+    assert [step and step[1] for step in steps] == ["Make blocks", "Count blocks"]
     assert {path.name for path in tmp_path.iterdir()} == {"killed", "killed too", "sum.json"}
     assert json.loads((tmp_path / "sum.json").read_text()) == COUNTS
 
@@ -113,6 +124,28 @@ def test_java_has_one_compiler_only(run: Run, process: str) -> None:
     run(lambda flow: None)
     options = _context().getConf().get(f"spark.{process}.defaultJavaOptions")
     assert options == "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+def test_workers_of_the_command_have_the_installed_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark's archive has no compiled modules; of another version than the installed PySpark, it stays first."""
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    archives = [*map(str, (home / "python" / "lib").glob("*.zip")), *map(str, (home / "jars").glob("spark-core_*.jar"))]
+    for version, first in ((pyspark.__version__, ["lib"]), ("1.2.3", [*archives, "lib"])):
+        monkeypatch.setattr(sys, "path", [*archives, "lib"])
+        monkeypatch.setattr(
+            spark_daemon, "distributions", lambda name, version=version: [SimpleNamespace(version=version)]
+        )
+        spark_daemon.prefer_installed()
+        assert sys.path[: len(first)] == first
+        assert sorted(sys.path) == sorted([*archives, "lib"])
+
+
+def test_only_workers_of_the_command_hide_pandas(run: Run) -> None:
+    """A user's own tasks can follow in the context that a function of Python has started."""
+    run(lambda flow: None)
+    assert _context().getConf().get("spark.python.daemon.module") is None
 
 
 def test_another_python_of_the_workers_is_one_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,12 +213,25 @@ def test_a_store_gets_the_same_bytes(moto: str, monkeypatch: pytest.MonkeyPatch,
         assert name.startswith("_work/") or made[f"corpus/{name}"] == data
 
 
-def test_a_python_that_the_workers_lack_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYSPARK_PYTHON", str(tmp_path / "python"))
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        (None, "Spark can't start Python on its workers: set PYSPARK_PYTHON to a path that"),
+        ('exec {python} -I -S "$@"', "Spark's workers have no c4pipe of this version: install it in their Python"),
+    ],
+)
+def test_a_python_that_the_workers_lack_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, says: str
+) -> None:
+    python = tmp_path / "python"
+    if script:
+        python.write_text(f"#!/bin/sh\n{script.format(python=sys.executable)}\n")
+        python.chmod(0o755)
+    monkeypatch.setenv("PYSPARK_PYTHON", str(python))
     given = ["--lists", str(LISTS), "--output", str(tmp_path / "corpus"), "--runner", "spark"]
     ended = _command("build", str(CRAWL), *given, "--spark-master", "local[2]", "--quiet")
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr.startswith("c4pipe: Spark can't start Python on its workers: set PYSPARK_PYTHON to a path that")
+    assert ended.stderr.startswith(f"c4pipe: {says}")
     assert ended.stderr.count("\n") == 1
 
 
