@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
-from c4pipe.runners.machine_limits import allowed_workers
+from c4pipe.runners.machine_limits import PROCESS_BYTES, allowed_workers
 
 if TYPE_CHECKING:
     from c4pipe.io.paths import StoragePath
@@ -73,10 +73,13 @@ class CorpusArgument:
 def start_workers(workers: int | None, runner: str | None, inputs: Sequence[str] = ()) -> None:
     """Starts the server of a command's worker processes. It imports their modules while this process makes the plan.
 
-    Does nothing for another runner, one worker or one file: then no worker starts.
+    Does nothing for another runner, one worker, one file, or small files without a number of workers: then no worker
+    starts.
     """
-    is_one_file = len(inputs) == 1 and Path(inputs[0]).is_file()
-    if runner is None and not is_one_file and (workers or allowed_workers().most) > 1:
+    files = [Path(each) for each in inputs if Path(each).is_file()]
+    is_small = not workers and sum(file.stat().st_size for file in files) < PROCESS_BYTES
+    needs_one = 0 < len(files) == len(inputs) and (len(files) == 1 or is_small)
+    if runner is None and not needs_one and (workers or allowed_workers().most) > 1:
         from c4pipe.runners.worker_pool import start_server
 
         start_server("c4pipe.jobs.worker_imports")

@@ -23,7 +23,7 @@ from c4pipe.lists.lists import LISTS_FOLDER
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers, local_workers
-from c4pipe.runners.machine_limits import allowed_cores
+from c4pipe.runners.machine_limits import PROCESS_BYTES, allowed_cores
 from c4pipe.runners.runner import run_job
 from c4pipe.wet.columns import COLUMN_COUNTERS, LEFT_VALUES, RESERVED, Column, parse_columns
 from c4pipe.wet.damage import HAS_NO
@@ -59,13 +59,15 @@ def run_clean(
         tuple((file.absolute_path, str(plan.target(file)), *(file.part or ())) for file in some)
         for some in _tasks(files)
     ]
+    load = sum(file.load or PROCESS_BYTES for file in files)  # of a URL, it is not known
+    task_count = options.useful_tasks(len(tasks), load, PROCESS_BYTES)
 
     def graph(flow: Flow) -> None:
         step = CleanWetFile(
             plan.recipe.to_json(),
             str(plan.work / LISTS_FOLDER),
             plan.listed.lists.digests,
-            network_of_worker(options, len(tasks)),
+            network_of_worker(options, task_count),
             plan.dropped,
             options.annotation,
             options.input_kind,
@@ -75,7 +77,7 @@ def run_clean(
         flow.map("Clean file", flow.create("Files", tasks), step)
 
     with watch_clean(progress, plan.work, plan.loads) as tally:
-        run_job(graph, options, len(tasks), progress, workers)
+        run_job(graph, options, task_count, progress, workers)
     if isinstance(plan.work, Path):
         sync(plan.work)
     return tally

@@ -31,6 +31,8 @@ from c4pipe.runners.local_flow import Workers
 from c4pipe.runners.runner import run_job, spill_folder
 from c4pipe.runners.worker import cpu_seconds
 
+_PROCESS_PAGES = 1000  # of work files: for fewer, to start a process takes longer than it saves
+
 
 def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None, spill: str | None = None) -> Manifest:
     """Writes the corpus of a plan, and returns its manifest.
@@ -149,7 +151,7 @@ def _run(
             dedup_work_files(flow, groups, replace(parameters, spill=spill))
 
         with watch_dedup(progress, output, plan.shard_files, spill, pages):
-            run_job(graph, runner, len(groups), progress, workers)
+            run_job(graph, runner, runner.useful_tasks(len(groups), pages["urls"], _PROCESS_PAGES), progress, workers)
 
 
 def _verify(plan: CorpusPlan) -> Manifest:

@@ -20,6 +20,9 @@ WORKER_BYTES = 512 << 20
 """Memory for which one worker is started, and as much for the main process. Measured: 90 to 250 MB a process, at most
 (docs/scale.md)."""
 
+PROCESS_BYTES = 1 << 18
+"""Stored bytes of inputs for which a process is started; for fewer, to start it takes longer than it saves."""
+
 _NO_LIMIT = 1 << 60  # bytes: version 1 of cgroups writes a number near 2^63 for no limit
 
 

@@ -69,6 +69,10 @@ class RunnerOptions(WorkerOptions):
         if self.workers is not None and self.workers < 1:
             raise UsageError(f"--workers {self.workers}: give 1 or more")
 
+    def useful_tasks(self, tasks: int, size: int, least: int) -> int:
+        """Returns the number of tasks; on this machine without --workers, at most one for each `least` of `size`."""
+        return min(tasks, 1 + size // least) if self.is_local and not self.workers else tasks
+
     @property
     def spark_settings(self) -> tuple[str, ...]:
         """The settings of Spark, such as `spark.executor.memory=2g`."""

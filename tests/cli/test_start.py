@@ -5,11 +5,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from c4pipe.cli.main import make_parser
 from c4pipe.cli.options import start_workers
+from c4pipe.runners.machine_limits import PROCESS_BYTES, WorkerLimit
+from c4pipe.runners.runner_options import RunnerOptions
 
 SMALL = """
 import sys
@@ -57,10 +60,13 @@ def test_only_the_command_that_is_named_has_its_options() -> None:
         (2, None, ["a.gz"], False),
         (2, "spark", ["a.gz", "b.gz"], False),
         (0, "spark", ["a.gz", "b.gz"], False),
+        (None, None, ["a.gz", "b.gz"], False),
+        (None, None, ["a.gz", "large.gz"], True),
+        (None, None, ["a.gz", "crawl"], True),
     ],
 )
 def test_the_server_is_started_for_workers_alone(
-    workers: int,
+    workers: int | None,
     runner: str | None,
     inputs: list[str],
     starts: bool,
@@ -69,11 +75,22 @@ def test_the_server_is_started_for_workers_alone(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.gz").touch()
+    (tmp_path / "b.gz").touch()
+    (tmp_path / "large.gz").write_bytes(bytes(PROCESS_BYTES))
     (tmp_path / "crawl").mkdir()
     started: list[str] = []
     monkeypatch.setattr("c4pipe.runners.worker_pool.start_server", started.append)
+    monkeypatch.setattr("c4pipe.cli.options.allowed_workers", lambda: WorkerLimit(2, "two cores"))
     start_workers(workers, runner, inputs)
     assert started == ["c4pipe.jobs.worker_imports"] * starts
+
+
+@pytest.mark.parametrize(
+    ("options", "processes"), [({}, 3), ({"workers": 8}, 9), ({"runner": "spark"}, 9), ({"workers": 1}, 9)]
+)
+def test_small_tasks_of_this_machine_share_a_process(options: dict[str, Any], processes: int) -> None:
+    found = RunnerOptions(**options)
+    assert [found.useful_tasks(9, size, 10) for size in (20, 29, 900)] == [processes, processes, 9]
 
 
 STOPPED = """
