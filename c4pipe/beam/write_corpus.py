@@ -15,9 +15,8 @@ from c4pipe.beam.page_schema import Page
 from c4pipe.beam.stage_reports import KEPT, CountingFn, PageFlow, PageTransform, check_batch, check_shuffles, upstream
 from c4pipe.corpus import manifest
 from c4pipe.corpus.formats.table import parse_formats
-from c4pipe.corpus.layout import Layout
+from c4pipe.corpus.layout import Layout, shard_files
 from c4pipe.corpus.manifest import MANIFEST
-from c4pipe.corpus.writer import shard_files
 from c4pipe.dedup import publish, publishers, write
 from c4pipe.dedup.shuffle import pack_table, unpack_table
 from c4pipe.dedup.step import Received, RowStep, StepItem

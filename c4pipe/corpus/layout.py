@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from c4pipe.corpus.formats.table import EXTENSIONS
 from c4pipe.errors import UsageError
 from c4pipe.text.languages import LANGUAGE
 
@@ -120,3 +121,16 @@ class Layout:
         index = ((page_keys >> half) * count + ((low * count) >> half)) >> half
         numbers: npt.NDArray[np.int64] = (first[folders] + index).astype(np.int64)
         return numbers
+
+
+def shard_name(shard: ShardId, extension: str) -> str:
+    """Returns the path of a shard in its corpus: en/c4-train-00000-of-00016.parquet; of a part that was added,
+    en/c4-train-part002-00000-of-00004.parquet.
+    """
+    part = f"part{shard.part:03}-" if shard.part > 1 else ""
+    return f"{shard.language}/c4-{shard.split}-{part}{shard.shard_index:05d}-of-{shard.num_shards:05d}.{extension}"
+
+
+def shard_files(layout: Layout, formats: Sequence[str], part: int = 1) -> list[str]:
+    """Returns the paths of all shards of a part in their corpus."""
+    return [shard_name(shard, EXTENSIONS[name]) for shard in layout.shards(part) for name in formats]

@@ -8,8 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, TypeVar, cast
 
 from c4pipe.corpus.formats.table import EXTENSIONS, FORMAT_NAMES
-from c4pipe.corpus.layout import MAX_SHARDS, Layout
-from c4pipe.corpus.writer import shard_files
+from c4pipe.corpus.layout import MAX_SHARDS, Layout, shard_files
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.json_files import Digest, FileName, check_sum, choice, parse_json, shown, text, unchanged, whole
 from c4pipe.io.paths import read_file

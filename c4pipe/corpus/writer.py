@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA, STRINGS, ShardFormat, shard_schema
 from c4pipe.corpus.formats.table import EXTENSIONS, find_format
-from c4pipe.corpus.layout import Layout, ShardId
+from c4pipe.corpus.layout import ShardId, shard_name
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.paths import StoragePath, sha256_of
 
@@ -82,19 +82,6 @@ def _value_bytes(column: pa.ChunkedArray) -> Any:
         return np.full(len(column), 8)
     texts = 4 + pc.binary_length(pc.list_flatten(values)).to_numpy()
     return 4 + np.bincount(pc.list_parent_indices(values).to_numpy(), texts, len(column)).astype(np.int64)
-
-
-def shard_name(shard: ShardId, extension: str) -> str:
-    """Returns the path of a shard in its corpus: en/c4-train-00000-of-00016.parquet; of a part that was added,
-    en/c4-train-part002-00000-of-00004.parquet.
-    """
-    part = f"part{shard.part:03}-" if shard.part > 1 else ""
-    return f"{shard.language}/c4-{shard.split}-{part}{shard.shard_index:05d}-of-{shard.num_shards:05d}.{extension}"
-
-
-def shard_files(layout: Layout, formats: Sequence[str], part: int = 1) -> list[str]:
-    """Returns the paths of all shards of a part in their corpus."""
-    return [shard_name(shard, EXTENSIONS[name]) for shard in layout.shards(part) for name in formats]
 
 
 class ShardFile(NamedTuple):

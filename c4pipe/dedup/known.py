@@ -13,7 +13,6 @@ from typing import Annotated, Any, NamedTuple, TypedDict
 import numpy as np
 
 from c4pipe.corpus.manifest import MAX_PARTS, PARTS, Manifest, part_folder, part_number
-from c4pipe.corpus.opened import find_manifest
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.page_size import FewSentences
@@ -164,6 +163,8 @@ def find_indexes(corpus: StoragePath) -> dict[StoragePath, tuple[Index, str]]:
 
     Raises UsageError if the folder is no corpus; the errors of `read_index`.
     """
+    from c4pipe.corpus.opened import find_manifest
+
     manifest = find_manifest(corpus)
     first, last = read_index(corpus), len(manifest.get("parts", [manifest]))
     digests = [digest_of_shards(manifest, range(1, number + 1)) for number in range(last + 1)]

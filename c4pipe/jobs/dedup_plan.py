@@ -11,8 +11,7 @@ from c4pipe.clean import examples, work_folder
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.work_file import URL_ROW, WorkHeader
 from c4pipe.clean.work_folder import check_complete, find_places, find_work_files, read_headers
-from c4pipe.corpus.layout import FOLDER_FILES, MAX_SHARD_BYTES, MAX_SHARDS, Layout
-from c4pipe.corpus.writer import shard_files
+from c4pipe.corpus.layout import FOLDER_FILES, MAX_SHARD_BYTES, MAX_SHARDS, Layout, shard_files
 from c4pipe.dedup.known import Known, find_known
 from c4pipe.dedup.near_pages import BAND_ROW
 from c4pipe.dedup.shuffle import SPAN_ROW, bucket_bits, group_size

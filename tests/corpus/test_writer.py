@@ -23,8 +23,8 @@ from c4pipe.corpus import writer
 from c4pipe.corpus.formats import tfrecord
 from c4pipe.corpus.formats.shard_format import CORPUS_SCHEMA, PROBABILITY
 from c4pipe.corpus.formats.table import FORMAT_NAMES, find_format, parse_formats
-from c4pipe.corpus.layout import ShardId
-from c4pipe.corpus.writer import ShardFile, ShardWriter, TableWriter, shard_name
+from c4pipe.corpus.layout import ShardId, shard_name
+from c4pipe.corpus.writer import ShardFile, ShardWriter, TableWriter
 from c4pipe.errors import UsageError
 
 Row = dict[str, Any]
