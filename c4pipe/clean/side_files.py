@@ -269,9 +269,8 @@ class ExamplesFile(SideFile):
         changed = (batch.taken > 0) & (batch.read >= 0) & (keys <= self._limits(batch.line_rules)[:, None])
         found += [(batch.line_rules[rule], place) for rule, place in np.argwhere(changed).tolist()]
         for rule, place in found:
-            key, page = int(keys[place]), batch.page(place).page
-            if key < self._pages.limits[rule]:  # which the pages before may have lowered
-                self._pages.add(rule, key, page.position, page)
+            page = batch.page(place).page
+            self._pages.add(rule, int(keys[place]), page.position, page)
 
     def _limits(self, rules: Sequence[str]) -> U64:
         return np.array([min(self._pages.limits[rule], _LARGEST) for rule in rules], np.uint64)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from c4pipe.clean import side_files
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.file_cleaner import WetFileCleaner
@@ -115,6 +116,7 @@ DATES = [
     "9999-12-31T23:59:59Z",
 ]
 LINES = st.lists(st.sampled_from([*PROSE, "{", "frizzle", "</s>", "Javascript is off."]))
+META = "Content-Length: 7"  # a line that tfds drops before it counts lines
 MORE = st.builds(Page, st.sampled_from(URLS), st.sampled_from(DATES), LINES.map("\n".join))
 
 
@@ -127,9 +129,12 @@ MORE = st.builds(Page, st.sampled_from(URLS), st.sampled_from(DATES), LINES.map(
     st.lists(st.tuples(st.integers(0, 2**20), st.sampled_from(BROKEN)), max_size=3),
     st.integers(0, 2**20),
 )
-@example([Page("http://a.example/", TIMESTAMP, "\n".join([*PROSE, "x" * 200_000]))] * 12, [], 0)
+@example([Page("http://a.example/", TIMESTAMP, "\n".join([META, *PROSE, "x" * 200_000]))] * 12, [], 0)
 @example([Page("http://a.example/", TIMESTAMP, "\n".join(PROSE))] * 300, [], 0)
-@example([Page("http://b.example/", TIMESTAMP, "\n".join([*PROSE, "five"]))] * 3, [], 0)
+@example([Page("http://b.example/", TIMESTAMP, "\n".join([META, *PROSE, "five"]))] * 3, [], 0)
+@example(
+    [Page(f"http://{a}.example/", TIMESTAMP, "\n".join(["Short.", *PROSE, "{" * (a % 2)])) for a in range(40)], [], 0
+)
 def test_files_of_any_pages(
     name: str, tmp_path: Path, pages: list[Page], broken: list[tuple[int, bytes]], cut: int
 ) -> None:
@@ -139,6 +144,14 @@ def test_files_of_any_pages(
     assert_same(name, data, tmp_path)
     packed = wet_bytes(pages)
     assert_same(name, packed[: len(packed) - cut % len(packed)], tmp_path)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7])
+def test_row_groups(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(side_files, "GROUP_ROWS", rows)
+    texts = ["\n".join(PROSE) if each % 10 in (0, 4, 5) else "A short page." for each in range(40)]
+    pages = [Page(f"http://{each}.example/", TIMESTAMP, text) for each, text in enumerate(texts)]
+    assert_same("c4", wet_bytes(pages), tmp_path)
 
 
 def test_kept_dropped_pages(tmp_path: Path) -> None:
