@@ -28,7 +28,7 @@ from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.text.english_words import english_words
 from c4pipe.text.hashes import is_validation, span_hashes, unit_hashes, url_key, url_md5
-from c4pipe.text.page_text import PUNCTUATION, count_words
+from c4pipe.text.page_text import PUNCTUATION, count_marks, count_words
 from c4pipe.text.spans import cut
 from c4pipe.wet import records
 from c4pipe.wet.damage import DAMAGE, Damage
@@ -218,7 +218,10 @@ def check_native(data: bytes) -> None:
     assert joined == "".join(text.split())
     assert [joined[start:end] for start, end in pairwise(ends)] == english_words().words(text)
     last = number % 16
-    counts = text_kernel.count_ngrams(joined, ends, 4, last)
+    counts = text_kernel.count_ngrams(joined, ends, 2, 4, last)
+    assert text_kernel.count_ngrams(joined, ends, 5, 4, last) == counts[3:]
+    assert 0 <= text_kernel.bound_pairs(joined, ends)[1] < len(ends)
+    assert text_kernel.count_marks(text) == count_marks(text)
     for size, count in enumerate(counts, 2):
         assert (count > 0) == (size < len(ends)) if size <= 4 else 0 <= count <= len(joined)
     assert text_kernel.count_words(joined, ends, PUNCTUATION) == count_words(joined, ends, PUNCTUATION)
@@ -226,7 +229,7 @@ def check_native(data: bytes) -> None:
     signature = text_kernel.minima(joined, ends, size, factors, factors[::-1])
     assert len(signature) == (8 * len(factors) if size < len(ends) else 0)
     with suppress(ValueError):  # bytes are seldom the ends of words
-        text_kernel.count_ngrams(text, memoryview(data), number % 16, number % 32)
+        text_kernel.count_ngrams(text, memoryview(data), number % 8, number % 16, number % 32)
 
 
 def reader_seeds() -> list[bytes]:

@@ -6,6 +6,7 @@ counts (`gopher_repetition_filter.py`, `fineweb_quality_filter.py`). The rules s
 
 from typing import ClassVar
 
+from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.rule import Number, PageRule, Share
 from c4pipe.filters.word_rules import FINEWEB, AtMost, share
 from c4pipe.text.page_text import PageText, count_repeats
@@ -74,16 +75,21 @@ class _NGramText(AtMost):
 
     source = _SOURCE
     size: ClassVar[int]
+    top: ClassVar[bool]
 
     def __init_subclass__(cls, size: int, top: bool = False) -> None:
         what = f"the most frequent {size} words in a row" if top else f"repeats of {size} words in a row"
-        cls.size, cls.name = size, f"top_{size}_gram" if top else f"repeated_{size}_grams"
+        cls.size, cls.top, cls.name = size, top, f"top_{size}_gram" if top else f"repeated_{size}_grams"
         cls.does = f"drops a page of which {what} are more than {{at_most}} of the characters"
         cls.figure = f"{{}} of the characters are {f'the top {size}-gram' if top else f'in repeated {size}-grams'}"
 
+    def may_drop(self, page: CheckedPage) -> bool:
+        return not self.top or self.drops(share(page.words.top_bound(self.size), len(page.text)))
+
     def count(self, words: PageText) -> float:
         """Returns the share of the characters in such n-grams."""
-        return share(words.ngrams[self.size], len(words.text))
+        characters = words.top_ngrams[self.size - 2] if self.top else words.repeated_ngrams[self.size - 5]
+        return share(characters, len(words.text))
 
 
 class Top2Gram(_NGramText, size=2, top=True):
@@ -151,7 +157,7 @@ class RepeatedCharacters(AtMost):
 
     def count(self, words: PageText) -> float:
         """Returns the share of characters in repeated lines, of the characters without line ends."""
-        characters = len(words.text) - words.text.count("\n")
+        characters = len(words.text) - words.marks.newlines
         return share(words.filled_lines().repeated_characters, characters)
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.rule import Number, PageRule, Share, Texts, Whole
-from c4pipe.text.page_text import PageText, joined_words
+from c4pipe.text.page_text import MarkCounts, PageText, joined_words
 
 GOPHER = "Gopher (Rae et al. 2021), A.1.1; counted as in datatrove 0.10.1, gopher_quality_filter.py"
 FINEWEB = "FineWeb (Penedo et al. 2024), 3.6; counted as in datatrove 0.10.1, fineweb_quality_filter.py"
@@ -128,7 +128,7 @@ class ManyHashes(AtMost):
     at_most: Share = 0.1
 
     def count(self, words: PageText) -> float:
-        return share(words.text.count("#"), words.word_number)
+        return share(words.marks.hashes, words.word_number)
 
 
 class ManyEllipses(AtMost):
@@ -141,7 +141,7 @@ class ManyEllipses(AtMost):
     at_most: Share = 0.1
 
     def count(self, words: PageText) -> float:
-        return share(words.ellipses, words.word_number)
+        return share(words.marks.ellipses, words.word_number)
 
 
 class ManyBulletLines(AtMost):
@@ -154,8 +154,8 @@ class ManyBulletLines(AtMost):
     at_most: Share = 0.9
 
     def may_drop(self, page: CheckedPage) -> bool:
-        text = page.text  # no marked line is without a mark
-        return self.drops((text.count("-") + text.count("•")) / _lines_at_least(text))
+        marks = page.words.marks  # no marked line is without a mark
+        return self.drops((marks.hyphens + marks.bullets) / _lines_at_least(marks))
 
     def count(self, words: PageText) -> float:
         lines = words.split_lines
@@ -173,8 +173,8 @@ class ManyEllipsisLines(AtMost):
     at_most: Share = 0.3
 
     def may_drop(self, page: CheckedPage) -> bool:
-        ellipses = page.words.ellipses  # no cut line is without an ellipsis, and most pages have none
-        return bool(ellipses) and self.drops(ellipses / _lines_at_least(page.text))
+        marks = page.words.marks  # no cut line is without an ellipsis, and most pages have none
+        return bool(marks.ellipses) and self.drops(marks.ellipses / _lines_at_least(marks))
 
     def count(self, words: PageText) -> float:
         lines = words.split_lines
@@ -254,13 +254,13 @@ class ManyNewlines(AtMost):
     at_most: Number = 0.3
 
     def may_drop(self, page: CheckedPage) -> bool:
-        newlines, text = page.text.count("\n"), page.text
+        newlines, text = page.words.marks.newlines, page.text
         enough = int(min(len(text), newlines / max(self.at_most, 0.001)))  # words for so many line ends
         words = text.split(None, enough)  # between white space there is at least an English word
         return bool(page.tokenizer) or self.drops(newlines / max(1, len(words)))
 
     def count(self, words: PageText) -> float:
-        return share(words.text.count("\n"), words.word_number)
+        return share(words.marks.newlines, words.word_number)
 
 
 GOPHER_RULES: tuple[type[PageRule], ...] = (
@@ -276,9 +276,9 @@ def _find_uncut_words(words: tuple[str, ...]) -> list[str]:
     return [f" {each} " for each in dict.fromkeys(words) if joined_words(each).words() == [each]]
 
 
-def _lines_at_least(text: str) -> int:
+def _lines_at_least(marks: MarkCounts) -> int:
     """Returns a lower bound of the lines of `splitlines`; 1 for an empty text."""
-    return max(1, text.count("\n"))
+    return max(1, marks.newlines)
 
 
 def share(part: int, whole: int) -> float:

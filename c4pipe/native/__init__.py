@@ -33,7 +33,7 @@ from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 
-EXTENSION_VERSION = 9
+EXTENSION_VERSION = 10
 """The version in both C extensions. It goes up with each change of their functions, so that Python never calls an
 extension of older sources."""
 

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define VERSION 9 /* as in __init__.py */
+#define VERSION 10 /* as in __init__.py */
 #define LANGUAGES 55
 #define MOST_CHARACTERS 10000 /* of a text: Detector.max_text_length */
 #define TRIALS 7
@@ -25,6 +25,7 @@
 #define UNKNOWN_UPPER 3
 #define FEW_BITS 8        /* of the lowest numbers: letters up to U+00FF, and those of the first profiles */
 #define FEW (1 << FEW_BITS)
+#define FILTER_BITS 20
 #define LANGUAGE_BITS 6
 #define WIDTH 56          /* of a row: LANGUAGES, and zero where vectors need it */
 #define MANY 4            /* shares of an n-gram that has a row */
@@ -39,6 +40,7 @@ typedef struct {
     uint16_t known;        /* numbers given */
     uint64_t *table;       /* the n-grams of the profiles */
     size_t mask;           /* places of the table less one */
+    byte *filter;          /* a bit for each n-gram, or several: most n-grams without a bit are not looked up */
     uint32_t *first;       /* where the shares of each entry begin; one more for the end */
     uint32_t entries;
     uint32_t *shares;      /* how often a language has the n-gram, above the number of the language */
@@ -132,7 +134,13 @@ static int read_word(Detector *self, Profile *profile, uint64_t *gram, uint64_t 
     return skip(profile, "\":") && read_number(profile, times) && *times < 1U << (32 - LANGUAGE_BITS);
 }
 
-static inline int has_gram(const Detector *self, uint64_t gram) { return self->table[place_of(self, gram)] != 0; }
+static inline uint64_t filter_place(uint64_t gram) { return gram * 0x9E3779B97F4A7C15u >> (64 - FILTER_BITS); }
+
+static inline int has_gram(const Detector *self, uint64_t gram)
+{
+    uint64_t bit = filter_place(gram);
+    return (self->filter[bit >> 3] >> (bit & 7) & 1) && self->table[place_of(self, gram)];
+}
 
 static const uint64_t one = (1 << CHARACTER_BITS) - 1, two = ((uint64_t)1 << 2 * CHARACTER_BITS) - 1,
                       three = ((uint64_t)1 << 3 * CHARACTER_BITS) - 1;
@@ -246,10 +254,16 @@ static int learn_few(Detector *self)
 {
     self->few_pairs = PyMem_Calloc(FEW, FEW);
     self->few_triples = PyMem_Calloc(FEW * FEW / 8, FEW);
-    if (!self->few_pairs || !self->few_triples) {
+    self->filter = PyMem_Calloc(1 << FILTER_BITS >> 3, 1);
+    if (!self->few_pairs || !self->few_triples || !self->filter) {
         PyErr_NoMemory();
         return -1;
     }
+    for (size_t place = 0; place <= self->mask; place++)
+        if (self->table[place]) {
+            uint64_t bit = filter_place(self->table[place] >> ENTRY_BITS);
+            self->filter[bit >> 3] |= 1 << (bit & 7);
+        }
     for (uint64_t second = 1; second < FEW; second++)
         for (uint64_t third = 1; third < FEW; third++)
             self->few_pairs[second << FEW_BITS | third] = n_grams_at(self, second << CHARACTER_BITS | third);
@@ -674,6 +688,7 @@ static void detector_dealloc(Detector *self)
     PyMem_Free(self->table);
     PyMem_Free(self->first);
     PyMem_Free(self->shares);
+    PyMem_Free(self->filter);
     PyMem_Free(self->few_pairs);
     PyMem_Free(self->few_triples);
     PyMem_Free(self->dense);

@@ -1,9 +1,10 @@
 """A page's text with its words, and the numbers that rules count in it."""
 
 import re
+import sys
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -50,6 +51,16 @@ class LineStatistics(NamedTuple):
     repeated_characters: int
     marked: int
     short: int
+
+
+class MarkCounts(NamedTuple):
+    """How often a text has some marks. An ellipsis is a character or three full stops."""
+
+    newlines: int
+    hyphens: int
+    bullets: int
+    hashes: int
+    ellipses: int
 
 
 class JoinedWords(NamedTuple):
@@ -119,9 +130,9 @@ def count_repeated_ngrams(joined: str, ends: memoryview, size: int) -> int:
     return repeated
 
 
-def count_ngrams(joined: str, ends: memoryview, tops: int, last: int) -> tuple[int, ...]:
-    """Returns a number for each size from 2 to `last`: `count_top_ngram` up to `tops`, then `count_repeated_ngrams`."""
-    sizes = range(2, last + 1)
+def count_ngrams(joined: str, ends: memoryview, first: int, tops: int, last: int) -> tuple[int, ...]:
+    """Returns a number for each size, 2 or more: `count_top_ngram` up to `tops`, then `count_repeated_ngrams`."""
+    sizes = range(max(first, 2), last + 1)
     return tuple((count_top_ngram if size <= tops else count_repeated_ngrams)(joined, ends, size) for size in sizes)
 
 
@@ -139,6 +150,12 @@ def count_lines(text: str, with_blank: bool, marks: str, most: int) -> tuple[int
     return len(lines), *count_repeats(lines), marked, sum(map(most.__ge__, map(len, lines)))
 
 
+def count_marks(text: str) -> tuple[int, int, int, int, int]:
+    """Returns the `MarkCounts` of a text, as a plain tuple."""
+    newlines, hyphens, bullets, hashes = map(text.count, "\n-•#")
+    return newlines, hyphens, bullets, hashes, text.count("...") + text.count("…")
+
+
 def count_repeats(texts: Sequence[str]) -> tuple[int, int]:
     """Returns how many texts are equal to an earlier one, and their characters."""
     if len(texts) == 1:  # most pages are one paragraph, which may be long
@@ -150,6 +167,7 @@ def count_repeats(texts: Sequence[str]) -> tuple[int, int]:
 
 # In C where it was compiled: the same numbers.
 _count_words = text_kernel.count_words if text_kernel else count_words
+_count_marks = text_kernel.count_marks if text_kernel else count_marks
 _count_lines = text_kernel.count_lines if text_kernel else count_lines
 _count_ngrams = text_kernel.count_ngrams if text_kernel else count_ngrams
 
@@ -179,16 +197,28 @@ class PageText:
         return WordCounts(*_count_words(*self.joined_words, PUNCTUATION))
 
     @cached_property
-    def ngrams(self) -> Mapping[int, int]:
-        """The characters that the most frequent n-gram of 2 to 4 words takes, and those of repeated n-grams of 5 to 10
-        words, by the number of words (Gopher, table A1).
-        """
-        return dict(enumerate(_count_ngrams(*self.joined_words, 4, 10), 2))
+    def top_ngrams(self) -> Sequence[int]:
+        """The characters that the most frequent n-gram of 2, 3 and 4 words takes (Gopher, table A1)."""
+        return _count_ngrams(*self.joined_words, 2, 4, 4)
 
     @cached_property
-    def ellipses(self) -> int:
-        """The number of ellipses, as a character or as three full stops."""
-        return self.text.count("...") + self.text.count("…")
+    def repeated_ngrams(self) -> Sequence[int]:
+        """The characters of repeated n-grams of 5 to 10 words (Gopher, table A1)."""
+        return _count_ngrams(*self.joined_words, 5, 4, 10)
+
+    def top_bound(self, size: int) -> int:
+        """Returns at least the characters that the most frequent n-gram takes: a quick look at pairs of words."""
+        characters, number = self._pairs
+        return (size + 1) // 2 * characters + (size - 1) * number
+
+    @cached_property
+    def _pairs(self) -> tuple[int, int]:
+        return text_kernel.bound_pairs(*self.joined_words) if text_kernel else (sys.maxsize, 0)
+
+    @cached_property
+    def marks(self) -> MarkCounts:
+        """How often the text has some marks."""
+        return MarkCounts(*_count_marks(self.text))
 
     @cached_property
     def split_lines(self) -> list[str]:
@@ -214,4 +244,5 @@ class PageText:
     @cached_property
     def paragraphs(self) -> list[str]:
         r"""What is between two or more `\n`, without white space at the ends; the whole text if it has no two."""
-        return _PARAGRAPHS.split(self.text.strip()) if "\n\n" in self.text else [self.text]
+        # With an empty line in it, the text has more line ends than lines.
+        return _PARAGRAPHS.split(self.text.strip()) if self.marks.newlines >= self.lines.lines else [self.text]

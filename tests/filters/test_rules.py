@@ -51,6 +51,7 @@ from c4pipe.filters.checked_page import CheckedPage, RuleTools
 from c4pipe.filters.corpus_rules import NearDuplicate, NormalisedUrl, RepeatedSpan, Validation
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
 from c4pipe.filters.lines import END_QUOTATION_MARKS, NoTerminalPunctuation
+from c4pipe.filters.repetition_rules import NGRAM_RULES
 from c4pipe.filters.rule import CorpusRule, LineRule, PageRule, Rule, choices, parameter_names, parameter_text
 from c4pipe.filters.rules import RULES
 from c4pipe.filters.word_rules import CountRule
@@ -472,4 +473,5 @@ def test_rules_that_look_quickly() -> None:
         "many_bullet_lines",
         "many_ellipsis_lines",
         "many_newlines",
+        *(rule.name for rule in NGRAM_RULES),
     }

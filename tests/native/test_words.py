@@ -1,7 +1,9 @@
 """English words, their counts and their n-grams in C: what Python gives, for any text and in linear time."""
 
+import re
 import time
 from array import array
+from collections import Counter
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -63,13 +65,38 @@ def test_words_are_those_of_python(text: str) -> None:
     assert together == "".join(text.split())
 
 
-@given(WORDS, st.integers(-1, 12), st.integers(-1, 12))
-@example(["aaa", "b", "b", "aaa"] * 2, 2, 2)  # two n-grams twice: the first counts
-@example(["longer than eight", "b", "", "b", "longer than eight", "b", ""], 3, 4)
-def test_ngrams_are_those_of_python(words: list[str], tops: int, last: int) -> None:
+@given(WORDS, st.integers(-1, 6), st.integers(-1, 12), st.integers(-1, 12))
+@example(["aaa", "b", "b", "aaa"] * 2, 2, 2, 2)  # two n-grams twice: the first counts
+@example(["longer than eight", "b", "", "b", "longer than eight", "b", ""], 2, 3, 4)
+@example(["longer than eight", "b", "", "b"] * 9, 5, 4, 10)
+def test_ngrams_are_those_of_python(words: list[str], first: int, tops: int, last: int) -> None:
     assert text_kernel is not None
-    given_words = joined(words)
-    assert text_kernel.count_ngrams(*given_words, tops, last) == page_text.count_ngrams(*given_words, tops, last)
+    sizes = first, tops, last
+    assert text_kernel.count_ngrams(*joined(words), *sizes) == page_text.count_ngrams(*joined(words), *sizes)
+
+
+@given(WORDS)
+@example(["a"] * 40)  # pairs that overlap
+@example(["longer than eight", "longer than nine", "a", ""] * 9)
+def test_no_ngram_takes_more_than_its_bound(words: list[str]) -> None:
+    assert text_kernel is not None
+    characters, number = text_kernel.bound_pairs(*joined(words))
+    pairs = Counter(pairwise(words))
+    assert number >= max(pairs.values(), default=0)
+    assert characters >= max((sum(map(len, pair)) * times for pair, times in pairs.items()), default=0)
+    text = page_text.PageText("")
+    text.joined_words = page_text.JoinedWords(*joined(words))
+    for size in range(2, 7):
+        assert text.top_bound(size) >= page_text.count_top_ngram(*joined(words), size)
+
+
+@given(st.lists(st.sampled_from(["..", ".", "…", "-", "•", "#", "\n", "x" * 61, "😀"])).map("".join))
+@example("x" * 63 + "..." + "x" * 62 + "...." + ".." * 64)  # dots on both sides of a block's end
+def test_marks_are_counted_as_in_python(text: str) -> None:
+    assert text_kernel is not None
+    assert text_kernel.count_marks(text) == page_text.count_marks(text)
+    words = page_text.PageText(text)
+    assert words.paragraphs == (re.split("\n{2,}", text.strip()) if "\n\n" in text else [text])
 
 
 LINES = st.lists(
@@ -101,7 +128,9 @@ def test_ends_that_are_not_those_of_the_text(ends: list[int]) -> None:
     assert text_kernel is not None
     wrong = memoryview(array("q", ends))
     with pytest.raises(ValueError, match="not those of words"):
-        text_kernel.count_ngrams("abc", wrong, 2, 3)
+        text_kernel.count_ngrams("abc", wrong, 2, 2, 3)
+    with pytest.raises(ValueError, match="not those of words"):
+        text_kernel.bound_pairs("abc", wrong)
     with pytest.raises(ValueError, match="not those of words"):
         text_kernel.count_words("abc", wrong, ".")
 
@@ -162,7 +191,7 @@ def test_time_is_linear_for_equal_words(word: str) -> None:
     assert text_kernel is not None
     words = joined([word] * 400_000)
     start = time.process_time()
-    counts = text_kernel.count_ngrams(*words, 4, 10)
+    counts = text_kernel.count_ngrams(*words, 2, 4, 10)
     assert counts[:3] == tuple((len(word) * size + size - 1) * (400_000 - size + 1) for size in (2, 3, 4))
     assert min(counts) > 0
     assert time.process_time() - start < 5

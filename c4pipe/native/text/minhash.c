@@ -29,9 +29,11 @@ static void read_block(Piece message, Py_ssize_t number, uint32_t words[16][LANE
     if (number == blocks_of(message) - 1)
         for (int each = 0; each < 8; each++)
             block[63 - each] = (byte)((uint64_t)message.size * 8 >> 8 * each);
-    for (int each = 0; each < 16; each++)
-        words[each][lane] = (uint32_t)block[4 * each] << 24 | (uint32_t)block[4 * each + 1] << 16 |
-                            (uint32_t)block[4 * each + 2] << 8 | block[4 * each + 3];
+    for (int each = 0; each < 16; each++) {
+        uint32_t word;
+        memcpy(&word, block + 4 * each, 4);
+        words[each][lane] = PY_BIG_ENDIAN ? word : __builtin_bswap32(word);
+    }
 }
 
 #define ROTATE(value, by) ((value) << (by) | (value) >> (32 - (by)))

@@ -2,7 +2,7 @@
 
 #include "text.h"
 
-#define VERSION 9 /* as in __init__.py */
+#define VERSION 10 /* as in __init__.py */
 
 /* Fills the tables, which are the same in every interpreter, and adds the functions and types. */
 static int execute(PyObject *module)

@@ -23,6 +23,8 @@ typedef struct {
 } Ngrams;
 
 #define START 12 /* characters */
+#define PAIR_BITS 11
+#define PAIRS (1 << PAIR_BITS)
 
 /* Copies the ends of words, and releases their buffer; NULL where they are not those of `joined`, or after an error. */
 int64_t *read_ends(PyObject *joined, Py_buffer *given, Py_ssize_t *words)
@@ -82,10 +84,10 @@ static inline Py_ssize_t ngram_length(const Ngrams *self, Py_ssize_t place, Py_s
 }
 
 /* The hash of characters from the start of a word on, not yet mixed for the last time. */
-static inline uint64_t hash_from(const Ngrams *self, Py_ssize_t place, Py_ssize_t characters)
+static inline uint64_t hash_from(int width, const Ngrams *self, Py_ssize_t place, Py_ssize_t characters)
 {
-    const byte *at = self->text + self->ends[place] * self->width;
-    Py_ssize_t bytes = characters * self->width, done = 0;
+    const byte *at = self->text + self->ends[place] * width;
+    Py_ssize_t bytes = characters * width, done = 0;
     uint64_t hash = self->seed ^ (uint64_t)bytes, more = 0;
     for (; done + 8 < bytes; done += 8) {
         memcpy(&more, at + done, 8);
@@ -111,7 +113,7 @@ static inline Py_ssize_t first_ngram(Ngrams *self, Py_ssize_t place, Py_ssize_t 
 {
     const uint32_t *before = self->before;
     Py_ssize_t length = ngram_length(self, place, size);
-    uint64_t hash = size ? hash_from(self, place, length) : self->seed ^ (uint64_t)before[place] << 32 ^ before[place + 1];
+    uint64_t hash = size ? hash_from(self->width, self, place, length) : self->seed ^ (uint64_t)before[place] << 32 ^ before[place + 1];
     hash = mix(hash);
     for (size_t slot = hash & self->mask;; slot = (slot + 1) & self->mask) {
         Slot *found = &self->slots[slot];
@@ -155,14 +157,14 @@ static Py_ssize_t top_ngram(Ngrams *self, Py_ssize_t size)
 
 /* Finds the places where repeated n-grams of a size, or of a larger one, may begin: most n-grams of START characters begin
  * as no other one does. */
-static void find_places(Ngrams *self, Py_ssize_t size)
+static inline void find_places(int width, Ngrams *self, Py_ssize_t size)
 {
     forget_ngrams(self);
     for (Py_ssize_t place = 0; place < self->words; place++) {
         self->often[place] = self->ends[place + size < self->words ? place + size : self->words] < self->ends[place] + START;
         if (self->ends[self->words] - self->ends[place] < START)
             continue;
-        uint64_t hash = mix(hash_from(self, place, START));
+        uint64_t hash = mix(hash_from(width, self, place, START));
         size_t slot = hash & self->mask;
         while (self->slots[slot].first && self->slots[slot].hash != hash >> 32)
             slot = (slot + 1) & self->mask;
@@ -176,6 +178,8 @@ static void find_places(Ngrams *self, Py_ssize_t size)
     for (Py_ssize_t place = 0; place < self->words; place++)
         if (self->often[place])
             self->firsts[self->places++] = place;
+    while (self->mask > 15 && self->mask / 2 >= 2 * (size_t)self->places)
+        self->mask /= 2;
 }
 
 /* The characters of n-grams that occurred before. */
@@ -198,25 +202,62 @@ static PyObject *count_ngrams(PyObject *Py_UNUSED(unused), PyObject *args)
     PyObject *joined;
     Py_buffer ends;
     Ngrams self = {0};
-    Py_ssize_t tops, last;
-    if (!PyArg_ParseTuple(args, "Uy*nn", &joined, &ends, &tops, &last))
+    Py_ssize_t first, tops, last;
+    if (!PyArg_ParseTuple(args, "Uy*nnn", &joined, &ends, &first, &tops, &last))
         return NULL;
+    first = first > 2 ? first : 2;
     self.ends = read_ends(joined, &ends, &self.words);
     if (!self.ends || prepare(joined, &self) < 0)
         return NULL;
-    top_ngram(&self, 1);
-    PyObject *made = PyTuple_New(last > 1 ? last - 1 : 0);
-    for (Py_ssize_t size = 2; made && size <= last; size++) {
-        if (size == tops + 1 || (size == 2 && tops < 1))
-            find_places(&self, size);
+    for (Py_ssize_t size = 1; size < first && first <= tops; size++)
+        top_ngram(&self, size);
+    PyObject *made = PyTuple_New(last >= first ? last - first + 1 : 0);
+    for (Py_ssize_t size = first; made && size <= last; size++) {
+        if (size == tops + 1 || (size == first && tops < first))
+            BY_KIND(self.width, find_places, &self, size);
         PyObject *number = PyLong_FromSsize_t(size <= tops ? top_ngram(&self, size) : repeated_ngrams(&self, size));
         if (number)
-            PyTuple_SET_ITEM(made, size - 2, number);
+            PyTuple_SET_ITEM(made, size - first, number);
         else
             Py_CLEAR(made);
     }
     free_ngrams(&self);
     return made;
+}
+
+/* Writes the most characters that pairs of words with one hash take, and the most such pairs. Equal pairs have one hash. */
+static inline void bound_hashes(int width, const Ngrams *self, Py_ssize_t *characters, Py_ssize_t *number)
+{
+    int64_t lengths[PAIRS] = {0};
+    uint32_t counts[PAIRS] = {0};
+    uint64_t before = 0;
+    for (Py_ssize_t place = 0; place < self->words; place++) {
+        uint64_t word = hash_from(width, self, place, ngram_length(self, place, 1)) * 0xBF58476D1CE4E5B9u;
+        uint64_t pair = (before ^ word) >> (64 - PAIR_BITS);
+        if (place) {
+            lengths[pair] += ngram_length(self, place - 1, 2);
+            counts[pair]++;
+        }
+        before = word << 1 | word >> 63; /* or equal words that follow one another would all have one hash */
+    }
+    for (int each = 0; each < PAIRS; each++) {
+        *characters = lengths[each] > *characters ? lengths[each] : *characters;
+        *number = counts[each] > *number ? counts[each] : *number;
+    }
+}
+
+static PyObject *bound_pairs(PyObject *Py_UNUSED(unused), PyObject *args)
+{
+    PyObject *joined;
+    Py_buffer ends;
+    Ngrams self = {0};
+    Py_ssize_t characters = 0, number = 0;
+    if (!PyArg_ParseTuple(args, "Uy*", &joined, &ends) || !(self.ends = read_ends(joined, &ends, &self.words)))
+        return NULL;
+    self.text = PyUnicode_DATA(joined);
+    BY_KIND(PyUnicode_KIND(joined), bound_hashes, &self, &characters, &number);
+    PyMem_Free(self.ends);
+    return Py_BuildValue("nn", characters, number);
 }
 
 /* A text of marks: those of ASCII are in a table, others are looked up. */
@@ -310,7 +351,56 @@ static PyObject *count_lines(PyObject *Py_UNUSED(unused), PyObject *args)
     return Py_BuildValue("nnnnn", self.words / 2, repeats, characters, marked, few);
 }
 
+enum { NEWLINES, HYPHENS, BULLETS, HASHES, ELLIPSES, MARKS };
+
+/* Adds the marks of a text, block by block, for the compiler to look at many characters at once. */
+static inline void add_marks(int kind, const void *text, Py_ssize_t length, Py_ssize_t *counts)
+{
+    Py_ssize_t dots = 0; /* in a row, up to a block with two of them, and in it */
+    for (Py_ssize_t at = 0, end; at < length; at = end) {
+        byte newlines = 0, hyphens = 0, bullets = 0, hashes = 0, ellipses = 0, has_two = 0;
+        end = length - at > BLOCK ? at + BLOCK : length;
+        for (Py_ssize_t each = at; each < end; each++) {
+            Py_UCS4 character = PyUnicode_READ(kind, text, each);
+            newlines += character == '\n';
+            hyphens += character == '-';
+            bullets += character == 0x2022;
+            hashes += character == '#';
+            ellipses += character == 0x2026;
+        }
+        for (Py_ssize_t each = at + !at; each < end; each++)
+            has_two |= (PyUnicode_READ(kind, text, each) == '.') & (PyUnicode_READ(kind, text, each - 1) == '.');
+        counts[NEWLINES] += newlines;
+        counts[HYPHENS] += hyphens;
+        counts[BULLETS] += bullets;
+        counts[HASHES] += hashes;
+        counts[ELLIPSES] += ellipses;
+        dots = dots || !at ? dots : PyUnicode_READ(kind, text, at - 1) == '.';
+        for (Py_ssize_t each = at; has_two && each < end; each++) {
+            dots = PyUnicode_READ(kind, text, each) == '.' ? dots + 1 : 0;
+            counts[ELLIPSES] += dots && dots % 3 == 0;
+        }
+        dots = has_two ? dots : 0;
+    }
+}
+
+FOR_VECTORS static void find_marks(int kind, const void *text, Py_ssize_t length, Py_ssize_t *counts)
+{
+    BY_KIND(kind, add_marks, text, length, counts);
+}
+
+static PyObject *count_marks(PyObject *Py_UNUSED(unused), PyObject *text)
+{
+    Py_ssize_t counts[MARKS] = {0};
+    if (check_str(text) < 0)
+        return NULL;
+    find_marks(PyUnicode_KIND(text), PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text), counts);
+    return Py_BuildValue("nnnnn", counts[NEWLINES], counts[HYPHENS], counts[BULLETS], counts[HASHES], counts[ELLIPSES]);
+}
+
 PyMethodDef word_statistics_functions[] = {
+    {"count_marks", count_marks, METH_O,
+     "Returns the number of line ends, hyphens, bullets, hash signs and ellipses, also those of three full stops, in a text."},
     {"count_words", count_words, METH_VARARGS,
      "Returns, of joined words, their ends and a text of punctuation, the number of words with a letter, the number of "
      "words with more than punctuation, and the characters of these."},
@@ -318,7 +408,10 @@ PyMethodDef word_statistics_functions[] = {
      "Returns, of a text, whether blank lines count, a text of marks and a number: how many lines are not empty, how many "
      "repeat an earlier one, the characters of these, and how many end in a mark, and have at most so many characters."},
     {"count_ngrams", count_ngrams, METH_VARARGS,
-     "Returns, of joined words, their ends, the largest size of top n-grams and the largest size: for each size from 2 on "
-     "the characters that the most frequent n-gram takes with its spaces, for larger ones those of repeated n-grams."},
+     "Returns, of joined words, their ends, the first size, the largest size of top n-grams and the largest size: for each "
+     "size the characters that the most frequent n-gram takes with its spaces, for larger ones those of repeated n-grams."},
+    {"bound_pairs", bound_pairs, METH_VARARGS,
+     "Returns, of joined words and their ends, at least the characters that all occurrences of a pair of words in a row "
+     "take, and at least how often a pair occurs."},
     {0},
 };
