@@ -102,7 +102,7 @@ class Progress:
         Args:
             callback: gets the events of a job, in a thread beside the job; True for `show_bar`. If it raises an
                 exception, that is logged as a warning and the job gets no more events; the job itself goes on.
-            on_note: gets sentences about the run for the user, in the thread of the job.
+            on_note: gets sentences about the run for the user, in the thread of the job or beside it.
             interval: seconds between two events of a job; at least 10 if its files are in an object store.
 
         Raises UsageError for a callback that can't be called.
