@@ -18,7 +18,7 @@ from c4pipe.clean.slow_watch import SlowWatch
 from c4pipe.errors import C4pipeError
 from c4pipe.filters.checked_page import CheckedPage, cuts_in_c
 from c4pipe.filters.page_size import Incomplete
-from c4pipe.io.rows import Rows
+from c4pipe.io.rows import Rows, unique
 from c4pipe.native import text_kernel
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.text.languages import language_counter
@@ -130,7 +130,7 @@ class PageBatch:
             for rule in np.flatnonzero((taken >= 0).any(1)).tolist():
                 counts[line_counters[self.line_rules[rule]]] += int(sums[rule])
         dropped = np.where(self.kept, -1, self.drops)
-        for number in np.unique(dropped[dropped >= 0]).tolist():
+        for number in unique(dropped[dropped >= 0]).tolist():
             drop, places = self.operations[number], np.flatnonzero(dropped == number).tolist()
             counts[f"pages.dropped.{drop.name}"] += len(places)
             if drop.knows_language:

@@ -26,7 +26,7 @@ from c4pipe.io.atomic import AtomicFile, FileBatch, make_folder, name_os_errors
 from c4pipe.io.json_files import to_json
 from c4pipe.io.parquet_footer import parquet_writer, sign_footer
 from c4pipe.io.paths import StoragePath
-from c4pipe.io.rows import Rows, with_fields
+from c4pipe.io.rows import Rows, arrow_array, with_fields
 from c4pipe.recipes.choose import text_versions
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.text import minhash
@@ -354,8 +354,8 @@ class WorkFile(PageRows):
         captures, self._captures = np.frombuffer(self._captures, _CAPTURE), bytearray()
         pages = pa.array([self._tombstone, *self._held], pa.struct(fields[3:]))
         is_kept = np.frombuffer(self._has_text, np.uint8)
-        columns = pages.take(pa.array(np.cumsum(is_kept) * is_kept)).flatten()  # 0 for each tombstone
-        return [*(pa.array(captures[name]) for name in _CAPTURE.names or ()), *columns]
+        columns = pages.take(arrow_array(np.cumsum(is_kept) * is_kept)).flatten()  # 0 for each tombstone
+        return [*(arrow_array(captures[name]) for name in _CAPTURE.names or ()), *columns]
 
     def finish(self, file: CleanedFile) -> None:
         """Writes the header, and publishes the file. From then on, its WET file is not cleaned again."""

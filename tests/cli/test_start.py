@@ -25,7 +25,7 @@ unused = {
     *("multiprocessing", "rich", "importlib.metadata", "email.utils", "c4pipe.text.english_words"),
     *("c4pipe.jobs.slurm", "c4pipe.jobs.index", "c4pipe.recipes.other_presets", "c4pipe.wet.html", "tomllib"),
     *("google_crc32c", "c4pipe.corpus.formats.json_lines", "numpy.ma", "c4pipe.corpus.opened"),
-    *(("pyarrow.compute", "jinja2", "c4pipe.dedup", "c4pipe.report") if sys.argv[1] == "clean" else ()),
+    *(("jinja2", "c4pipe.dedup", "c4pipe.report") if sys.argv[1] == "clean" else ()),
 }
 print(sorted(unused & sys.modules.keys()))
 """
