@@ -17,7 +17,7 @@ class WorkerOptions:
 
     workers: Annotated[
         int | None,
-        Option("number of processes on this machine", "N", otherwise="one for each core that it may use"),
+        Option("number of processes on this machine", "N", otherwise="one for each core, one for small inputs"),
     ] = None
     progress: Annotated[
         "Callable[[ProgressEvent], None] | bool | None",
