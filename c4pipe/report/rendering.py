@@ -195,6 +195,7 @@ def _environment() -> "Environment":
 
     class Loader(BaseLoader):
         def load(self, environment: Environment, name: str, globals: Any = None) -> "Template":
+            """Returns a template, given its name and values for all templates."""
             code: Any = _TemplateCode(environment, name).get_code(name)
             return environment.template_class.from_code(environment, code, globals or {})
 
