@@ -166,8 +166,8 @@ def column(jobs: Sequence[Job], counts: dict[str, int]) -> dict[str, str]:
     return cells | {"**both, CPU-hours a TB of text**": f"**{hours:.1f}**"}
 
 
-def made_table(made: dict[str, tuple[list[Job], dict[str, int]]], crawl: Path, workers: int) -> str:
-    """Returns the beginning of the section of docs/scale.md: what was built, and the table."""
+def made_table(made: dict[str, tuple[list[Job], dict[str, int]]], crawl: Path, workers: int, where: str) -> str:
+    """Returns the beginning of the section of docs/scale.md: what was built on which machine, and the table."""
     files, stored = len([*crawl.glob("*.wet.gz")]), folder_bytes(crawl)
     (_, counts), *_ = made.values()
     columns = [column(*each) for each in made.values()]
@@ -175,7 +175,7 @@ def made_table(made: dict[str, tuple[list[Job], dict[str, int]]], crawl: Path, w
         [
             f"`python benchmarks/real_size.py` builds {files:,} WET files of {counts['pages.read'] // files:,} pages "
             f"({counts['bytes.read'] / 1e9:.1f} GB of text, {stored / 1e9:.1f} GB as stored) with {workers} workers:",
-            f"{machine()}.",
+            f"{where}.",
             "",
             f"| | {' | '.join(f'`{recipe}`' for recipe in made)} |",
             "|---" + "|--:" * len(made) + "|",
@@ -245,7 +245,8 @@ def main() -> None:
     parser.add_argument("--draw", action="store_true", help=f"write {PICTURE.name}, and the table of {PAGE.name}")
     options = parser.parse_args()
     adopt_orphans()
-    print(machine(), flush=True)
+    where = machine()
+    print(where, flush=True)
     folder = options.folder or Path(tempfile.mkdtemp(prefix="c4pipe-real-"))
     runs: dict[str, list[Job]] = {}
     made, shards = dict[str, tuple[list[Job], dict[str, int]]](), {}
@@ -258,7 +259,7 @@ def main() -> None:
         shutil.rmtree(folder / recipe)
     if options.draw:
         PICTURE.write_text(picture(runs), encoding="utf-8")
-        write_table(made_table(made, options.crawl, options.workers))
+        write_table(made_table(made, options.crawl, options.workers, where))
     if recipe := options.kill:
         jobs, manifest = build(
             options.crawl, recipe, folder / recipe, options.lists, options.workers, kill=runs[recipe]

@@ -93,8 +93,9 @@ def test_the_table_of_files_of_real_size_takes_the_place_of_the_old_one(tmp_path
     (tmp_path / "crawl" / "a.wet.gz").write_bytes(b"12")
     jobs = [real_size.Job(30, 50, 10**9, 2 * 10**9, [real_size.Sample(1, 10**8, 3 * 10**9)])] * 2
     counts = {"pages.read": 1000, "pages.kept": 200, "bytes.read": 10**10}
-    real_size.write_table(real_size.made_table({"c4": (jobs, counts)}, tmp_path / "crawl", 2), page)
+    real_size.write_table(real_size.made_table({"c4": (jobs, counts)}, tmp_path / "crawl", 2, "4 cores"), page)
     new = page.read_text(encoding="utf-8")
+    assert "with 2 workers:\n4 cores.\n" in new
     parts = [documents.section(text, "Files of real size") for text in (old, new)]
     rows = [list(documents.table_rows(part)) for part in parts]
     assert rows[1] == [
