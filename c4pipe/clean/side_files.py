@@ -352,9 +352,14 @@ class WorkFile(PageRows):
 
     def _make_columns(self, fields: list[pa.Field]) -> list[pa.Array]:
         captures, self._captures = np.frombuffer(self._captures, _CAPTURE), bytearray()
-        pages = pa.array([self._tombstone, *self._held], pa.struct(fields[3:]))
-        is_kept = np.frombuffer(self._has_text, np.uint8)
-        columns = pages.take(arrow_array(np.cumsum(is_kept) * is_kept)).flatten()  # 0 for each tombstone
+        if len(self._has_text) <= _FEW_ROWS:  # `take` is slow to begin
+            held = iter(self._held)
+            rows = [next(held) if has_text else self._tombstone for has_text in self._has_text]
+            columns = pa.array(rows, pa.struct(fields[3:])).flatten()
+        else:
+            pages = pa.array([self._tombstone, *self._held], pa.struct(fields[3:]))
+            is_kept = np.frombuffer(self._has_text, np.uint8)
+            columns = pages.take(arrow_array(np.cumsum(is_kept) * is_kept)).flatten()  # 0 for each tombstone
         return [*(arrow_array(captures[name]) for name in _CAPTURE.names or ()), *columns]
 
     def finish(self, file: CleanedFile) -> None:
