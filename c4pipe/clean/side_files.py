@@ -37,7 +37,7 @@ from c4pipe.wet.columns import EXTRA
 from c4pipe.wet.damage import Damage
 
 _GROUP_BYTES = 32 * 1024 * 1024  # text of a row group, which limits the memory of writer and reader
-_FEW_ROWS = 16  # of a first row group that has only its text compressed
+_FEW_ROWS = 16  # of a row group: the first has only its text compressed, and its columns are made row by row
 _PAGE_VALUES = [name for name in WORK_SCHEMA.names[3:] if name != "text"]
 _page_values = attrgetter(*_PAGE_VALUES)
 _TOMBSTONE = (*[None] * (len(_PAGE_VALUES) - 2), (), ())
